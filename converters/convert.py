@@ -1,0 +1,150 @@
+"""Translate a file into another, by their extensions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from converters.report import ConversionReport, Row, form
+from ir_interp.atomic import replacing
+from ir_interp.dialect import Dialect, Semantics
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.files import load
+from ir_interp.op import ResizeOp
+from ir_interp.translate import Translation, write
+
+
+def convert(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    opset: int | None = None,
+    dialect: str = "tensorrt",
+    semantics: Semantics | str = Semantics.RUNTIME,
+    verify: bool = False,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+) -> ConversionReport:
+    """Translate ``source`` into ``destination``; what both are, their extensions say.
+
+    * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
+    * .xml to .onnx: a net of a single Interpolate, or a pasted layer; to .json or .py: all its resizes
+    * .json to .xml, .onnx: a single layer; to .py: all its layers
+
+    ``opset`` asks for one version of ONNX's Resize or Upsample; the default is the newest that can say it.
+    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. ``verify``
+    runs source and result in their own runtimes first (onnxruntime, OpenVINO on CPU in float32), with random inputs
+    of ``shapes`` (by input name) where the model leaves lengths open.
+
+    Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
+    target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
+    then.
+    """
+    source, destination = Path(source), Path(destination)
+    ends = (source.suffix.lower(), destination.suffix.lower())
+    if ends not in _PATHS:
+        problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
+        known = ", ".join(f"{start} to {end}" for start, end in _PATHS)
+        raise ReadError(f"{problem}; expected one of {known}", source.name)
+    options = _Options(opset=opset, dialect=dialect, semantics=Semantics(semantics))
+    files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
+    with replacing(*files) as temporary:
+        rows = _PATHS[ends](source, temporary[-1], options)
+        differences = None
+        if verify:
+            from converters.verify import compare
+
+            differences = compare(source, temporary[-1], shapes or {})
+    return ConversionReport(source=source, destination=destination, rows=rows, differences=differences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    opset: int | None
+    dialect: str
+    semantics: Semantics
+
+
+def _onnx_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters import onnx_to_ir
+
+    return onnx_to_ir.write_model(source, output, options.semantics)
+
+
+def _ir_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters.ir_to_onnx import one_op
+
+    return one_op.write_model(source, output, options.semantics, options.opset)
+
+
+def _layer_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters import onnx_nodes
+
+    return (onnx_nodes.write_resize(_single(source, options), output, version=options.opset),)
+
+
+def _layer_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters import openvino_nodes
+
+    return (openvino_nodes.write_resize(_single(source, options), output),)
+
+
+def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters import layer_json
+
+    said, rows = _translated(source, options)
+    output.write_text(layer_json.dump(said), encoding="utf-8")
+    return rows
+
+
+def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+    from converters import tensorrt_layer
+
+    said, rows = _translated(source, options)
+    if options.dialect != "tensorrt":
+        raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
+    output.write_text(tensorrt_layer.python_script(said), encoding="utf-8")
+    return rows
+
+
+def _single(source: Path, options: _Options) -> ResizeOp:
+    found = load(source, semantics=options.semantics)
+    if len(found) != 1:
+        raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
+    return found[0]
+
+
+def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
+    """Return every resize of a file with its translation; refusals are raised together."""
+    from converters import registry
+
+    target: Dialect = registry.get(options.dialect)
+    found = load(source, semantics=options.semantics)
+    if not found:
+        raise UnsupportedLayerError("no resize in it", source.name)
+    said, refusals = [], []
+    for op in found:
+        try:
+            said.append((op, write(op.spec, target, shape=op.shape, name=op.name or op.where)))
+        except InexactError as error:
+            refusals.append(error)
+    if refusals:
+        raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
+    return said, tuple(
+        Row(name=op.name or op.where, source=op, form=form(translation), grade=translation.grade)
+        for op, translation in said
+    )
+
+
+_PATHS: dict[tuple[str, str], Callable[[Path, Path, _Options], tuple[Row, ...]]] = {
+    (".onnx", ".xml"): _onnx_to_ir,
+    (".onnx", ".json"): _to_json,
+    (".onnx", ".py"): _to_python,
+    (".xml", ".onnx"): _ir_to_onnx,
+    (".xml", ".json"): _to_json,
+    (".xml", ".py"): _to_python,
+    (".json", ".onnx"): _layer_to_onnx,
+    (".json", ".xml"): _layer_to_ir,
+    (".json", ".py"): _to_python,
+}

@@ -1,0 +1,120 @@
+"""Layers as JSON: settings of TensorRT or TFLite resizes, by the names of their own APIs (docs/layer-json.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from converters import registry
+from ir_interp.dialect import Context, Dialect, Semantics
+from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.geometry import resolve_axes
+from ir_interp.op import ResizeOp, interpret
+from ir_interp.translate import Translation
+
+MAX_BYTES = 64 * 2**20
+"""The largest JSON file that is read."""
+
+_OWN = ("name", "input")
+
+
+def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return the layers of a JSON file. Raises ReadError, which names the layer and the setting."""
+    document = _parse(path)
+    where = path.name
+    dialect = registry.get(_text(document, "dialect", where))
+    version = document.get("version", dialect.versions[0])
+    if version not in dialect.versions:
+        raise ReadError(f"unknown value {version!r}; {closest('', map(str, dialect.versions))}", f"{where}@version")
+    layers = document.get("layers")
+    if not isinstance(layers, list):
+        raise ReadError("missing; expected a list of layers", f"{where}@layers")
+    return [
+        _read_layer(layer, dialect, version, semantics, f"{where}:layers[{index}]")
+        for index, layer in enumerate(layers)
+    ]
+
+
+def dump(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
+    """Return translations into one dialect as the text of a JSON file, each with the name and input of its source."""
+    written = list(layers)
+    document = {
+        "dialect": written[0][1].dialect,
+        "version": written[0][1].version,
+        "layers": [
+            {"name": op.name, "input": {"shape": op.shape, "dtype": op.dtype}, **translation.attributes}
+            for op, translation in written
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ReadError(f"larger than {MAX_BYTES / 2**20:g} MiB", path.name)
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"not JSON: {error}", path.name) from error
+    if not isinstance(document, dict):
+        raise ReadError("not an object with a dialect and layers", path.name)
+    return document
+
+
+def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics, where: str) -> ResizeOp:
+    if not isinstance(layer, dict):
+        raise ReadError("not an object", where)
+    known = {*_OWN, *dialect.words(version), *(name for name, _ in dialect.numbers.values())}
+    for key, value in layer.items():
+        if key not in known:
+            raise ReadError(f"unknown setting; {closest(key, known)}", f"{where}@{key}")
+        if key not in (*_OWN, *dialect.words(version)) and not _is_numeric(value):
+            raise ReadError(f"{value!r} is neither a number nor a list of numbers", f"{where}@{key}")
+    shape, dtype = _input(layer.get("input", {}), where)
+    settings = {key: value for key, value in layer.items() if key not in _OWN}
+    context = Context(version=version, shape=shape, semantics=semantics)
+    spec, diagnostics = interpret(dialect, settings, context, where=where)
+    if shape is not None:
+        try:
+            resolve_axes(spec.axes, len(shape))
+        except SpecError as error:
+            raise ReadError(str(error), where) from None
+    return ResizeOp(
+        name=str(layer.get("name", "")),
+        where=where,
+        spec=spec,
+        dialect=dialect.name,
+        version=version,
+        shape=shape,
+        dtype=dtype,
+        diagnostics=diagnostics,
+    )
+
+
+def _is_numeric(value: Any) -> bool:
+    entries = value if isinstance(value, list) else [value]
+    return all(isinstance(entry, int | float) and not isinstance(entry, bool) for entry in entries)
+
+
+def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:
+    """Return the input's shape (null where open) and dtype."""
+    shape = described.get("shape") if isinstance(described, dict) else ()
+    dtype = described.get("dtype") if isinstance(described, dict) else None
+    if shape is None:
+        return None, dtype
+    if not isinstance(shape, list) or not all(n is None or (type(n) is int and n >= 0) for n in shape):
+        raise ReadError(
+            "expected an object with a shape (lengths from 0, null where open) and a dtype", f"{where}@input"
+        )
+    return tuple(shape), dtype
+
+
+def _text(document: dict[str, Any], name: str, where: str) -> str:
+    value = document.get(name)
+    if not isinstance(value, str):
+        raise ReadError(f"missing; {closest('', registry.names())}", f"{where}@{name}")
+    return value

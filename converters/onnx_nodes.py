@@ -1,0 +1,151 @@
+"""Build ONNX models of a single resize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from converters.onnx_resize import DIALECT
+from converters.onnx_resizes import given_names
+from converters.report import Row, form
+from ir_interp.errors import InexactError
+from ir_interp.geometry import plan, resolve_axes
+from ir_interp.meaning import PartialShape
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Aspect, ResizeSpec, Scales, Sizes
+from ir_interp.translate import Grade, Translation, write
+
+_IR_VERSION = 8  # of the file format: read by every runtime of the last years
+_DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneResize:
+    """An ONNX model of one resize, and how it says it."""
+
+    model: onnx.ModelProto
+    form: str
+    grade: Grade
+
+
+def write_resize(op: ResizeOp, output: Path, *, version: int | None = None, names: tuple[str, str] = ("x", "y")) -> Row:
+    """Write a model of nothing but ``op``. Raises InexactError where Resize has no exact form."""
+    made = one_op_model(op, version=version, names=names)
+    onnx.checker.check_model(made.model, full_check=True)
+    output.write_bytes(made.model.SerializeToString(deterministic=True))
+    return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade)
+
+
+def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, str] = ("x", "y")) -> OneResize:
+    """Return a model of nothing but ``op``: its data input and output by ``names``, sizes or scales if inputs.
+
+    Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
+    """
+    shape = op.shape
+    if shape is None and op.spec.pads:
+        raise InexactError(op.name, DIALECT.name, reason="pads need the input's rank, which is unknown")
+    bare, padded = _without_pads(op.spec, shape)
+    translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
+    nodes, tensors = _pad_nodes(op.spec, shape, names[0]) if op.spec.pads else ([], [])
+    inputs, constants = _inputs(translation)
+    data = nodes[-1].output[0] if nodes else names[0]
+    nodes.append(_node(translation, [data, *inputs], names[1], op.name))
+    graph = helper.make_graph(
+        nodes,
+        op.name or "resize",
+        [_value(names[0], op.dtype, shape), *_run_time_inputs(translation, padded)],
+        [_value(names[1], op.dtype, _output_shape(translation, padded))],
+        [*tensors, *constants],
+    )
+    opset = max(translation.version, 13 if op.spec.pads else 0)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
+    model.ir_version = _IR_VERSION if opset < 19 else 9
+    grade = Grade.DECOMPOSED if op.spec.pads else translation.grade
+    return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
+
+
+def _without_pads(spec: ResizeSpec, shape: PartialShape | None) -> tuple[ResizeSpec, PartialShape | None]:
+    """Return the resize of the padded input, and its shape."""
+    if shape is None:
+        return spec, None
+    lengths = list(shape)
+    for pad in spec.pads:
+        length = lengths[pad.axis]
+        lengths[pad.axis] = None if length is None else length + pad.begin + pad.end
+    return replace(spec, pads=()), tuple(lengths)
+
+
+def _pad_nodes(
+    spec: ResizeSpec, shape: PartialShape | None, source: str
+) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    rank = len(shape or ())
+    begin, end = [0] * rank, [0] * rank
+    for pad in spec.pads:
+        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+    pads = numpy_helper.from_array(np.array(begin + end, np.int64), "pads")
+    return [helper.make_node("Pad", [source, "pads"], ["padded"], name="pad")], [pads]
+
+
+def _inputs(translation: Translation) -> tuple[list[str], list[onnx.TensorProto]]:
+    """Return the names of the node's inputs after the data, and the constants among them."""
+    names, constants = [], []
+    for name in given_names(translation.version):
+        value = translation.attributes.get(name)
+        absent = name not in translation.attributes
+        if absent and translation.version >= 13:
+            names.append("")
+            continue
+        names.append(name)
+        if absent or value is not None:  # Resize-11 says "not given" by an empty constant
+            constants.append(numpy_helper.from_array(np.array(value or (), _DTYPE_OF[name]), name))
+    if translation.version == 11 and "sizes" not in translation.attributes:
+        return names[:-1], constants[:-1]
+    while names and not names[-1]:
+        names.pop()
+    return names, constants
+
+
+def _node(translation: Translation, inputs: Sequence[str], output: str, name: str) -> onnx.NodeProto:
+    given = given_names(translation.version)
+    attributes: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in translation.attributes.items()
+        if key not in given
+    }
+    op = "Upsample" if translation.version < 10 else "Resize"
+    return helper.make_node(op, list(inputs), [output], name=name or op.lower(), **attributes)
+
+
+def _run_time_inputs(translation: Translation, shape: PartialShape | None) -> list[onnx.ValueInfoProto]:
+    target = translation.spec.target
+    if target is None or isinstance(target, Sizes | Scales):
+        return []
+    axes = translation.spec.axes
+    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    return [_value(target.value, np.dtype(_DTYPE_OF[target.value]).name, (count,))]
+
+
+def _value(name: str, dtype: str | None, shape: PartialShape | None) -> onnx.ValueInfoProto:
+    bfloat16 = onnx.TensorProto.BFLOAT16
+    element = bfloat16 if dtype == "bfloat16" else helper.np_dtype_to_tensor_dtype(np.dtype(dtype or "float32"))
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def _output_shape(translation: Translation, shape: PartialShape | None) -> PartialShape | None:
+    """Return the output's lengths, as far as the input's and the target decide them."""
+    spec = translation.spec
+    if shape is None or not isinstance(spec.target, Sizes | Scales):
+        return None if shape is None else (None,) * len(shape)
+    known = tuple(length for length in shape if length is not None)
+    if len(known) == len(shape):
+        return plan(spec, known).out_shape
+    lengths = list(shape)
+    for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
+        lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
+    return tuple(lengths)

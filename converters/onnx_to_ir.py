@@ -1,0 +1,247 @@
+"""Whole ONNX models to IR: OpenVINO's own frontend reads the model, our converters stand in it for every resize."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from openvino.frontend import FrontEndManager, NodeContext
+from openvino.frontend.onnx import ConversionExtension
+from openvino.passes import ConstantFolding, Manager
+
+from converters.onnx_resize import DIALECT
+from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, read_model
+from converters.openvino_nodes import Interpolated, interpolate, partial_shape, save
+from converters.report import Row
+from ir_interp.dialect import Context, Semantics
+from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
+from ir_interp.geometry import resolve_axes
+from ir_interp.meaning import PartialShape
+from ir_interp.op import ResizeOp, interpret
+from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
+
+_ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
+
+
+def write_model(source: Path, output: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[Row, ...]:
+    """Write an ONNX model as an IR to ``output`` (.xml) and, beside it, .bin; its weights as they are.
+
+    Raises an ExceptionGroup of InexactError, one for each resize that Interpolate cannot say; UnsupportedLayerError
+    where OpenVINO's frontend refuses the rest of the model.
+    """
+    model, rows = build(source, semantics)
+    save(model, output)
+    return rows
+
+
+def build(source: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[ov.Model, tuple[Row, ...]]:
+    """Return an ONNX model as an OpenVINO model, and what became of each resize; raises as ``write_model``."""
+    opset = default_opset(read_model(source), source.name)
+    builder = _Builder(source.name, opset, semantics)
+    frontend = FrontEndManager().load_by_framework("onnx")
+    for op in OPS:
+        frontend.add_extension(ConversionExtension(op, builder.converter(op)))
+    try:
+        model = frontend.convert(frontend.load(str(source)))
+    except Exception as error:  # the frontend raises several types, all without a common base of its own
+        if builder.errors:
+            raise builder.errors[0] from None
+        raise UnsupportedLayerError(
+            f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
+        ) from error
+    return model, builder.rows()
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("--", "While validating", "Summary"))]
+    return (telling or lines or [type(error).__name__])[0]
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Converts nodes as the frontend meets them, and remembers what became of each."""
+
+    file: str
+    opset: int
+    semantics: Semantics
+    found: list[tuple[ResizeOp, ov.Output, Interpolated | InexactError]] = field(default_factory=list)
+    errors: list[IrInterpError] = field(default_factory=list)
+
+    def converter(self, op: str) -> Callable[[NodeContext], list[ov.Output]]:
+        """Return the function that the frontend calls for every node of type ``op``."""
+
+        def convert_node(node: NodeContext) -> list[ov.Output]:
+            try:
+                return [self._convert(op, node)]
+            except IrInterpError as error:
+                self.errors.append(error)
+                raise
+
+        return convert_node
+
+    def _convert(self, op_type: str, node: NodeContext) -> ov.Output:
+        x = node.get_input(0)
+        op, target = self._read(op_type, node, x)
+        try:
+            made = interpolate(x, op, target)
+        except InexactError as error:
+            output = _stand_in(x, op)
+            self.found.append((op, output, error))
+            return output
+        self.found.append((op, made.output, made))
+        return made.output
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
+        """Return a node as a resize, and its sizes or scales where they are known only at run time."""
+        where = f"{self.file}:{op_type}"
+        version = dialect_version(op_type, self.opset, where)
+        inputs = _inputs(node, given_names(version))
+        constants = {name: _constant(value) for name, value in inputs.items()}
+        given = {name: value for name, value in constants.items() if value is None or value.size}
+        attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
+        shape = partial_shape(x)
+        spec, diagnostics = interpret(
+            DIALECT, attributes, Context(version=version, shape=shape, semantics=self.semantics), where=where
+        )
+        op = ResizeOp(
+            name="",
+            where=where,
+            spec=spec,
+            dialect=DIALECT.name,
+            version=version,
+            shape=shape,
+            dtype=_numpy_name(x.get_element_type()),
+            diagnostics=diagnostics,
+        )
+        if not isinstance(spec.target, AtRunTime):
+            return op, None
+        return _narrowed(op, x, inputs[spec.target.value])
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return a row for each resize, or raise all refusals together."""
+        refusals = []
+        rows = []
+        for op, output, result in self.found:
+            name = output.get_node().get_friendly_name()
+            if isinstance(result, InexactError):
+                refusals.append(InexactError(name, result.target, result.differences, result.reason))
+            else:
+                source = replace(op, name=name, where=f'{op.where}["{name}"]')
+                rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))
+        if refusals:
+            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact native form", refusals)
+        return tuple(rows)
+
+
+def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
+    """Return the inputs that are connected, by name; the frontend shows an omitted one as a NullNode."""
+    connected = {}
+    for index, name in enumerate(names, start=1):
+        if index < node.get_input_size():
+            value = node.get_input(index)
+            if value.get_node().get_type_name() != "NullNode":
+                connected[name] = value
+    return connected
+
+
+def _attributes(node: NodeContext) -> dict[str, Any]:
+    names = {*DIALECT.vocabulary, *(name for name, _ in DIALECT.numbers.values())} - {"sizes", "roi"}
+    return {name: node.get_attribute(name) for name in sorted(names) if node.has_attribute(name)}
+
+
+def _constant(value: ov.Output) -> np.ndarray[Any, Any] | None:
+    """Return the value of an expression of constants; None where it depends on an input."""
+    node = value.get_node()
+    if node.get_type_name() == "Constant":
+        return np.array(node.data)
+    try:
+        model = ov.Model([ops.result(value)], [], "constant")
+    except RuntimeError:  # a Parameter is reachable
+        return None
+    manager = Manager()
+    manager.register_pass(ConstantFolding())
+    manager.run_passes(model)
+    folded = model.get_results()[0].input_value(0).get_node()
+    return np.array(folded.data) if folded.get_type_name() == "Constant" else None
+
+
+def _narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
+    """Return ``op`` without the axes that are known to keep their length, and with sizes that are known after all."""
+    spec, shape = op.spec, op.shape
+    if shape is None or not spec.gives_sizes or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
+        return op, target
+    axes = resolve_axes(spec.axes, len(shape))
+    lengths = _known_sizes(target)
+    places = [
+        place
+        for place, axis in enumerate(axes)
+        if not (shape[axis] is not None and shape[axis] == lengths[place]) and not _copies(target, place, x, axis)
+    ]
+    narrowed = replace(spec, axes=tuple(axes[place] for place in places))
+    known = [length for place in places if (length := lengths[place]) is not None]
+    if len(known) == len(places):
+        return replace(op, spec=replace(narrowed, target=Sizes(tuple(known)))), None
+    return replace(op, spec=narrowed), ops.gather(target, ops.constant(np.array(places)), ops.constant(0)).output(0)
+
+
+def _known_sizes(sizes: ov.Output) -> PartialShape:
+    """Return the entries of a tensor of sizes that shape inference knows."""
+    return partial_shape(ops.broadcast(ops.constant(np.float32(0)), sizes).output(0)) or ()
+
+
+def _copies(sizes: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
+    """Say whether an entry of ``sizes`` is the length of ``axis`` of ``x``, taken from its ShapeOf."""
+    node = sizes.get_node()
+    sources = [each.get_source_output() for each in node.inputs()]
+    match node.get_type_name():
+        case "ShapeOf":
+            return place == axis and _is_same(sources[0], x)
+        case "Convert" | "Squeeze" | "Unsqueeze" | "Reshape":
+            return _copies(sources[0], place, x, axis)
+        case "Concat":
+            return _copies_piece(sources, place, x, axis)
+        case "Gather" | "Slice" | "StridedSlice":
+            start = _constant(sources[1])
+            if start is None:
+                return False
+            gathers = node.get_type_name() == "Gather"
+            chosen = int(start.ravel()[place]) if gathers else int(start.ravel()[0]) + place
+            strides = None if gathers else _constant(sources[3]) if len(sources) > 3 else np.array([1])
+            return (gathers or (strides is not None and strides.ravel()[0] == 1)) and _copies(
+                sources[0], chosen, x, axis
+            )
+    return False
+
+
+def _copies_piece(pieces: list[ov.Output], place: int, x: ov.Output, axis: int) -> bool:
+    for piece in pieces:
+        shape = partial_shape(piece)
+        if shape is None or len(shape) != 1 or shape[0] is None:
+            return False
+        if place < shape[0]:
+            return _copies(piece, place, x, axis)
+        place -= shape[0]
+    return False
+
+
+def _is_same(left: ov.Output, right: ov.Output) -> bool:
+    return bool(left.get_node() == right.get_node()) and left.get_index() == right.get_index()
+
+
+def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
+    """Return something of a likely shape in place of a refused resize, so that later ones are seen as well."""
+    shape = ov.PartialShape.dynamic(len(op.shape)) if op.shape is not None else ov.PartialShape.dynamic()
+    return ops.parameter(shape, x.get_element_type()).output(0)
+
+
+def _numpy_name(element: ov.Type) -> str:
+    """Return the NumPy name of an element type; of one that NumPy lacks, OpenVINO's own."""
+    name = element.get_type_name()
+    return _ELEMENT.get(name) or re.sub(r"^([iu])(?=\d)", lambda kind: {"i": "int", "u": "uint"}[kind[0]], name)

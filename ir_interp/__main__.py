@@ -1,0 +1,5 @@
+"""``python -m ir_interp`` is ``ir-interp``."""
+
+from ir_interp.cli import entry
+
+entry()

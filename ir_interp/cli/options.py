@@ -1,0 +1,36 @@
+"""Values of options that several verbs share."""
+
+from __future__ import annotations
+
+from ir_interp.errors import IrInterpError
+
+
+def integers(text: str | None, option: str) -> tuple[int, ...] | None:
+    """Return ``50,60`` as integers. Raises IrInterpError for anything else."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise IrInterpError(f"{option} {text!r}: expected integers with commas between them, as in 50,60") from None
+
+
+def reals(text: str | None, option: str) -> tuple[float, ...] | None:
+    """Return ``2,1.5`` as numbers. Raises IrInterpError for anything else."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise IrInterpError(f"{option} {text!r}: expected numbers with commas between them, as in 2,1.5") from None
+
+
+def shapes(words: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return ``x:1,3,640,640`` and the like as shapes by name. Raises IrInterpError for anything else."""
+    named = {}
+    for word in words:
+        name, colon, lengths = word.rpartition(":")
+        if not colon or not name:
+            raise IrInterpError(f"--shape {word!r}: expected NAME:LENGTHS, as in x:1,3,640,640")
+        named[name] = integers(lengths, "--shape") or ()
+    return named

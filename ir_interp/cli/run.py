@@ -1,0 +1,89 @@
+"""``ir-interp run``: execute one resize of a file on an array or an image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from ir_interp import images
+from ir_interp.atomic import replacing
+from ir_interp.cli import options
+from ir_interp.dialect import Semantics
+from ir_interp.errors import IrInterpError, ReadError, closest
+from ir_interp.files import load
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Arithmetic
+
+EXAMPLES = """
+Examples:
+
+  ir-interp run layer.xml --input x.npy --output y.npy
+
+  ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
+
+  ir-interp run layer.xml --input photo.png --output small.png
+"""
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
+    source: Annotated[Path, typer.Option("--input", help="An array (.npy) or an image.")],
+    output: Annotated[Path, typer.Option("--output", help="An array (.npy) or an image.")],
+    layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
+    sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
+    scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
+    arithmetic: Annotated[Arithmetic | None, typer.Option(help="Instead of that of the file's own runtime.")] = None,
+    semantics: Annotated[
+        Semantics, typer.Option(help="Which reading to take where several exist.")
+    ] = Semantics.RUNTIME,
+) -> None:
+    """Execute one resize."""
+    op = _choose(load(file, semantics=semantics), layer, file)
+    x = _read(source, op)
+    y = op.run(
+        x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
+    )
+    with replacing(output) as (temporary,):
+        _write(temporary, y, op)
+    print(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}")
+
+
+def _choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
+    chosen = [op for op in found if name is None or op.name == name]
+    if len(chosen) == 1:
+        return chosen[0]
+    if not found:
+        raise ReadError("no resize in it", file.name)
+    names = [op.name for op in found]
+    if name is None:
+        raise ReadError(f"{len(found)} resizes; name one with --layer: {', '.join(names)}", file.name)
+    problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
+    raise ReadError(problem, file.name)
+
+
+def _read(path: Path, op: ResizeOp) -> NDArray[Any]:
+    if path.suffix.lower() != ".npy":
+        return images.read(path, op)
+    try:
+        return np.asarray(np.load(path, allow_pickle=False, mmap_mode="r"))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except (ValueError, EOFError) as error:
+        raise ReadError(f"not a NumPy array: {error}", path.name) from error
+
+
+def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
+    if path.suffix.lower() == ".npy":
+        np.save(path, y, allow_pickle=False)
+    elif path.suffix:
+        images.write(path, y, op)
+    else:
+        raise IrInterpError(f"--output {path.name!r} has no extension; expected .npy or that of an image")
+
+
+def _shape(array: NDArray[Any]) -> str:
+    return "x".join(map(str, array.shape))

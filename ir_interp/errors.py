@@ -1,0 +1,72 @@
+"""Every error that this project raises on purpose."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ir_interp.meaning import Difference
+
+
+class IrInterpError(Exception):
+    """The base of all of them; the CLI turns any of these into one line and an exit code."""
+
+
+class ReadError(IrInterpError):
+    """A file or an attribute that cannot be read: malformed, missing, or unknown.
+
+    ``where`` names the place, outermost first, as in ``model.xml:layer[12 "up2"]@mode``; each level that the
+    error passes on its way out puts its own part in front with ``under``.
+    """
+
+    def __init__(self, problem: str, where: str = "") -> None:
+        self.problem = problem
+        self.where = where
+        super().__init__(problem, where)
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}" if self.where else self.problem
+
+    def under(self, prefix: str) -> ReadError:
+        """Return the same error with ``prefix`` in front of its place."""
+        return type(self)(self.problem, prefix + self.where)
+
+
+class UnsupportedLayerError(ReadError):
+    """A well-formed layer or node of a type or version that is not interpreted."""
+
+
+class SpecError(IrInterpError, ValueError):
+    """A specification that contradicts itself."""
+
+
+class ShapeError(SpecError):
+    """A sound specification that does not fit this input."""
+
+
+class InexactError(IrInterpError):
+    """The target has no form that computes exactly the same."""
+
+    def __init__(self, name: str, target: str, differences: tuple[Difference, ...] = (), reason: str = "") -> None:
+        self.name = name
+        self.target = target
+        self.differences = differences
+        self.reason = reason or "closest differs in " + ", ".join(map(str, differences))
+        super().__init__(name, target, differences, self.reason)
+
+    def __str__(self) -> str:
+        return f"{self.name}: no exact form in {self.target}; {self.reason}"
+
+
+class VerificationError(IrInterpError):
+    """A translation was made and did not reproduce its source; nothing was written."""
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """Return the end of an error message about an unknown word: the nearest known one, and all of them."""
+    words = sorted(set(known))
+    match = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.5)
+    hint = f"; did you mean {match[0]!r}?" if match else ""
+    return f"expected one of {', '.join(words)}{hint}"

@@ -1,0 +1,68 @@
+"""Images as the arrays that networks resize, through Pillow where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.op import ResizeOp
+
+
+def read(path: Path, op: ResizeOp) -> NDArray[Any]:
+    """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
+    image = _pillow()
+    try:
+        with image.open(path) as opened:
+            pixels = np.asarray(opened.convert("L" if opened.mode in ("1", "L", "I", "F") else "RGB"))
+    except OSError as error:
+        raise ReadError(f"cannot be read as an image: {error}", path.name) from error
+    deep = pixels if pixels.ndim == 3 else pixels[:, :, None]
+    match _rank(op):
+        case 2 if deep.shape[2] == 1:
+            return deep[:, :, 0]
+        case 3:
+            return deep if _is_channel_last(op) else deep.transpose(2, 0, 1)
+        case 4:
+            return (deep if _is_channel_last(op) else deep.transpose(2, 0, 1))[None]
+        case rank:
+            raise ShapeError(f"an image of {deep.shape[2]} channels does not fit an input of rank {rank}")
+
+
+def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
+    """Save one image of the layout that ``read`` gives. Raises ShapeError where ``y`` is none."""
+    image = _pillow()
+    deep = y[0] if y.ndim == 4 and y.shape[0] == 1 else y
+    if deep.ndim == 3:
+        deep = deep if _is_channel_last(op) else deep.transpose(1, 2, 0)
+        deep = deep[:, :, 0] if deep.shape[2] == 1 else deep
+    if deep.ndim not in (2, 3) or (deep.ndim == 3 and deep.shape[2] != 3) or deep.dtype != np.uint8:
+        raise ShapeError(
+            f"an array of shape {list(y.shape)} and type {y.dtype} is no image of 1 or 3 channels in uint8"
+        )
+    try:
+        image.fromarray(np.ascontiguousarray(deep)).save(path)
+    except (ValueError, OSError) as error:
+        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise IrInterpError("images need Pillow: pip install 'ir-interp[images]'") from None
+    return Image
+
+
+def _rank(op: ResizeOp) -> int:
+    return len(op.shape) if op.shape is not None else 4
+
+
+def _is_channel_last(op: ResizeOp) -> bool:
+    """Say whether the resize leaves the last axis alone and takes the two before it."""
+    rank = _rank(op)
+    axes = sorted(axis % rank for axis in op.spec.axes) if op.spec.axes else []
+    return axes == [rank - 3, rank - 2]

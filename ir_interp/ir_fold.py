@@ -1,0 +1,121 @@
+"""Compute what the shape arithmetic of an IR yields, where its constants and static shapes decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp import ir_xml
+from ir_interp.ir_model import Layer, Net, numpy_name
+
+Array = NDArray[Any]
+_MAX_ELEMENTS = 4096  # sizes, scales, axes and what they are made of; never weights
+_MAX_DEPTH = 64
+
+
+def fold(net: Net, layer: Layer, index: int, depth: int = 0) -> Array | None:
+    """Return the value of an input of ``layer``; None where it is known only at run time.
+
+    Raises ReadError where a constant cannot be read.
+    """
+    found = net.source(layer, index)
+    if found is None or depth > _MAX_DEPTH:
+        return None
+    producer, port = found
+    kind = producer.type.lower()
+    if kind == "const":
+        value = net.constant(producer)
+        return value if value.size <= _MAX_ELEMENTS else None
+    if kind == "shapeof":
+        return _shape_of(net, producer, port.dtype)
+    if kind not in _COMPUTE:
+        return None
+    inputs = [fold(net, producer, i, depth + 1) for i in range(len(producer.inputs))]
+    known = [value for value in inputs if value is not None]
+    if len(known) < len(inputs):
+        return None
+    return np.asarray(_COMPUTE[kind](producer, *known))
+
+
+def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
+    shape = layer.inputs[0].shape
+    found = net.source(layer, 0)
+    if shape is None and found is not None:
+        shape = found[1].shape
+    if shape is None or None in shape:
+        return None
+    return np.array(shape, dtype or "int64")
+
+
+def _convert(layer: Layer, value: Array) -> Array:
+    return value.astype(numpy_name(layer.attributes.get("destination_type", value.dtype.name)))
+
+
+def _concat(layer: Layer, *values: Array) -> Array:
+    return np.concatenate(values, axis=int(layer.attributes.get("axis", "0")))
+
+
+def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array:
+    return np.take(data, indices, axis=int(axis))
+
+
+def _squeeze(layer: Layer, data: Array, axes: Array | None = None) -> Array:
+    return np.squeeze(data, None if axes is None else tuple(np.atleast_1d(axes)))
+
+
+def _unsqueeze(layer: Layer, data: Array, axes: Array) -> Array:
+    return np.expand_dims(data, tuple(np.atleast_1d(axes)))
+
+
+def _reshape(layer: Layer, data: Array, shape: Array) -> Array:
+    return data.reshape([int(size) for size in shape])
+
+
+def _slice(layer: Layer, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
+    places = [slice(None)] * data.ndim
+    for axis, *edges in zip(range(data.ndim) if axes is None else axes, start, stop, step, strict=False):
+        places[int(axis)] = slice(*map(int, edges))
+    return data[tuple(places)]
+
+
+def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
+    """Slice a vector, the only form in which shapes are cut."""
+    masks = {name: ir_xml.integers(layer.attributes.get(name, "")) for name in ("begin_mask", "end_mask")}
+    first = None if any(masks["begin_mask"][:1]) else int(begin[0])
+    last = None if any(masks["end_mask"][:1]) else int(end[0])
+    cut = data[first : last : int(stride[0]) if stride is not None else 1]
+    shrinks = any(ir_xml.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
+    return np.asarray(cut[0]) if shrinks else cut
+
+
+def _divide(layer: Layer, left: Array, right: Array) -> Array:
+    if left.dtype.kind in "iu":
+        return np.floor_divide(left, right)
+    return np.divide(left, right)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda layer, *values: function(*values)
+
+
+_COMPUTE: dict[str, Callable[..., Any]] = {
+    "convert": _convert,
+    "concat": _concat,
+    "gather": _gather,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
+    "reshape": _reshape,
+    "slice": _slice,
+    "stridedslice": _strided_slice,
+    "add": _plain(np.add),
+    "subtract": _plain(np.subtract),
+    "multiply": _plain(np.multiply),
+    "divide": _divide,
+    "floor": _plain(np.floor),
+    "ceiling": _plain(np.ceil),
+    "maximum": _plain(np.maximum),
+    "minimum": _plain(np.minimum),
+}

@@ -1,0 +1,209 @@
+"""The layers of an IR, the edges between them, and the constants of its .bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+from numpy.typing import NDArray
+
+from ir_interp import ir_xml
+from ir_interp.errors import ReadError, UnsupportedLayerError, closest
+from ir_interp.meaning import PartialShape
+
+_NETS = ("body", "then_body", "else_body")
+_BITS = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u64": np.uint64,
+    "u32": np.uint32,
+    "u16": np.uint16,
+    "u8": np.uint8,
+    "boolean": np.bool_,
+}
+_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "bool": "bool"}
+
+
+class MissingBinaryError(ReadError):
+    """The .bin that holds a constant is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """One end of an edge; ``shape`` and ``dtype`` (a NumPy name) are None where the file does not say."""
+
+    id: int
+    shape: PartialShape | None
+    dtype: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>."""
+
+    id: int
+    name: str
+    type: str
+    version: int | None
+    attributes: dict[str, str]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Net:
+    """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port)."""
+
+    layers: dict[int, Layer]
+    edges: dict[tuple[int, int], tuple[int, int]]
+    binary: Path
+    is_snippet: bool = False
+
+    def source(self, layer: Layer, index: int) -> tuple[Layer, Port] | None:
+        """Return the layer and output port that feed an input of ``layer``; None where it is not connected."""
+        if index >= len(layer.inputs):
+            return None
+        end = self.edges.get((layer.id, layer.inputs[index].id))
+        producer = self.layers.get(end[0]) if end else None
+        if end is None or producer is None:
+            return None
+        ports = [port for port in producer.outputs if port.id == end[1]]
+        if not ports:
+            raise ReadError(f"an edge starts at output port {end[1]}, which is not there", producer.where)
+        return producer, ports[0]
+
+    def constant(self, layer: Layer) -> NDArray[Any]:
+        """Return the value of a Const layer, mapped from the .bin.
+
+        Raises ReadError where it does not lie inside the file, MissingBinaryError where there is no file.
+        """
+        dtype, shape = _const_dtype(layer), ir_xml.integers(layer.attributes.get("shape", ""))
+        offset, size = (_natural(layer, name) for name in ("offset", "size"))
+        if size != prod(shape) * dtype.itemsize:
+            raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
+        if not self.binary.is_file():
+            raise MissingBinaryError(f"the value is needed, but {self.binary.name} is missing", layer.where)
+        held = self.binary.stat().st_size
+        if offset + size > held:
+            problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {self.binary.name}"
+            raise ReadError(problem, f"{layer.where}@offset")
+        if size == 0:
+            return np.empty(shape, dtype)
+        return np.memmap(self.binary, dtype, "r", offset, shape or (1,)).reshape(shape)
+
+
+def nets(path: Path) -> Iterator[Net]:
+    """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
+    root = ir_xml.parse(path)
+    binary = path.with_suffix(".bin")
+    if root.tag in ("layer", "layers"):
+        elements = [root] if root.tag == "layer" else list(root.iterchildren("layer"))
+        yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
+    elif root.tag == "net":
+        if root.get("version") not in ("10", "11"):
+            problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
+            raise ReadError(problem, f"{path.name}@version")
+        yield from _nets(root, f"{path.name}:", binary)
+    else:
+        tag = str(root.tag)
+        problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
+        raise ReadError(problem, path.name)
+
+
+def _nets(element: etree._Element, prefix: str, binary: Path) -> Iterator[Net]:
+    inside = element.find("layers")
+    elements = [] if inside is None else list(inside.iterchildren("layer"))
+    edges = {}
+    for edge in element.iterfind("edges/edge"):
+        ends = [_natural_text(edge.get(n), prefix, n) for n in ("to-layer", "to-port", "from-layer", "from-port")]
+        edges[ends[0], ends[1]] = (ends[2], ends[3])
+    net = Net(layers=_layers(elements, prefix), edges=edges, binary=binary)
+    yield net
+    for layer, child in zip(net.layers.values(), elements, strict=True):
+        for tag in _NETS:
+            for body in child.iterchildren(tag):
+                yield from _nets(body, f"{layer.where}/{tag}/", binary)
+
+
+def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
+    layers: dict[int, Layer] = {}
+    for index, element in enumerate(elements):
+        layer = _layer(element, index, prefix)
+        if layer.id in layers:
+            raise ReadError(f"layer id {layer.id} appears twice", layer.where)
+        layers[layer.id] = layer
+    return layers
+
+
+def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
+    number = _natural_text(element.get("id", str(index)), prefix, "id")
+    name = element.get("name", "")
+    where = f'{prefix}layer[{number} "{name}"]'
+    data = element.find("data")
+    return Layer(
+        id=number,
+        name=name,
+        type=element.get("type", ""),
+        version=_version(element.get("version"), where),
+        attributes={str(key): str(value) for key, value in data.attrib.items()} if data is not None else {},
+        inputs=tuple(_port(port, where) for port in element.iterfind("input/port")),
+        outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
+        where=where,
+    )
+
+
+def _version(text: str | None, where: str) -> int | None:
+    if text is None:
+        return None
+    if text.startswith("opset") and text[5:].isdecimal():
+        return int(text[5:])
+    return 0  # "experimental" and operation sets of extensions: only an error for a layer that must be understood
+
+
+def _port(element: etree._Element, where: str) -> Port:
+    try:
+        dims = [int(dim.text or "") for dim in element.iterfind("dim")]
+    except ValueError:
+        raise ReadError("a dimension is not an integer", f"{where}/port[{element.get('id')}]") from None
+    precision = element.get("precision")
+    return Port(
+        id=_natural_text(element.get("id"), where, "port"),
+        shape=tuple(None if dim < 0 else dim for dim in dims) if dims or precision else None,
+        dtype=numpy_name(precision) if precision else None,
+    )
+
+
+def numpy_name(precision: str) -> str:
+    """Return the NumPy name of an IR precision (FP32) or element type (f32)."""
+    lower = precision.lower()
+    if lower in _BITS:
+        return np.dtype(_BITS[lower]).name
+    return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
+
+
+def _const_dtype(layer: Layer) -> np.dtype[Any]:
+    name = layer.attributes.get("element_type", "").lower()
+    if name not in _BITS:
+        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", f"{layer.where}@element_type")
+    return np.dtype(_BITS[name]).newbyteorder("<")
+
+
+def _natural(layer: Layer, name: str) -> int:
+    return _natural_text(layer.attributes.get(name), layer.where, name)
+
+
+def _natural_text(text: str | None, where: str, name: str) -> int:
+    if text is None or not text.strip().isdecimal():
+        raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", f"{where}@{name}")
+    return int(text)

@@ -1,0 +1,87 @@
+"""Read the XML of an IR, or of a layer pasted from a document, from a file that nobody vouches for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lxml import etree
+
+from ir_interp.errors import ReadError
+
+MAX_BYTES = 2**30
+"""The largest XML file that is read."""
+
+_INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
+_ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+
+
+def parse(path: Path) -> etree._Element:
+    """Return the root element of an IR (``net``) or of a snippet (``layer``, ``layers``).
+
+    A snippet may hold several layers without a common root, and the ``...`` that documents leave in a start tag.
+    Entities are not expanded, no network or other file is touched. Raises ReadError for anything else.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ReadError(f"larger than {MAX_BYTES / 2**30:g} GiB", path.name)
+        content = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    try:
+        return _parse(content, path.name)
+    except etree.XMLSyntaxError as error:
+        snippet = _snippet(content)
+        if snippet is None:
+            raise ReadError(f"not XML: {error.msg}", path.name) from error
+        try:
+            return _parse(snippet, path.name)
+        except etree.XMLSyntaxError:
+            raise ReadError(f"not XML: {error.msg}", path.name) from error
+
+
+def _parse(content: bytes, name: str) -> etree._Element:
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+    )
+    root = etree.fromstring(content, parser)
+    if root.getroottree().docinfo.doctype:
+        raise ReadError("declares a document type; an IR has none, and entities are not expanded", name)
+    return root
+
+
+def _snippet(content: bytes) -> bytes | None:
+    """Return a pasted layer as well-formed XML: no ``...`` inside start tags, one root around it all."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    if "<layer" not in text or "<!" in text.replace("<!--", ""):
+        return None
+    without = _INSIDE_TAG.sub(lambda tag: _ELLIPSIS.sub(lambda part: part[1] or "", tag[0]), text)
+    return f"<layers>{_DECLARATION.sub('', without)}</layers>".encode()
+
+
+def flag(text: str) -> bool:
+    """Return a boolean attribute as OpenVINO reads it: 0, 1, true, false in any case."""
+    try:
+        return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
+    except KeyError:
+        raise ReadError(f"{text!r} is no boolean; expected one of 0, 1, false, true") from None
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """Return a list attribute: integers with commas between them; empty for an empty text."""
+    try:
+        return tuple(int(part) for part in text.split(",")) if text.strip() else ()
+    except ValueError:
+        raise ReadError(f"{text!r} is not a list of integers") from None
+
+
+def real(text: str) -> float:
+    """Return a number attribute."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ReadError(f"{text!r} is not a number") from None

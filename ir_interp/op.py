@@ -1,0 +1,112 @@
+"""A resize as it was found in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ir_interp.dialect import Attributes, Context, Dialect, Semantics
+from ir_interp.errors import ReadError, ShapeError, SpecError
+from ir_interp.execute import resize
+from ir_interp.meaning import Difference, PartialShape, differences, spelled
+from ir_interp.spec import Area, Arithmetic, ResizeSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """Something that a reader of this layer should know; the meaning of each code is in ``CODES``."""
+
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.message}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeOp:
+    """One resize of a file.
+
+    ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where open, and
+    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
+    """
+
+    name: str
+    where: str
+    spec: ResizeSpec
+    dialect: str
+    version: int
+    shape: PartialShape | None = None
+    dtype: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def run(
+        self,
+        x: ArrayLike,
+        *,
+        sizes: tuple[int, ...] | None = None,
+        scales: tuple[float, ...] | None = None,
+        arithmetic: Arithmetic | str | None = None,
+    ) -> NDArray[Any]:
+        """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""
+        array = np.asarray(x)
+        if self.shape is not None and array.ndim != len(self.shape):
+            raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
+        return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+
+
+CODES = {
+    "IRI001": "The runtime ignores antialias here; the operator page does not.",
+    "IRI002": "Axes are not ascending: OpenVINO sorts them before it assigns sizes, the operator page does not.",
+    "IRI003": "A single pad means dimension 0 in OpenVINO, every resized axis by the operator page.",
+    "IRI004": "OpenVINO's CPU plugin computes bicubic_pillow with -0.5, whatever cube_coeff says.",
+    "IRI005": "No runtime executes mode area: exact pixel coverage is taken, as TensorFlow's ResizeArea does.",
+    "IRI006": "ONNX's reference takes scale * length, not yet rounded down, for the output length; its text does not.",
+    "IRI007": "The readings of this layer differ.",
+}
+_CODE_OF_PART = {
+    "antialias": "IRI001",
+    "exclude_outside": "IRI001",
+    "axes": "IRI002",
+    "pads": "IRI003",
+    "cubic coefficient": "IRI004",
+    "length": "IRI006",
+}
+
+
+def interpret(
+    dialect: Dialect, attributes: Attributes, context: Context, *, where: str
+) -> tuple[ResizeSpec, tuple[Diagnostic, ...]]:
+    """Return the meaning of a layer's attributes, and what its other readings would change.
+
+    Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
+    """
+    try:
+        spec = dialect.parse(attributes, context)
+    except ReadError as error:
+        raise error.under(where) from None
+    except SpecError as error:
+        raise ReadError(str(error), where) from error
+    return spec, _diagnose(dialect, attributes, context, spec)
+
+
+def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
+    """Compare the reading that was taken with the others."""
+    found = {}
+    if isinstance(spec.kernel, Area):
+        found["IRI005"] = Diagnostic(code="IRI005", message=CODES["IRI005"])
+    for semantics in Semantics:
+        other = dialect.parse(attributes, replace(context, semantics=semantics))
+        for difference in differences(spec, other, context.shape):
+            code = _CODE_OF_PART.get(difference.part, "IRI007")
+            found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
+    return tuple(found[code] for code in sorted(found))
+
+
+def _message(code: str, difference: Difference, context: Context, other: Semantics) -> str:
+    return f"{CODES[code]} {difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
+        f"{spelled(difference.offered)} ({other.value})"
+    )

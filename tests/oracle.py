@@ -1,0 +1,191 @@
+"""What a resize should compute: the operator pages' formulas in rationals and plain loops, slow and without cleverness.
+
+It shares nothing with the product but the words of ``ResizeSpec``, and knows only its exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ir_interp.spec import (
+    Antialias,
+    Area,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Length,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
+
+Array = npt.NDArray[Any]
+HALF = Fraction(1, 2)
+
+
+def expected(x: Array, spec: ResizeSpec) -> Array:
+    """Return the resized ``x``: copies of its values for nearest, else float64, not yet rounded to the type of ``x``."""
+    y = np.pad(x, _padding(spec, x.ndim)) if spec.pads else x
+    y = y if isinstance(spec.kernel, Nearest) else y.astype(np.float64)
+    axes = range(x.ndim) if spec.axes is None else [axis % x.ndim for axis in spec.axes]
+    lengths, scales = _targets(spec, [y.shape[axis] for axis in axes])
+    outside = np.zeros((1,) * x.ndim, dtype=bool)
+    for position, (axis, m, s) in enumerate(zip(axes, lengths, scales, strict=True)):
+        n = y.shape[axis]
+        at = [_source(spec, position, Fraction(i), n, m, s) for i in range(m)]
+        y = _resized(y, axis, at, spec, s, any_shrinks=min(scales) < 1)
+        if isinstance(spec.coordinates, Crop):
+            beyond = np.array([not 0 <= source <= n - 1 for source in at], dtype=bool)
+            outside = outside | beyond.reshape([-1 if other == axis else 1 for other in range(x.ndim)])
+    if isinstance(spec.coordinates, Crop):
+        fill = np.float64(spec.coordinates.extrapolation)
+        y = np.where(outside, stored(fill, y.dtype), y)
+    return y
+
+
+def stored(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
+    """Return float64 ``values`` in another type: integers round half to even, and stop at the ends of their range."""
+    values, dtype = np.asarray(values, dtype=np.float64), np.dtype(dtype)
+    if dtype.kind not in "iu":
+        with np.errstate(over="ignore"):
+            return values.astype(dtype)
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    whole = [min(max(round(value), least), most) for value in values.ravel().tolist()]
+    return np.array(whole, dtype=dtype).reshape(values.shape)
+
+
+def _padding(spec: ResizeSpec, rank: int) -> list[tuple[int, int]]:
+    padding = {pad.axis % rank: (pad.begin, pad.end) for pad in spec.pads}
+    return [padding.get(axis, (0, 0)) for axis in range(rank)]
+
+
+def _targets(spec: ResizeSpec, sources: Sequence[int]) -> tuple[list[int], list[Fraction]]:
+    """Return each resized axis' output length and scale."""
+    if isinstance(spec.target, Sizes):
+        ratios = [Fraction(m, n) if n else Fraction(1) for m, n in zip(spec.target.values, sources, strict=True)]
+        if spec.aspect is Aspect.STRETCH:
+            return list(spec.target.values), ratios
+        scale = min(ratios) if spec.aspect is Aspect.NOT_LARGER else max(ratios)
+        return [math.floor(scale * n + HALF) for n in sources], [scale] * len(sources)
+    assert isinstance(spec.target, Scales)
+    scales = [Fraction(float(np.float32(scale))) for scale in spec.target.values]
+    lengths = [math.floor(scale * n) for scale, n in zip(scales, sources, strict=True)]
+    for position, (m, n) in enumerate(zip(lengths, sources, strict=True)):
+        if n and (spec.step is Step.RATIO or (spec.step is Step.GIVEN_UNLESS_EQUAL and m == n)):
+            scales[position] = Fraction(m, n)
+    return lengths, scales
+
+
+def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fraction) -> Fraction:
+    """Return where output ``i`` of ``m`` lies on the resized axis at ``position``, of length ``n`` and scale ``s``."""
+    resized = s * n if spec.length is Length.FRACTIONAL else Fraction(m)
+    match spec.coordinates:
+        case Coordinates.HALF_PIXEL:
+            return (i + HALF) / s - HALF
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            adjustment = m / (s * n)
+            center = Fraction(n, 2)
+            return center * (1 - adjustment) + (i + HALF) / s - HALF
+        case Coordinates.PYTORCH_HALF_PIXEL:
+            return (i + HALF) / s - HALF if m > 1 else Fraction(0)
+        case Coordinates.ALIGN_CORNERS:
+            return i * (n - 1) / (resized - 1) if m > 1 else Fraction(0)
+        case Coordinates.ASYMMETRIC:
+            return i / s
+        case Coordinates.TF_HALF_PIXEL_FOR_NN:
+            return i if s == 1 else (i + HALF) / s
+        case Crop(roi=roi):
+            assert roi is not None
+            start, end = (Fraction(float(np.float32(edge))) for edge in roi[position])
+            if resized == 1:
+                return HALF * (start + end) * (n - 1)
+            return start * (n - 1) + i * (end - start) * (n - 1) / (resized - 1)
+
+
+def _resized(
+    y: Array, axis: int, at: Sequence[Fraction], spec: ResizeSpec, s: Fraction, *, any_shrinks: bool
+) -> Array:
+    n = y.shape[axis]
+    if isinstance(spec.kernel, Nearest):
+        nearest = [min(max(_rounded(source, spec.kernel.rounding, s), 0), n - 1) for source in at]
+        return np.take(y, np.array(nearest, dtype=np.intp), axis=axis)
+    if not at:
+        rows: list[list[Fraction]] = []
+    elif isinstance(spec.kernel, Area):
+        step = (at[1] - at[0] if len(at) > 1 else Fraction(0)) or Fraction(n, len(at))
+        if spec.coordinates is Coordinates.ASYMMETRIC:
+            step = 1 / s
+        rows = [_covered(source, source + step, n) for source in at]
+    else:
+        stretch = _stretch(spec.kernel.antialias, s, any_shrinks)
+        rows = [_weights(spec.kernel, source, n, stretch) for source in at]
+    matrix = np.array([[float(weight) for weight in row] for row in rows]).reshape(len(at), n)
+    return np.moveaxis(np.tensordot(matrix, y, (1, axis)), 0, axis)
+
+
+def _rounded(source: Fraction, rounding: Rounding, s: Fraction) -> int:
+    match rounding:
+        case Rounding.ROUND_PREFER_FLOOR:
+            return math.ceil(source - HALF)
+        case Rounding.ROUND_PREFER_CEIL:
+            return math.floor(source + HALF)
+        case Rounding.FLOOR:
+            return math.floor(source)
+        case Rounding.CEIL:
+            return math.ceil(source)
+        case Rounding.SIMPLE:
+            return math.ceil(source) if s < 1 else math.floor(source)
+
+
+def _stretch(antialias: Antialias, s: Fraction, any_shrinks: bool) -> Fraction:
+    """Return the factor on distances that widens a kernel, or narrows it."""
+    if antialias is Antialias.SHRINKING:
+        return min(s, Fraction(1))
+    return s if antialias is Antialias.ANY_SHRINKING and any_shrinks else Fraction(1)
+
+
+def _weights(kernel: Linear | Cubic, source: Fraction, n: int, stretch: Fraction) -> list[Fraction]:
+    """Return the weight of each of ``n`` pixels; they sum to 1, or all are 0 where the kernel meets no pixel."""
+    reach = (1 if isinstance(kernel, Linear) else 2) / stretch
+    taps = {k: _weight(kernel, abs(k - source) * stretch) for k in _between(source - reach, source + reach)}
+    if kernel.exclude_outside:
+        taps = {k: weight for k, weight in taps.items() if 0 <= k < n}
+    total = sum(taps.values()) or Fraction(1)
+    row = [Fraction(0)] * n
+    for k, weight in taps.items():
+        row[min(max(k, 0), n - 1)] += weight / total
+    return row
+
+
+def _between(low: Fraction, high: Fraction) -> range:
+    return range(math.floor(low), math.ceil(high) + 1)
+
+
+def _weight(kernel: Linear | Cubic, t: Fraction) -> Fraction:
+    if isinstance(kernel, Linear):
+        return max(Fraction(0), 1 - t)
+    a = Fraction(kernel.a)
+    if t <= 1:
+        return (a + 2) * t**3 - (a + 3) * t**2 + 1
+    return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else Fraction(0)
+
+
+def _covered(low: Fraction, high: Fraction, n: int) -> list[Fraction]:
+    """Return which part of [low, high) each pixel covers; what lies beyond the last counts as the last."""
+    row = [Fraction(0)] * n
+    for k in _between(low, high):
+        part = min(high, Fraction(k + 1)) - max(low, Fraction(k))
+        if part > 0:
+            row[min(k, n - 1)] += part / (high - low)
+    return row
