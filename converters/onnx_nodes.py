@@ -16,9 +16,9 @@ from converters.onnx_resizes import given_names
 from converters.report import Row, form
 from ir_interp.errors import InexactError
 from ir_interp.geometry import plan, resolve_axes
-from ir_interp.meaning import PartialShape
+from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Aspect, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Arithmetic, Aspect, Cubic, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translate import Grade, Translation, write
 
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years
@@ -39,7 +39,13 @@ def write_resize(op: ResizeOp, output: Path, *, version: int | None = None, name
     made = one_op_model(op, version=version, names=names)
     onnx.checker.check_model(made.model, full_check=True)
     output.write_bytes(made.model.SerializeToString(deterministic=True))
-    return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade)
+    return Row(
+        name=op.name or op.where,
+        source=op,
+        form=made.form,
+        grade=made.grade,
+        note=_runtime_note(op.spec, op.shape, op.dtype),
+    )
 
 
 def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, str] = ("x", "y")) -> OneResize:
@@ -52,8 +58,9 @@ def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, 
         raise InexactError(op.name, DIALECT.name, reason="pads need the input's rank, which is unknown")
     bare, padded = _without_pads(op.spec, shape)
     translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
-    nodes, tensors = _pad_nodes(op.spec, shape, names[0]) if op.spec.pads else ([], [])
-    inputs, constants = _inputs(translation)
+    opset = translation.version
+    nodes, tensors = _pad_nodes(op.spec, shape, names[0], opset) if op.spec.pads else ([], [])
+    inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
     data = nodes[-1].output[0] if nodes else names[0]
     nodes.append(_node(translation, [data, *inputs], names[1], op.name))
     graph = helper.make_graph(
@@ -63,7 +70,6 @@ def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, 
         [_value(names[1], op.dtype, _output_shape(translation, padded))],
         [*tensors, *constants],
     )
-    opset = max(translation.version, 13 if op.spec.pads else 0)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
     model.ir_version = _IR_VERSION if opset < 19 else 9
     grade = Grade.DECOMPOSED if op.spec.pads else translation.grade
@@ -82,12 +88,15 @@ def _without_pads(spec: ResizeSpec, shape: PartialShape | None) -> tuple[ResizeS
 
 
 def _pad_nodes(
-    spec: ResizeSpec, shape: PartialShape | None, source: str
+    spec: ResizeSpec, shape: PartialShape | None, source: str, opset: int
 ) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Return a Pad node; before operator set 11 its pads are an attribute."""
     rank = len(shape or ())
     begin, end = [0] * rank, [0] * rank
     for pad in spec.pads:
         begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+    if opset < 11:
+        return [helper.make_node("Pad", [source], ["padded"], name="pad", pads=begin + end)], []
     pads = numpy_helper.from_array(np.array(begin + end, np.int64), "pads")
     return [helper.make_node("Pad", [source, "pads"], ["padded"], name="pad")], [pads]
 
@@ -113,6 +122,8 @@ def _inputs(translation: Translation) -> tuple[list[str], list[onnx.TensorProto]
 
 def _node(translation: Translation, inputs: Sequence[str], output: str, name: str) -> onnx.NodeProto:
     given = given_names(translation.version)
+    if translation.spec.axes == ():
+        return helper.make_node("Identity", inputs[:1], [output], name=name or "identity")
     attributes: dict[str, Any] = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in translation.attributes.items()
@@ -138,14 +149,34 @@ def _value(name: str, dtype: str | None, shape: PartialShape | None) -> onnx.Val
 
 
 def _output_shape(translation: Translation, shape: PartialShape | None) -> PartialShape | None:
-    """Return the output's lengths, as far as the input's and the target decide them."""
+    """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
     spec = translation.spec
     if shape is None or not isinstance(spec.target, Sizes | Scales):
         return None if shape is None else (None,) * len(shape)
     known = tuple(length for length in shape if length is not None)
     if len(known) == len(shape):
-        return plan(spec, known).out_shape
+        exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape
+        pairs = zip(exact, plan(spec, known).out_shape, strict=True)
+        return tuple(length if length == other else None for length, other in pairs)
     lengths = list(shape)
     for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
         lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
     return tuple(lengths)
+
+
+def _runtime_note(spec: ResizeSpec, shape: PartialShape | None, dtype: str | None) -> str:
+    """Return what onnxruntime's CPU provider does not run, though it is valid ONNX (measured on 1.31)."""
+    if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
+        return f"onnxruntime has no Resize of {dtype} on CPU"
+    if shape is None or isinstance(spec.kernel, Nearest):
+        return ""
+    rank, axes = len(shape), set(resolve_axes(listed(spec, shape).axes, len(shape)))
+    cubic = isinstance(spec.kernel, Cubic)
+    if any(axes <= each for each in (_CUBIC if cubic else _LINEAR).get(rank, ())):
+        return ""
+    kernel = "cubic" if cubic else "linear"
+    return f"onnxruntime runs no {kernel} Resize of axes {sorted(axes)} at rank {rank} on CPU"
+
+
+_LINEAR = {2: ({0, 1},), 3: ({0, 1, 2},), 4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)}
+_CUBIC = {2: ({0, 1},), 4: ({2, 3}, {1, 2})}

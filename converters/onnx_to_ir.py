@@ -52,6 +52,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[ov.Mo
     except Exception as error:  # the frontend raises several types, all without a common base of its own
         if builder.errors:
             raise builder.errors[0] from None
+        builder.rows()  # what stands in for refused resizes makes no whole model: the refusals are the cause
         raise UnsupportedLayerError(
             f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
         ) from error
@@ -104,7 +105,7 @@ class _Builder:
         version = dialect_version(op_type, self.opset, where)
         inputs = _inputs(node, given_names(version))
         constants = {name: _constant(value) for name, value in inputs.items()}
-        given = {name: value for name, value in constants.items() if value is None or value.size}
+        given = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
         attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
         shape = partial_shape(x)
         spec, diagnostics = interpret(
@@ -172,6 +173,11 @@ def _constant(value: ov.Output) -> np.ndarray[Any, Any] | None:
     return np.array(folded.data) if folded.get_type_name() == "Constant" else None
 
 
+def _is_empty(value: np.ndarray[Any, Any]) -> bool:
+    """Say whether a constant means "not given": the frontend makes a scalar of an empty initialiser."""
+    return value.ndim == 0 or value.size == 0
+
+
 def _narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
     """Return ``op`` without the axes that are known to keep their length, and with sizes that are known after all."""
     spec, shape = op.spec, op.shape
@@ -236,7 +242,7 @@ def _is_same(left: ov.Output, right: ov.Output) -> bool:
 
 
 def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
-    """Return something of a likely shape in place of a refused resize, so that later ones are seen as well."""
+    """Return something of the same rank in place of a refused resize, so that later ones are seen as well."""
     shape = ov.PartialShape.dynamic(len(op.shape)) if op.shape is not None else ov.PartialShape.dynamic()
     return ops.parameter(shape, x.get_element_type()).output(0)
 

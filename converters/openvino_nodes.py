@@ -65,7 +65,7 @@ def interpolate(x: ov.Output, op: ResizeOp, target: ov.Output | None = None) -> 
     problem = _plugin_problem(translation, len(shape), groups, op.dtype)
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
-    y = x
+    y = x if groups else ops.convert(x, x.get_element_type().get_type_name()).output(0)
     for group in groups:
         y = _node(y, translation, group, [axes.index(axis) for axis in group], target)
     return Interpolated(output=y, form=form(translation), grade=translation.grade, note=_note(spec, op.dtype))

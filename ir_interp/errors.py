@@ -67,6 +67,7 @@ class VerificationError(IrInterpError):
 def closest(word: str, known: Iterable[str]) -> str:
     """Return the end of an error message about an unknown word: the nearest known one, and all of them."""
     words = sorted(set(known))
-    match = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.5)
-    hint = f"; did you mean {match[0]!r}?" if match else ""
+    folded = {each.lower(): each for each in words}
+    match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
+    hint = f"; did you mean {folded[match[0]]!r}?" if match else ""
     return f"expected one of {', '.join(words)}{hint}"

@@ -104,7 +104,7 @@ def _coordinates_1(attributes: Attributes, axes: tuple[int, ...], padded: bool, 
     if attributes["align_corners"]:
         return Coordinates.ALIGN_CORNERS
     planar = _rank(context) == 4 and sorted(axes) == [2, 3]
-    if attributes["mode"] == "linear" and not padded and not planar:
+    if attributes["mode"] in ("linear", "linear_onnx") and not padded and not planar:
         return Coordinates.HALF_PIXEL
     return Coordinates.ASYMMETRIC
 

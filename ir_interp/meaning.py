@@ -47,7 +47,11 @@ def spelled(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, frozenset):
-        return "{" + ", ".join(sorted(map(spelled, value))) + "}"
+        return ", ".join(sorted(map(spelled, value))) or "none"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    if value is None:
+        return "none"
     return str(value.value) if isinstance(value, Enum) else str(value)
 
 
@@ -64,9 +68,10 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     mine, theirs = parts(wanted, shape), parts(offered, shape)
     found: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
-        if mine.get(part) != theirs.get(part):
+        difference = Difference(part, *(said.get(part, _ABSENT.get(part)) for said in (mine, theirs)))
+        if difference.wanted != difference.offered:
             unfolded = _unfolded(wanted, offered) if part == "position" else []
-            found += unfolded or [Difference(part, mine.get(part), theirs.get(part))]
+            found += unfolded or [difference]
     return tuple(found)
 
 
@@ -78,18 +83,21 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
         said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         said["cubic coefficient"] = kernel.a
-    if spec.pads:
-        said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
-    if spec.aspect is not Aspect.STRETCH:
-        said["aspect policy"] = spec.aspect
-    said |= {"axes": _axes(spec, shape), "target": _target(spec)}
+    said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
+    said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if not spec.gives_sizes:
         said["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
         said["length"] = spec.length
-    return said
+    return {part: value for part, value in said.items() if value != _ABSENT.get(part)}
 
 
+_ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
+    "antialias": Antialias.OFF,
+    "exclude_outside": False,
+    "pads": frozenset(),
+    "aspect policy": Aspect.STRETCH,
+}
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),

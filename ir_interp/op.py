@@ -74,6 +74,7 @@ _CODE_OF_PART = {
     "pads": "IRI003",
     "cubic coefficient": "IRI004",
     "length": "IRI006",
+    "step": "IRI006",
 }
 
 

@@ -92,16 +92,21 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
     if not offers:
         raise InexactError(name, target, (Difference("axes", spec.axes, None),))
     same = [said for said in offers if meaning(said, shape) == meaning(spec, shape)]
-    same.sort(key=lambda said: not arithmetics_agree(spec, said))
+    same.sort(key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
     fixed = _fixed(spec, shape)
-    for said in [*same, *offers]:
+    for said in [*same, *sorted(offers, key=lambda said: said.coordinates != spec.coordinates)]:
         grade = _grade(spec, said, said in same, fixed)
         if grade:
             words = dialect.concise(offers[said], context)
             return Translation(dialect=dialect.name, version=context.version, attributes=words, spec=said, grade=grade)
     if same and fixed:
         raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
-    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=len))
+    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+
+
+def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
+    """Return what makes a refusal less telling: another way to give the target first, then the number of parts."""
+    return any(each.part in ("axes", "target") for each in found), len(found)
 
 
 def _grade(spec: ResizeSpec, said: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
@@ -120,7 +125,7 @@ def _variants(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[ResizeSp
         return
     short = listed(spec, shape)
     fixed = _fixed(spec, shape)
-    variants = [short]
+    variants = [short, replace(spec, axes=resolve_axes(spec.axes, len(shape)))]
     if fixed:
         axes = resolve_axes(short.axes, len(fixed))
         bound = plan(short, fixed)

@@ -35,7 +35,7 @@ HALF = Fraction(1, 2)
 
 
 def expected(x: Array, spec: ResizeSpec) -> Array:
-    """Return the resized ``x``: copies of its values for nearest, else float64, not yet rounded to the type of ``x``."""
+    """Return the resized ``x``: copies of its values for nearest, else float64, not yet rounded to its type."""
     y = np.pad(x, _padding(spec, x.ndim)) if spec.pads else x
     y = y if isinstance(spec.kernel, Nearest) else y.astype(np.float64)
     axes = range(x.ndim) if spec.axes is None else [axis % x.ndim for axis in spec.axes]
@@ -113,9 +113,7 @@ def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fra
             return start * (n - 1) + i * (end - start) * (n - 1) / (resized - 1)
 
 
-def _resized(
-    y: Array, axis: int, at: Sequence[Fraction], spec: ResizeSpec, s: Fraction, *, any_shrinks: bool
-) -> Array:
+def _resized(y: Array, axis: int, at: Sequence[Fraction], spec: ResizeSpec, s: Fraction, *, any_shrinks: bool) -> Array:
     n = y.shape[axis]
     if isinstance(spec.kernel, Nearest):
         nearest = [min(max(_rounded(source, spec.kernel.rounding, s), 0), n - 1) for source in at]

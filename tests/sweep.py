@@ -1,0 +1,319 @@
+"""Compare random resizes with onnxruntime, OpenVINO's CPU plugin and the exact oracle, and explain every difference.
+
+``python tests/sweep.py --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The property tests
+are the same comparison over fewer cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from configurations import (
+    IrCase,
+    OnnxCase,
+    Rng,
+    known_openvino_bug,
+    random_ir_case,
+    random_onnx_case,
+    run_in_onnxruntime,
+    run_in_openvino,
+)
+from oracle import expected, stored
+from runtimes import Array, Child, Crashed, Refused
+
+from converters.onnx_resize import DIALECT as ONNX
+from ir_interp import Arithmetic, Coordinates, Cubic, Nearest, ResizeSpec, SpecError, resize
+from ir_interp.dialect import Context, Semantics
+from ir_interp.interpolate import DIALECT as OPENVINO
+
+Case = OnnxCase | IrCase
+Answer = Array | Refused | Crashed
+
+TOLERANCE = 2e-5  # of the input's magnitude: what float32 sums of a few hundred terms may differ by
+DOUBLE_TOLERANCE = 1e-11  # the same in float64
+LAST_PLACE = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # the relative step of types that are computed in float32
+
+EXPLANATIONS = {
+    "half": "integers: the sum is so near a half that float32 may round it either way",
+    "O10": "onnxruntime truncates integers in linear, and rounds after each axis under antialias; within 1",
+    "O12": "onnxruntime's antialias makes every negative int8 a 0",
+    "O13": "onnxruntime's cubic antialias rounds and clips 8-bit values after each axis",
+    "B9": "OpenVINO truncates 8-bit integers in linear of rank 5, and rounds them after each pass of a pillow mode; "
+    "within 1, and not compared in bicubic_pillow, whose passes also clip",
+    "edge": "tf_half_pixel_for_nn reaches so far beyond the edge that exclude_outside keeps little weight, and "
+    "dividing by it magnifies float32 rounding; within 20 times the tolerance",
+}
+UNEXPLAINED = "UNEXPLAINED"
+
+
+class Outcome(Enum):
+    """How a comparison ended; the values are column titles."""
+
+    EQUAL = "equal"
+    DIFFERS = "differing"
+    REFUSED = "refused"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How one case compared, why it differs or was left out, and what shows it."""
+
+    case: Case
+    outcome: Outcome
+    reason: str = ""
+    evidence: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason or self.outcome.value}: {self.case}: {self.evidence}"
+
+
+def spec_of(case: Case, semantics: Semantics = Semantics.RUNTIME) -> ResizeSpec:
+    """Return what the product reads from the case."""
+    given = {name: getattr(case, name, None) for name in ("axes", "sizes", "scales", "roi")}
+    if isinstance(case, OnnxCase):
+        version = max(version for version in ONNX.versions if version <= case.opset)
+        numbers = {name: value for name, value in given.items() if value is not None and name != "axes"}
+        context = Context(version=version, shape=case.shape, semantics=semantics)
+        return ONNX.parse({**case.attributes, **numbers}, context)
+    numbers = {name: value for name, value in given.items() if value is not None}
+    attributes = {name: _typed(name, value) for name, value in case.attributes.items()}
+    if case.version != 1:
+        attributes["shape_calculation_mode"] = "sizes" if case.scales is None else "scales"
+    context = Context(version=case.version, shape=case.shape, semantics=semantics)
+    return OPENVINO.parse({**attributes, **numbers}, context)
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Return an IR attribute as reading a file would leave it."""
+    if name in ("align_corners", "antialias"):
+        return bool(value)
+    if name in ("pads_begin", "pads_end") and isinstance(value, str):
+        return tuple(int(pad) for pad in value.split(","))
+    return value
+
+
+def left_out(case: Case) -> str | None:
+    """Return the runtime's fault that leaves nothing to compare with, if there is one.
+
+    Those that ``configurations`` never draws are not repeated here.
+    """
+    eight_bit = case.dtype in ("int8", "uint8")
+    if isinstance(case, OnnxCase):
+        antialias = bool(case.attributes.get("antialias"))
+        if antialias and case.dtype == "int8":
+            return "O12"
+        return "O13" if antialias and eight_bit and case.mode == "cubic" else None
+    return "B9" if case.mode == "bicubic_pillow" and eight_bit and len(case.shape) == 4 else None
+
+
+def compare(case: Case, answer: Answer) -> Verdict:
+    """Compare the runtime's answer with the product's, run in the same arithmetic."""
+    if isinstance(answer, Refused | Crashed):
+        return Verdict(case=case, outcome=Outcome.REFUSED, reason=type(answer).__name__, evidence=answer.text)
+    if (fault := left_out(case)) is not None:
+        return Verdict(case=case, outcome=Outcome.LEFT_OUT, reason=fault)
+    x, spec = case.array(), spec_of(case)
+    ours = resize(x, spec)
+    if agree(ours, answer, x):
+        return Verdict(case=case, outcome=Outcome.EQUAL)
+    reason = _explanation(case, spec, ours, answer)
+    return Verdict(case=case, outcome=Outcome.DIFFERS, reason=reason, evidence=first_difference(ours, answer, x))
+
+
+def _explanation(case: Case, spec: ResizeSpec, ours: Array, theirs: Array) -> str:
+    x = case.array()
+    if isinstance(spec.kernel, Nearest) or ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return UNEXPLAINED
+    if ours.dtype.kind == "f":
+        near = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max() <= 20 * TOLERANCE * magnitude(x)
+        return "edge" if near and _magnifies(spec) else UNEXPLAINED
+    if _rounds(resize(x.astype(np.float64), spec), theirs, TOLERANCE * magnitude(x)):
+        return "half"
+    if int(np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max()) > 1:
+        return UNEXPLAINED
+    if isinstance(case, OnnxCase):
+        return "O10"
+    return "B9" if known_openvino_bug(case) == "B9" and ours.dtype.itemsize == 1 else UNEXPLAINED
+
+
+def _magnifies(spec: ResizeSpec) -> bool:
+    beyond = spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN
+    return beyond and isinstance(spec.kernel, Cubic) and spec.kernel.exclude_outside
+
+
+def magnitude(x: Array) -> float:
+    """Return the largest absolute value; that to which errors are relative."""
+    return float(np.abs(x.astype(np.float64)).max(initial=0.0))
+
+
+def agree(ours: Array, theirs: Array, x: Array) -> bool:
+    """Tell whether two results for ``x`` are of one type and shape, and equal but for rounding."""
+    same = ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    return same and not bool(_differing(ours, theirs, x).any())
+
+
+def _differing(ours: Array, theirs: Array, x: Array) -> Array:
+    """Return where two results differ: by any bit where they were not computed in floating point.
+
+    A float16 may also be one unit in the last place off: both sides round a float32 once, and may do so on either
+    side of a tie.
+    """
+    if ours.dtype.kind != "f":
+        return np.asarray(ours != theirs)
+    wide = ours.astype(np.float64)
+    last_place = LAST_PLACE.get(ours.dtype.name, 0.0) * np.abs(wide)
+    return np.asarray(np.abs(wide - theirs.astype(np.float64)) > TOLERANCE * magnitude(x) + last_place)
+
+
+def _rounds(values: Array, integers: Array, tolerance: float) -> bool:
+    """Tell whether ``integers`` are the float64 ``values`` rounded and saturated, where these may be a little off."""
+    bounds = np.iinfo(integers.dtype)
+    inside = np.clip(values, float(bounds.min), float(bounds.max))
+    return bool((np.abs(inside - integers.astype(np.float64)) <= 0.5 + tolerance).all())
+
+
+def first_difference(ours: Array, theirs: Array, x: Array) -> str:
+    """Return the first differing element in words."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"{ours.dtype} {list(ours.shape)}, not {theirs.dtype} {list(theirs.shape)}"
+    where = np.argwhere(_differing(ours, theirs, x))
+    index = tuple(int(position) for position in where[0])
+    return f"{len(where)} of {ours.size} differ, first {list(index)}: {ours[index]}, not {theirs[index]}"
+
+
+# The three sweeps
+
+
+def sweep_onnxruntime(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare random nodes with onnxruntime."""
+    return _sweep(random_onnx_case, run_in_onnxruntime, cases, seed)
+
+
+def sweep_openvino(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare random Interpolate layers with OpenVINO's CPU plugin."""
+    return _sweep(random_ir_case, run_in_openvino, cases, seed)
+
+
+def _sweep(draw: Callable[[Rng], Case], run: Callable[..., Array], count: int, seed: int) -> Iterator[Verdict]:
+    rng = np.random.default_rng(seed)
+    cases = [draw(rng) for _ in range(count)]
+    with Child() as child:
+        yield from map(compare, cases, child.map(run, [(case,) for case in cases]))
+
+
+def sweep_oracle(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare every reading of random nodes and layers, in exact arithmetic, with the oracle."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        case = random_onnx_case(rng) if number % 2 else _maybe_area(random_ir_case(rng), rng)
+        readings = list(Semantics) if isinstance(case, OnnxCase) else [Semantics.RUNTIME, Semantics.DOCUMENT]
+        yield compare_with_oracle(case, readings[int(rng.integers(len(readings)))])
+
+
+def _maybe_area(case: IrCase, rng: Rng) -> IrCase:
+    """Turn some Interpolate-1 into those of mode area, which no runtime computes."""
+    if case.version != 1 or rng.random() < 0.7:
+        return case
+    return replace(case, attributes={**case.attributes, "mode": "area"})
+
+
+def compare_with_oracle(case: Case, semantics: Semantics) -> Verdict:
+    """Compare the product with the oracle, on a case read in one way."""
+    x = case.array()
+    try:
+        spec = replace(spec_of(case, semantics), arithmetic=Arithmetic.EXACT)
+        ours = resize(x, spec)
+    except SpecError as error:
+        return Verdict(case=case, outcome=Outcome.REFUSED, reason="SpecError", evidence=str(error))
+    theirs = expected(x, spec)
+    if agree_with_oracle(x, spec, ours, theirs):
+        return Verdict(case=case, outcome=Outcome.EQUAL)
+    evidence = f"as {semantics.value}: {first_difference(ours, stored(theirs, x.dtype), x)}"
+    return Verdict(case=case, outcome=Outcome.DIFFERS, reason=UNEXPLAINED, evidence=evidence)
+
+
+def agree_with_oracle(x: Array, spec: ResizeSpec, ours: Array, theirs: Array) -> bool:
+    """Tell whether ``ours`` is what the oracle computed: bit for bit if copied, else rounded from about the same."""
+    if ours.dtype != x.dtype or ours.shape != theirs.shape:
+        return False
+    if isinstance(spec.kernel, Nearest):
+        return ours.tobytes() == theirs.tobytes()
+    double = x.dtype.name in ("float64", "int32", "int64", "uint32", "uint64")
+    tolerance = (DOUBLE_TOLERANCE if double else TOLERANCE) * magnitude(x)
+    if x.dtype.kind in "iu":
+        return _rounds(theirs, ours, tolerance)
+    last_place = LAST_PLACE.get(x.dtype.name, 0.0) * np.abs(theirs)
+    return bool((np.abs(ours.astype(np.float64) - theirs) <= tolerance + last_place).all())
+
+
+# The report
+
+SWEEPS: dict[str, Callable[[int, int], Iterator[Verdict]]] = {
+    "onnxruntime": sweep_onnxruntime,
+    "openvino": sweep_openvino,
+    "exact oracle": sweep_oracle,
+}
+
+
+def unexplained(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return those verdicts that speak against the product, or against the cases it was tried on."""
+    return [v for v in verdicts if v.reason == UNEXPLAINED or v.outcome is Outcome.REFUSED]
+
+
+def table(verdicts: dict[str, list[Verdict]]) -> str:
+    """Return what each runtime said, one line per mode."""
+    rows = [("runtime", "mode", "compared", "equal", "differing", "refused", "left out")]
+    for runtime, those in verdicts.items():
+        for mode in [*sorted({v.case.mode for v in those}), "all"]:
+            rows.append((runtime, mode, *_row([v for v in those if mode in (v.case.mode, "all")])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def _row(verdicts: Sequence[Verdict]) -> tuple[str, str, str, str, str]:
+    count = Counter(v.outcome for v in verdicts)
+    compared = count[Outcome.EQUAL] + count[Outcome.DIFFERS]
+    left, refused = count[Outcome.LEFT_OUT], count[Outcome.REFUSED]
+    return (
+        str(compared),
+        str(count[Outcome.EQUAL]),
+        f"{count[Outcome.DIFFERS]}{_reasons(verdicts, Outcome.DIFFERS)}",
+        str(refused),
+        f"{left}{_reasons(verdicts, Outcome.LEFT_OUT)}",
+    )
+
+
+def _reasons(verdicts: Sequence[Verdict], outcome: Outcome) -> str:
+    reasons = Counter(v.reason for v in verdicts if v.outcome is outcome)
+    return f" ({', '.join(f'{reason} {number}' for reason, number in sorted(reasons.items()))})" if reasons else ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all three sweeps; print every difference, the table, and what its abbreviations mean."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--cases", type=int, default=1000, help="of each sweep")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    verdicts = {name: list(sweep(options.cases, options.seed)) for name, sweep in SWEEPS.items()}
+    for name, those in verdicts.items():
+        for verdict in those:
+            if verdict.outcome in (Outcome.DIFFERS, Outcome.REFUSED):
+                print(f"{name}: {verdict}")
+    print(table(verdicts))
+    for reason, text in EXPLANATIONS.items():
+        print(f"{reason}: {text}")
+    wrong = sum(len(unexplained(those)) for those in verdicts.values())
+    print(f"{wrong} unexplained or refused" if wrong else "every difference is explained")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

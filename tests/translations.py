@@ -1,0 +1,67 @@
+"""Translate one random resize whole, file to file, and run it where it arrives."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino as ov
+from configurations import IrCase, OnnxCase, model_of
+from runtimes import Array, onnxruntime_resize, openvino_resize
+
+import ir_interp
+from ir_interp import InexactError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a case: refused with a reason, or the output of the result in its own runtime."""
+
+    grade: str
+    form: str = ""
+    note: str = ""
+    output: Array | None = None
+
+
+def onnx_to_ir(case: OnnxCase, *, constant: bool) -> Outcome:
+    """Convert a one-node model and run the IR in OpenVINO; ``constant`` says whether its shape is known."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, destination = Path(folder, "x.onnx"), Path(folder, "x.xml")
+        model = model_of(case)
+        if not constant:
+            for length in model.graph.input[0].type.tensor_type.shape.dim:
+                length.ClearField("dim_value")
+            model.graph.output[0].type.tensor_type.ClearField("shape")
+        onnx.save(model, source)
+        return _outcome(source, destination, lambda: openvino_resize(destination, {"x": case.array()}))
+
+
+def ir_to_onnx(case: IrCase) -> Outcome:
+    """Convert an IR of one Interpolate and run the ONNX model in onnxruntime."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, destination = Path(folder, "x.xml"), Path(folder, "x.onnx")
+        ov.save_model(model_of(case), source, compress_to_fp16=False)
+        return _outcome(source, destination, lambda: _run_onnx(destination, case.array()))
+
+
+def _run_onnx(path: Path, x: Array) -> Array:
+    model = onnx.load(path)
+    return onnxruntime_resize(model, {model.graph.input[0].name: x})
+
+
+def _outcome(source: Path, destination: Path, run: Any) -> Outcome:
+    try:
+        report = ir_interp.convert(source, destination)
+    except (InexactError, ExceptionGroup) as refusal:
+        leaf = refusal.exceptions[0] if isinstance(refusal, ExceptionGroup) else refusal
+        assert isinstance(leaf, InexactError), leaf
+        assert not destination.exists()
+        return Outcome(grade="refused", form=leaf.reason)
+    row = report.rows[0]
+    if row.note.startswith("onnxruntime"):
+        return Outcome(grade=row.grade.value, form=row.form, note=row.note)
+    return Outcome(grade=row.grade.value, form=row.form, note=row.note, output=np.array(run()))
