@@ -70,8 +70,7 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     for part in sorted(mine.keys() | theirs.keys()):
         difference = Difference(part, *(said.get(part, _ABSENT.get(part)) for said in (mine, theirs)))
         if difference.wanted != difference.offered:
-            unfolded = _unfolded(wanted, offered) if part == "position" else []
-            found += unfolded or [difference]
+            found += _unfolded(wanted, offered) if part == "position" else [difference]
     return tuple(found)
 
 
@@ -192,10 +191,12 @@ def _from_first(axis: int, shape: PartialShape | None) -> int:
 
 
 def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
-    """Return the differences in position in the specs' own words."""
-    pairs = [("coordinates", coordinates_name(wanted), coordinates_name(offered))]
+    """Return the differences in position in the specs' own words; a rounding that has no counterpart is none."""
+    pairs: list[tuple[str, object, object]] = [("coordinates", coordinates_name(wanted), coordinates_name(offered))]
     if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
-        pairs.append(("rounding", wanted.kernel.rounding.value, offered.kernel.rounding.value))
+        pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
+    if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
+        pairs.append(("window", wanted.coordinates, offered.coordinates))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
 
 

@@ -71,7 +71,7 @@ def write(
             return _write(spec, dialect, Context(version=each, shape=shape, semantics=semantics), name)
         except InexactError as error:
             refusals.append(error)
-    raise min(refusals, key=lambda error: (not error.reason.startswith(_TIES), len(error.differences)))
+    raise min(refusals, key=lambda error: (not error.reason.startswith(_TIES), _distance(error.differences)))
 
 
 _TIES = "float32 decides: "
@@ -90,7 +90,7 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
         if numbers is not None:
             offers |= _offers(dialect, tuple(numbers.items()), context)
     if not offers:
-        raise InexactError(name, target, (Difference("axes", spec.axes, None),))
+        raise InexactError(name, target, (_unnamed(spec, dialect, context),))
     same = [said for said in offers if meaning(said, shape) == meaning(spec, shape)]
     same.sort(key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
     fixed = _fixed(spec, shape)
@@ -106,7 +106,7 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
     """Return what makes a refusal less telling: another way to give the target first, then the number of parts."""
-    return any(each.part in ("axes", "target") for each in found), len(found)
+    return any(each.part in ("axes", "sizes", "scales", "target") for each in found), len(found)
 
 
 def _grade(spec: ResizeSpec, said: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
@@ -155,6 +155,14 @@ def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, 
         elif part in ("axes", "sizes", "scales"):
             return None
     return named
+
+
+def _unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
+    """Return what the dialect has no name for: the target, or else the axes."""
+    carried = _carried(spec, context.shape)
+    unknown = [part for part in ("sizes", "scales", "axes") if dialect.number(part, context.version) is None]
+    part = next((part for part in unknown if part in carried), "axes")
+    return Difference(part, carried.get(part), None)
 
 
 def _carried(spec: ResizeSpec, shape: PartialShape | None) -> dict[str, Any]:

@@ -335,7 +335,7 @@ CASES = [
         id="area",
         spec=_spec(Area(), Coordinates.ASYMMETRIC, Sizes((2, 3)), arithmetic=Arithmetic.OPENVINO),
         said={
-            "onnx": Refused("kernel (area, linear)"),
+            "onnx": Refused("kernel (area, nearest)"),
             "openvino": Said(1, {"mode": "area", "align_corners": False, "axes": (2, 3), "sizes": (2, 3)}),
         },
     ),

@@ -42,7 +42,8 @@ LAST_PLACE = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # the relative step of 
 
 EXPLANATIONS = {
     "half": "integers: the sum is so near a half that float32 may round it either way",
-    "O10": "onnxruntime truncates integers in linear, and rounds after each axis under antialias; within 1",
+    "O10": "onnxruntime truncates integers in linear, and rounds 8-bit ones after each axis under antialias; within 1, "
+    "or 2 after three axes",
     "O12": "onnxruntime's antialias makes every negative int8 a 0",
     "O13": "onnxruntime's cubic antialias rounds and clips 8-bit values after each axis",
     "B9": "OpenVINO truncates 8-bit integers in linear of rank 5, and rounds them after each pass of a pillow mode; "
@@ -122,26 +123,32 @@ def compare(case: Case, answer: Answer) -> Verdict:
         return Verdict(case=case, outcome=Outcome.LEFT_OUT, reason=fault)
     x, spec = case.array(), spec_of(case)
     ours = resize(x, spec)
-    if agree(ours, answer, x):
+    same = ours.dtype == answer.dtype and ours.shape == answer.shape
+    if same and not _differing(spec, x, ours, answer).any():
         return Verdict(case=case, outcome=Outcome.EQUAL)
-    reason = _explanation(case, spec, ours, answer)
-    return Verdict(case=case, outcome=Outcome.DIFFERS, reason=reason, evidence=first_difference(ours, answer, x))
+    reason = _explanation(case, spec, ours, answer) if same else UNEXPLAINED
+    evidence = first_difference(spec, x, ours, answer)
+    return Verdict(case=case, outcome=Outcome.DIFFERS, reason=reason, evidence=evidence)
 
 
 def _explanation(case: Case, spec: ResizeSpec, ours: Array, theirs: Array) -> str:
     x = case.array()
-    if isinstance(spec.kernel, Nearest) or ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+    if isinstance(spec.kernel, Nearest):
         return UNEXPLAINED
     if ours.dtype.kind == "f":
         near = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max() <= 20 * TOLERANCE * magnitude(x)
         return "edge" if near and _magnifies(spec) else UNEXPLAINED
     if _rounds(resize(x.astype(np.float64), spec), theirs, TOLERANCE * magnitude(x)):
         return "half"
-    if int(np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max()) > 1:
-        return UNEXPLAINED
+    off = int(np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max())
     if isinstance(case, OnnxCase):
-        return "O10"
-    return "B9" if known_openvino_bug(case) == "B9" and ours.dtype.itemsize == 1 else UNEXPLAINED
+        return "O10" if off <= (2 if _rounds_thrice(case) else 1) else UNEXPLAINED
+    return "B9" if off <= 1 and known_openvino_bug(case) == "B9" and ours.dtype.itemsize == 1 else UNEXPLAINED
+
+
+def _rounds_thrice(case: OnnxCase) -> bool:
+    """Tell whether onnxruntime may round three times, each by up to a half, what is rounded once here."""
+    return case.dtype == "uint8" and bool(case.attributes.get("antialias")) and len(case.shape) in (3, 5)
 
 
 def _magnifies(spec: ResizeSpec) -> bool:
@@ -154,19 +161,13 @@ def magnitude(x: Array) -> float:
     return float(np.abs(x.astype(np.float64)).max(initial=0.0))
 
 
-def agree(ours: Array, theirs: Array, x: Array) -> bool:
-    """Tell whether two results for ``x`` are of one type and shape, and equal but for rounding."""
-    same = ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    return same and not bool(_differing(ours, theirs, x).any())
-
-
-def _differing(ours: Array, theirs: Array, x: Array) -> Array:
-    """Return where two results differ: by any bit where they were not computed in floating point.
+def _differing(spec: ResizeSpec, x: Array, ours: Array, theirs: Array) -> Array:
+    """Return where two results for ``x`` differ: by any bit where it was copied or integers were made of it.
 
     A float16 may also be one unit in the last place off: both sides round a float32 once, and may do so on either
     side of a tie.
     """
-    if ours.dtype.kind != "f":
+    if ours.dtype.kind != "f" or isinstance(spec.kernel, Nearest):
         return np.asarray(ours != theirs)
     wide = ours.astype(np.float64)
     last_place = LAST_PLACE.get(ours.dtype.name, 0.0) * np.abs(wide)
@@ -180,11 +181,13 @@ def _rounds(values: Array, integers: Array, tolerance: float) -> bool:
     return bool((np.abs(inside - integers.astype(np.float64)) <= 0.5 + tolerance).all())
 
 
-def first_difference(ours: Array, theirs: Array, x: Array) -> str:
+def first_difference(spec: ResizeSpec, x: Array, ours: Array, theirs: Array) -> str:
     """Return the first differing element in words."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return f"{ours.dtype} {list(ours.shape)}, not {theirs.dtype} {list(theirs.shape)}"
-    where = np.argwhere(_differing(ours, theirs, x))
+    where = np.argwhere(_differing(spec, x, ours, theirs))
+    if not len(where):
+        return "only by less than the tolerance for runtimes"
     index = tuple(int(position) for position in where[0])
     return f"{len(where)} of {ours.size} differ, first {list(index)}: {ours[index]}, not {theirs[index]}"
 
@@ -236,7 +239,7 @@ def compare_with_oracle(case: Case, semantics: Semantics) -> Verdict:
     theirs = expected(x, spec)
     if agree_with_oracle(x, spec, ours, theirs):
         return Verdict(case=case, outcome=Outcome.EQUAL)
-    evidence = f"as {semantics.value}: {first_difference(ours, stored(theirs, x.dtype), x)}"
+    evidence = f"as {semantics.value}: {first_difference(spec, x, ours, stored(theirs, x.dtype))}"
     return Verdict(case=case, outcome=Outcome.DIFFERS, reason=UNEXPLAINED, evidence=evidence)
 
 

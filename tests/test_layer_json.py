@@ -1,0 +1,515 @@
+"""Layers of TensorRT and TFLite: as JSON, as they live in a network, and as the Python that builds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_interp
+from converters import layer_json, tensorrt_layer
+from converters.registry import get
+from ir_interp import (
+    Arithmetic,
+    Coordinates,
+    Cubic,
+    InexactError,
+    Linear,
+    Nearest,
+    ReadError,
+    ResizeOp,
+    Rounding,
+    Scales,
+    Sizes,
+)
+from ir_interp.meaning import meaning
+from ir_interp.translate import Grade, write
+
+IMAGE: dict[str, Any] = {"shape": [1, 1, 4, 6], "dtype": "float32"}
+
+
+def saved(folder: Path, *layers: dict[str, Any], dialect: str = "tensorrt", **entries: Any) -> Path:
+    path = folder / "layers.json"
+    path.write_text(json.dumps({"dialect": dialect, "layers": list(layers), **entries}))
+    return path
+
+
+def read(folder: Path, layer: dict[str, Any], **options: Any) -> ResizeOp:
+    (op,) = ir_interp.load(saved(folder, layer, **options))
+    return op
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ReadError) as caught:
+        ir_interp.load(path)
+    return str(caught.value)
+
+
+# TensorRT as JSON
+
+
+def test_a_layer_in_full(tmp_path: Path) -> None:
+    layer = {
+        "name": "up",
+        "input": {"shape": [1, 3, 8, 8], "dtype": "float16"},
+        "resize_mode": "CUBIC",
+        "coordinate_transformation": "HALF_PIXEL",
+        "selector_for_single_pixel": "UPPER",
+        "nearest_rounding": "CEIL",
+        "cubic_coeff": -0.5,
+        "exclude_outside": True,
+        "shape": [1, 3, 16, 4],
+    }
+    op = read(tmp_path, layer, version=10)
+    assert (op.name, op.where) == ("up", "layers.json:layers[0]")
+    assert (op.dialect, op.version, op.shape, op.dtype) == ("tensorrt", 10, (1, 3, 8, 8), "float16")
+    assert op.spec.kernel == Cubic(a=-0.5, exclude_outside=True)
+    assert op.spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL
+    assert (op.spec.axes, op.spec.target) == (None, Sizes((1, 3, 16, 4)))
+    assert op.spec.arithmetic is Arithmetic.EXACT
+
+
+def test_a_layer_by_its_defaults(tmp_path: Path) -> None:
+    op = read(tmp_path, {"scales": [1, 1, 2, 0.5]})
+    assert (op.name, op.shape, op.dtype) == ("", None, None)
+    assert op.spec.kernel == Nearest(rounding=Rounding.FLOOR)
+    assert op.spec.coordinates is Coordinates.ASYMMETRIC
+    assert op.spec.target == Scales((1, 1, 2, 0.5))
+    y = op.run(np.arange(24.0).reshape(1, 1, 4, 6))
+    np.testing.assert_array_equal(y[0, 0, :3], [[0, 2, 4], [0, 2, 4], [6, 8, 10]])
+
+
+def test_lengths_that_are_open(tmp_path: Path) -> None:
+    op = read(tmp_path, {"input": {"shape": [None, 3, None, 8]}, "scales": [1, 1, 2, 2]})
+    assert op.shape == (None, 3, None, 8)
+    assert op.run(np.zeros((2, 3, 4, 8))).shape == (2, 3, 8, 16)
+
+
+def test_several_layers(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"name": "a", "scales": [2]}, {"name": "b", "resize_mode": "LINEAR", "scales": [3]})
+    assert [(op.name, op.where) for op in ir_interp.load(path)] == [
+        ("a", "layers.json:layers[0]"),
+        ("b", "layers.json:layers[1]"),
+    ]
+
+
+def test_no_layers(tmp_path: Path) -> None:
+    assert ir_interp.load(saved(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        ({"resize_mod": "LINEAR"}, "@resize_mod: unknown setting; expected one of"),
+        ({"nearest_rounding": "half_down"}, "@nearest_rounding: unknown value 'half_down'; expected one of"),
+        ({"exclude_outside": 1}, "@exclude_outside: unknown value '1'; expected one of false, true"),
+        ({"exclude_outside": "yes"}, "@exclude_outside: unknown value 'yes'; expected one of false, true"),
+        ({"cubic_coeff": "a"}, "@cubic_coeff: 'a' is neither a number nor a list of numbers"),
+        ({"scales": [1, True]}, "@scales: [1, True] is neither a number nor a list of numbers"),
+        ({}, ": shape and scales are both missing"),
+        ({"resize_mode": "LINEAR", "shape": [2, 1, 4, 6]}, ": LINEAR resizes the innermost 3 axes only, not axis 0"),
+        ({"resize_mode": "CUBIC", "scales": [1, 2, 2, 2]}, ": CUBIC resizes the innermost 2 axes only, not axis 1"),
+    ],
+)
+def test_settings_that_are_not_understood(layer: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    assert refusal(saved(tmp_path, {"input": IMAGE, **layer})).startswith(f"layers.json:layers[0]{reason}")
+
+
+def test_an_unknown_setting_gets_an_offer(tmp_path: Path) -> None:
+    assert refusal(saved(tmp_path, {"scale": [1, 2]})) == (
+        "layers.json:layers[0]@scale: unknown setting; expected one of coordinate_transformation, cubic_coeff, "
+        "exclude_outside, input, name, nearest_rounding, resize_mode, scales, selector_for_single_pixel, shape; "
+        "did you mean 'scales'?"
+    )
+
+
+def test_a_value_in_lower_case_gets_an_offer(tmp_path: Path) -> None:
+    assert refusal(saved(tmp_path, {"resize_mode": "linear", "scales": [2]})) == (
+        "layers.json:layers[0]@resize_mode: unknown value 'linear'; expected one of CUBIC, LINEAR, NEAREST; "
+        "did you mean 'LINEAR'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"layers": []}, "@dialect: missing; expected one of onnx, openvino, tensorrt, tflite"),
+        ({"dialect": "tensort", "layers": []}, None),
+        ({"dialect": "tensorrt"}, "@layers: missing; expected a list of layers"),
+        ({"dialect": "tensorrt", "layers": {}}, "@layers: missing; expected a list of layers"),
+        ({"dialect": "tensorrt", "version": 8, "layers": []}, "@version: unknown value 8; expected one of 10"),
+        ({"dialect": "tensorrt", "layers": ["up"]}, ":layers[0]: not an object"),
+    ],
+)
+def test_documents_that_are_not_understood(document: dict[str, Any], reason: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "layers.json"
+    path.write_text(json.dumps(document))
+    said = refusal(path)
+    if reason is None:
+        reason = (
+            "@dialect: unknown dialect 'tensort'; expected one of onnx, openvino, tensorrt, tflite; "
+            "did you mean 'tensorrt'?"
+        )
+    assert said == f"layers.json{reason}"
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    layers: list[dict[str, Any]] = [
+        {"name": "a", "input": IMAGE, "resize_mode": "LINEAR", "shape": [1, 1, 8, 3]},
+        {"name": "b", "input": {"shape": [None, 3, None, 8]}, "resize_mode": "CUBIC", "scales": [1, 1, 2, 2]},
+        {"name": "c", "coordinate_transformation": "HALF_PIXEL", "nearest_rounding": "HALF_UP", "scales": [1, 1.5]},
+    ]
+    ops = ir_interp.load(saved(tmp_path, *layers))
+    text = layer_json.dump([(op, write(op.spec, get("tensorrt"), shape=op.shape)) for op in ops])
+    path = tmp_path / "again.json"
+    path.write_text(text)
+    again = ir_interp.load(path)
+    for op, other in zip(ops, again, strict=True):
+        assert (other.name, other.shape, other.dtype) == (op.name, op.shape, op.dtype)
+        assert meaning(other.spec, other.shape) == meaning(op.spec, op.shape)
+    assert text.endswith("\n")
+    assert json.loads(text)["dialect"] == "tensorrt"
+
+
+def test_a_layer_of_openvino_as_json(tmp_path: Path) -> None:
+    (tmp_path / "layer.xml").write_text(
+        '<layer name="up" type="Interpolate" version="opset4">'
+        '<data mode="nearest" nearest_mode="round_prefer_ceil" coordinate_transformation_mode="half_pixel"/>'
+        '<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></input>'
+        '<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>8</dim><dim>12</dim></port></output>'
+        "</layer>"
+    )
+    report = ir_interp.convert(tmp_path / "layer.xml", tmp_path / "layer.json")
+    assert [(row.name, row.grade) for row in report.rows] == [("up", Grade.EXACT_FOR_SHAPE)]
+    assert json.loads((tmp_path / "layer.json").read_text()) == {
+        "dialect": "tensorrt",
+        "version": 10,
+        "layers": [
+            {
+                "name": "up",
+                "input": {"shape": [1, 1, 4, 6], "dtype": "float32"},
+                "resize_mode": "NEAREST",
+                "coordinate_transformation": "HALF_PIXEL",
+                "nearest_rounding": "HALF_UP",
+                "shape": [1, 1, 8, 12],
+            }
+        ],
+    }
+
+
+def test_sizes_of_run_time_are_refused_as_such(tmp_path: Path) -> None:
+    """The layer's axes are not what TensorRT cannot say."""
+    (tmp_path / "layer.xml").write_text(
+        '<layer name="up" type="Interpolate" version="opset1"><data axes="2,3" mode="linear"/>'
+        '<input><port id="0"><dim>1</dim><dim>1</dim><dim>-1</dim><dim>-1</dim></port></input></layer>'
+    )
+    with pytest.raises(ExceptionGroup) as caught:
+        ir_interp.convert(tmp_path / "layer.xml", tmp_path / "layer.json")
+    (error,) = caught.value.exceptions
+    assert isinstance(error, InexactError)
+    assert "run time" in str(error)
+    assert not (tmp_path / "layer.json").exists()
+
+
+@pytest.mark.parametrize("end", ["onnx", "xml"])
+def test_json_to_a_runtime_and_back(end: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, {"name": "up", "input": IMAGE, "resize_mode": "LINEAR", "shape": [1, 1, 8, 3]})
+    report = ir_interp.convert(path, tmp_path / f"up.{end}")
+    assert [row.grade for row in report.rows] == [Grade.EXACT]
+    ir_interp.convert(tmp_path / f"up.{end}", tmp_path / "back.json")
+    x = np.random.default_rng(0).random((1, 1, 4, 6), np.float32)
+    ((first,), (second,)) = ir_interp.load(path), ir_interp.load(tmp_path / "back.json")
+    np.testing.assert_allclose(second.run(x), first.run(x), rtol=0, atol=1e-6)
+    assert second.name == "up"
+
+
+# A layer of a network
+
+
+class InterpolationMode(Enum):
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC = 2
+
+
+class ResizeCoordinateTransformation(Enum):
+    ALIGN_CORNERS = 0
+    ASYMMETRIC = 1
+    HALF_PIXEL = 2
+
+
+class ResizeSelector(Enum):
+    FORMULA = 0
+    UPPER = 1
+
+
+class ResizeRoundMode(Enum):
+    HALF_UP = 0
+    HALF_DOWN = 1
+    FLOOR = 2
+    CEIL = 3
+
+
+class FakeTensor:
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = shape
+
+
+class FakeLayer:
+    """The attributes of ``tensorrt.IResizeLayer``, with the values of a new one; no others can be set."""
+
+    __slots__ = (
+        "coordinate_transformation",
+        "cubic_coeff",
+        "exclude_outside",
+        "name",
+        "nearest_rounding",
+        "resize_mode",
+        "scales",
+        "selector_for_single_pixel",
+        "shape",
+        "x",
+    )
+
+    def __init__(self, x: FakeTensor) -> None:
+        self.x = x
+        self.name = "(Unnamed Layer* 0) [Resize]"
+        self.resize_mode = InterpolationMode.NEAREST
+        self.coordinate_transformation = ResizeCoordinateTransformation.ASYMMETRIC
+        self.selector_for_single_pixel = ResizeSelector.FORMULA
+        self.nearest_rounding = ResizeRoundMode.FLOOR
+        self.exclude_outside = 0
+        self.cubic_coeff = -0.75
+        self.scales: Sequence[float] = []
+        self.shape: Sequence[int] = ()
+
+    def get_input(self, index: int) -> FakeTensor:
+        assert index == 0
+        return self.x
+
+    def get_output(self, index: int) -> tuple[FakeLayer, int]:
+        return self, index
+
+
+class FakeNetwork:
+    def __init__(self) -> None:
+        self.layers: list[FakeLayer] = []
+
+    def add_resize(self, x: FakeTensor) -> FakeLayer:
+        self.layers.append(FakeLayer(x))
+        return self.layers[-1]
+
+
+class INetworkDefinition:
+    pass
+
+
+class ITensor:
+    pass
+
+
+@pytest.fixture
+def trt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return a module that stands in for tensorrt: the names that a script needs, and no more."""
+    module = ModuleType("tensorrt")
+    known = (InterpolationMode, ResizeCoordinateTransformation, ResizeSelector, ResizeRoundMode)
+    for each in (*known, INetworkDefinition, ITensor):
+        setattr(module, each.__name__, each)
+    monkeypatch.setitem(__import__("sys").modules, "tensorrt", module)
+    return module
+
+
+def test_a_layer_of_a_network() -> None:
+    layer = FakeLayer(FakeTensor((1, 3, 8, 8)))
+    layer.name = "up"
+    layer.resize_mode = InterpolationMode.CUBIC
+    layer.coordinate_transformation = ResizeCoordinateTransformation.HALF_PIXEL
+    layer.selector_for_single_pixel = ResizeSelector.UPPER
+    layer.exclude_outside = 1
+    layer.cubic_coeff = -0.5
+    layer.shape = (1, 3, 16, 1)
+    op = tensorrt_layer.read_layer(layer)
+    assert (op.name, op.where, op.dialect, op.version) == ("up", 'tensorrt:layer["up"]', "tensorrt", 10)
+    assert op.shape == (1, 3, 8, 8)
+    assert op.spec.kernel == Cubic(a=-0.5, exclude_outside=True)
+    assert op.spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL
+    assert op.spec.target == Sizes((1, 3, 16, 1))
+
+
+def test_a_layer_with_scales_and_an_open_shape() -> None:
+    layer = FakeLayer(FakeTensor((-1, 3, -1, 8)))
+    layer.scales = [1.0, 1.0, 2.0, 0.5]
+    layer.shape = (-1, 3, -1, 4)  # what the network computes of them
+    op = tensorrt_layer.read_layer(layer)
+    assert (op.shape, op.spec.target) == ((None, 3, None, 8), Scales((1.0, 1.0, 2.0, 0.5)))
+    assert op.spec.kernel == Nearest(rounding=Rounding.FLOOR)
+    assert op.run(np.zeros((1, 3, 4, 8))).shape == (1, 3, 8, 4)
+
+
+def test_a_layer_whose_input_is_told() -> None:
+    layer = FakeLayer(FakeTensor((-1, -1, -1, -1)))
+    layer.resize_mode = InterpolationMode.LINEAR
+    layer.shape = (1, 1, 8, 8)
+    op = tensorrt_layer.read_layer(layer, shape=(1, 1, 4, 4))
+    assert (op.shape, op.spec.kernel) == ((1, 1, 4, 4), Linear())
+
+
+def test_a_layer_that_contradicts_itself() -> None:
+    layer = FakeLayer(FakeTensor((1, 3, 8, 8)))
+    layer.name = "up"
+    layer.resize_mode = InterpolationMode.CUBIC
+    layer.shape = (1, 6, 16, 16)
+    with pytest.raises(ReadError) as caught:
+        tensorrt_layer.read_layer(layer)
+    assert str(caught.value) == 'tensorrt:layer["up"]: CUBIC resizes the innermost 2 axes only, not axis 1'
+
+
+# A script
+
+
+def built(script: str, name: str) -> FakeLayer:
+    """Run one function of a script on a new network, and return the layer that it added."""
+    scope: dict[str, Any] = {}
+    exec(compile(script, "script.py", "exec"), scope)
+    network = FakeNetwork()
+    output = scope[name](network, FakeTensor((1, 1, 4, 6)))
+    (layer,) = network.layers
+    assert output == (layer, 0)
+    return layer
+
+
+def scripted(folder: Path, *layers: dict[str, Any]) -> str:
+    ir_interp.convert(saved(folder, *layers), folder / "layers.py")
+    return (folder / "layers.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"resize_mode": "LINEAR", "coordinate_transformation": "ALIGN_CORNERS", "shape": [1, 1, 8, 3]},
+        {"resize_mode": "NEAREST", "nearest_rounding": "HALF_DOWN", "scales": [1, 1, 2, 0.5]},
+        {"resize_mode": "CUBIC", "cubic_coeff": -0.5, "exclude_outside": True, "scales": [1, 1, 2, 2]},
+        {
+            "resize_mode": "LINEAR",
+            "coordinate_transformation": "HALF_PIXEL",
+            "selector_for_single_pixel": "UPPER",
+            "shape": [1, 1, 1, 12],
+        },
+    ],
+)
+def test_a_script_sets_the_attributes(settings: dict[str, Any], tmp_path: Path, trt: ModuleType) -> None:
+    layer = {"name": "up", "input": IMAGE, **settings}
+    script = scripted(tmp_path, layer)
+    made = built(script, "add_up")
+    assert made.name == "up"
+    for name, value in settings.items():
+        given = getattr(made, name)
+        assert (given.name if isinstance(given, Enum) else given) == (
+            tuple(value) if isinstance(value, list) else value
+        )
+    again = tensorrt_layer.read_layer(made)
+    (op,) = ir_interp.load(saved(tmp_path, layer))
+    assert meaning(again.spec, op.shape) == meaning(op.spec, op.shape)
+
+
+def test_the_text_of_a_script(tmp_path: Path) -> None:
+    layer = {"name": "up/2x", "input": IMAGE, "resize_mode": "LINEAR", "shape": [1, 1, 8, 3]}
+    assert (
+        scripted(tmp_path, layer)
+        == """\
+import tensorrt as trt
+
+
+def add_up_2x(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:
+    layer = network.add_resize(x)
+    layer.name = 'up/2x'
+    layer.resize_mode = trt.InterpolationMode.LINEAR
+    layer.coordinate_transformation = trt.ResizeCoordinateTransformation.ASYMMETRIC
+    layer.shape = (1, 1, 8, 3)
+    return layer.get_output(0)
+"""
+    )
+
+
+@pytest.mark.parametrize("name", ["2x", "größe", "a b", "x\n    import os", "'''", "class", ""])
+def test_a_script_of_an_odd_name(name: str, tmp_path: Path, trt: ModuleType) -> None:
+    script = scripted(tmp_path, {"name": name, "scales": [1, 1, 2, 2]})
+    functions = [line.split("(")[0].removeprefix("def ") for line in script.splitlines() if line.startswith("def ")]
+    assert len(functions) == 1
+    assert built(script, functions[0]).name == name
+
+
+def test_a_script_of_names_that_differ_in_punctuation(tmp_path: Path, trt: ModuleType) -> None:
+    """One function for every layer: none may take the name of another."""
+    layers = [{"name": name, "scales": [1, 1, 2, scale]} for name, scale in (("a/b", 2), ("a.b", 3), ("", 4), ("", 5))]
+    script = scripted(tmp_path, *layers)
+    scope: dict[str, Any] = {}
+    exec(compile(script, "script.py", "exec"), scope)
+    made = []
+    for name, function in scope.items():
+        if name.startswith("add_"):
+            network = FakeNetwork()
+            function(network, FakeTensor((1, 1, 4, 6)))
+            made.append((network.layers[0].name, network.layers[0].scales[3]))
+    assert made == [("a/b", 2), ("a.b", 3), ("", 4), ("", 5)]
+
+
+# TFLite
+
+
+@pytest.mark.parametrize(
+    ("settings", "kernel", "coordinates"),
+    [
+        ({"op": "RESIZE_BILINEAR"}, Linear(), Coordinates.ASYMMETRIC),
+        ({"op": "RESIZE_BILINEAR", "align_corners": True}, Linear(), Coordinates.ALIGN_CORNERS),
+        ({"op": "RESIZE_BILINEAR", "half_pixel_centers": True}, Linear(), Coordinates.HALF_PIXEL),
+        ({"op": "RESIZE_NEAREST_NEIGHBOR"}, Nearest(rounding=Rounding.FLOOR), Coordinates.ASYMMETRIC),
+        (
+            {"op": "RESIZE_NEAREST_NEIGHBOR", "align_corners": True},
+            Nearest(rounding=Rounding.ROUND_PREFER_CEIL),
+            Coordinates.ALIGN_CORNERS,
+        ),
+        (
+            {"op": "RESIZE_NEAREST_NEIGHBOR", "half_pixel_centers": True},
+            Nearest(rounding=Rounding.FLOOR),
+            Coordinates.TF_HALF_PIXEL_FOR_NN,
+        ),
+    ],
+)
+def test_tflite(settings: dict[str, Any], kernel: Any, coordinates: Coordinates, tmp_path: Path) -> None:
+    layer = {"name": "up", "input": {"shape": [1, 4, 6, 3], "dtype": "float32"}, "size": [8, 9], **settings}
+    path = saved(tmp_path, layer, dialect="tflite")
+    (op,) = ir_interp.load(path)
+    assert (op.dialect, op.version, op.spec.kernel, op.spec.coordinates) == ("tflite", 1, kernel, coordinates)
+    assert (op.spec.axes, op.spec.target) == ((1, 2), Sizes((8, 9)))
+    assert op.run(np.zeros((1, 4, 6, 3), np.float32)).shape == (1, 8, 9, 3)
+    ir_interp.convert(path, tmp_path / "up.onnx")
+    ir_interp.convert(tmp_path / "up.onnx", tmp_path / "back.json", dialect="tflite")
+    (back,) = ir_interp.load(tmp_path / "back.json")
+    x = np.random.default_rng(0).random((1, 4, 6, 3), np.float32)
+    np.testing.assert_allclose(back.run(x), op.run(x), rtol=0, atol=1e-6)
+
+
+def test_tflite_settings_that_exclude_each_other(tmp_path: Path) -> None:
+    layer = {"op": "RESIZE_BILINEAR", "align_corners": True, "half_pixel_centers": True, "size": [8, 9]}
+    assert refusal(saved(tmp_path, layer, dialect="tflite")) == (
+        "layers.json:layers[0]: align_corners and half_pixel_centers exclude each other"
+    )
+
+
+def test_tflite_without_an_operator(tmp_path: Path) -> None:
+    assert refusal(saved(tmp_path, {"size": [8, 9]}, dialect="tflite")) == (
+        "layers.json:layers[0]@op: missing; expected one of RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR"
+    )
+
+
+def test_tflite_axes_cannot_be_chosen(tmp_path: Path) -> None:
+    """Its operators resize axes 1 and 2, whatever a file says."""
+    layer = {"op": "RESIZE_BILINEAR", "size": [8, 9], "axes": [2, 3]}
+    assert refusal(saved(tmp_path, layer, dialect="tflite")).startswith("layers.json:layers[0]@axes: ")
