@@ -10,7 +10,7 @@ from pathlib import Path
 from converters.report import ConversionReport, Row, form
 from ir_interp.atomic import replacing
 from ir_interp.dialect import Dialect, Semantics
-from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
@@ -49,6 +49,7 @@ def convert(
         raise ReadError(f"{problem}; expected one of {known}", source.name)
     options = _Options(opset=opset, dialect=dialect, semantics=Semantics(semantics))
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
+    _check_overwriting(source, files)
     with replacing(*files) as temporary:
         rows = _PATHS[ends](source, temporary[-1], options)
         differences = None
@@ -57,6 +58,18 @@ def convert(
 
             differences = compare(source, temporary[-1], shapes or {})
     return ConversionReport(source=source, destination=destination, rows=rows, differences=differences)
+
+
+def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
+    """Refuse to write over what the source is made of: an IR's .bin may bear the name of a model's external data."""
+    if source.suffix.lower() != ".onnx":
+        return
+    from converters.onnx_resizes import external_files
+
+    held = {path.resolve() for path in external_files(source)}
+    for path in files:
+        if path.resolve() in held:
+            raise IrInterpError(f"{path} holds weights of {source.name} and would be overwritten; choose another name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +94,7 @@ def _ir_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...
 def _layer_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
     from converters import onnx_nodes
 
-    return (onnx_nodes.write_resize(_single(source, options), output, version=options.opset),)
+    return (onnx_nodes.write_resize(_single(source, options), output, opset=options.opset),)
 
 
 def _layer_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
@@ -101,9 +114,9 @@ def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
 def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
     from converters import tensorrt_layer
 
-    said, rows = _translated(source, options)
     if options.dialect != "tensorrt":
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
+    said, rows = _translated(source, options)
     output.write_text(tensorrt_layer.python_script(said), encoding="utf-8")
     return rows
 

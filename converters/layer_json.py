@@ -9,8 +9,7 @@ from typing import Any
 
 from converters import registry
 from ir_interp.dialect import Context, Dialect, Semantics
-from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.geometry import resolve_axes
+from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp, interpret
 from ir_interp.translate import Translation
 
@@ -18,13 +17,32 @@ MAX_BYTES = 64 * 2**20
 """The largest JSON file that is read."""
 
 _OWN = ("name", "input")
+_DTYPES = (
+    "bfloat16",
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "str",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+)
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return the layers of a JSON file. Raises ReadError, which names the layer and the setting."""
     document = _parse(path)
     where = path.name
-    dialect = registry.get(_text(document, "dialect", where))
+    try:
+        dialect = registry.get(_text(document, "dialect", where))
+    except ReadError as error:
+        raise ReadError(error.problem, f"{where}@dialect") from None
     version = document.get("version", dialect.versions[0])
     if version not in dialect.versions:
         raise ReadError(f"unknown value {version!r}; {closest('', map(str, dialect.versions))}", f"{where}@version")
@@ -72,17 +90,12 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     for key, value in layer.items():
         if key not in known:
             raise ReadError(f"unknown setting; {closest(key, known)}", f"{where}@{key}")
-        if key not in (*_OWN, *dialect.words(version)) and not _is_numeric(value):
-            raise ReadError(f"{value!r} is neither a number nor a list of numbers", f"{where}@{key}")
+        if value is None and key not in _OWN:
+            raise ReadError("null is no value; leave the setting out", f"{where}@{key}")
     shape, dtype = _input(layer.get("input", {}), where)
     settings = {key: value for key, value in layer.items() if key not in _OWN}
     context = Context(version=version, shape=shape, semantics=semantics)
     spec, diagnostics = interpret(dialect, settings, context, where=where)
-    if shape is not None:
-        try:
-            resolve_axes(spec.axes, len(shape))
-        except SpecError as error:
-            raise ReadError(str(error), where) from None
     return ResizeOp(
         name=str(layer.get("name", "")),
         where=where,
@@ -95,15 +108,12 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     )
 
 
-def _is_numeric(value: Any) -> bool:
-    entries = value if isinstance(value, list) else [value]
-    return all(isinstance(entry, int | float) and not isinstance(entry, bool) for entry in entries)
-
-
 def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:
     """Return the input's shape (null where open) and dtype."""
     shape = described.get("shape") if isinstance(described, dict) else ()
     dtype = described.get("dtype") if isinstance(described, dict) else None
+    if dtype is not None and dtype not in _DTYPES:
+        raise ReadError(f"unknown dtype {dtype!r}; {closest(str(dtype), _DTYPES)}", f"{where}@input")
     if shape is None:
         return None, dtype
     if not isinstance(shape, list) or not all(n is None or (type(n) is int and n >= 0) for n in shape):
@@ -116,5 +126,5 @@ def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, s
 def _text(document: dict[str, Any], name: str, where: str) -> str:
     value = document.get(name)
     if not isinstance(value, str):
-        raise ReadError(f"missing; {closest('', registry.names())}", f"{where}@{name}")
+        raise ReadError(f"missing; {closest('', registry.names())}", where)
     return value

@@ -14,13 +14,14 @@ from onnx import helper, numpy_helper
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import given_names
 from converters.report import Row, form
-from ir_interp.errors import InexactError
+from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.geometry import plan, resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Arithmetic, Aspect, Cubic, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translate import Grade, Translation, write
 
+OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years
 _DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
 
@@ -34,9 +35,9 @@ class OneResize:
     grade: Grade
 
 
-def write_resize(op: ResizeOp, output: Path, *, version: int | None = None, names: tuple[str, str] = ("x", "y")) -> Row:
+def write_resize(op: ResizeOp, output: Path, *, opset: int | None = None, names: tuple[str, str] = ("x", "y")) -> Row:
     """Write a model of nothing but ``op``. Raises InexactError where Resize has no exact form."""
-    made = one_op_model(op, version=version, names=names)
+    made = one_op_model(op, opset=opset, names=names)
     onnx.checker.check_model(made.model, full_check=True)
     output.write_bytes(made.model.SerializeToString(deterministic=True))
     return Row(
@@ -48,17 +49,25 @@ def write_resize(op: ResizeOp, output: Path, *, version: int | None = None, name
     )
 
 
-def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, str] = ("x", "y")) -> OneResize:
+def operator_version(opset: int) -> int:
+    """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for opsets not written."""
+    if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+    return max(version for version in DIALECT.versions if version <= opset)
+
+
+def one_op_model(op: ResizeOp, *, opset: int | None = None, names: tuple[str, str] = ("x", "y")) -> OneResize:
     """Return a model of nothing but ``op``: its data input and output by ``names``, sizes or scales if inputs.
 
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
     """
     shape = op.shape
-    if shape is None and op.spec.pads:
-        raise InexactError(op.name, DIALECT.name, reason="pads need the input's rank, which is unknown")
+    if shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
     bare, padded = _without_pads(op.spec, shape)
+    version = None if opset is None else operator_version(opset)
     translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
-    opset = translation.version
+    opset = opset or translation.version
     nodes, tensors = _pad_nodes(op.spec, shape, names[0], opset) if op.spec.pads else ([], [])
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
     data = nodes[-1].output[0] if nodes else names[0]
@@ -76,10 +85,8 @@ def one_op_model(op: ResizeOp, *, version: int | None = None, names: tuple[str, 
     return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
 
 
-def _without_pads(spec: ResizeSpec, shape: PartialShape | None) -> tuple[ResizeSpec, PartialShape | None]:
+def _without_pads(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec, PartialShape]:
     """Return the resize of the padded input, and its shape."""
-    if shape is None:
-        return spec, None
     lengths = list(shape)
     for pad in spec.pads:
         length = lengths[pad.axis]
@@ -88,10 +95,10 @@ def _without_pads(spec: ResizeSpec, shape: PartialShape | None) -> tuple[ResizeS
 
 
 def _pad_nodes(
-    spec: ResizeSpec, shape: PartialShape | None, source: str, opset: int
+    spec: ResizeSpec, shape: PartialShape, source: str, opset: int
 ) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
     """Return a Pad node; before operator set 11 its pads are an attribute."""
-    rank = len(shape or ())
+    rank = len(shape)
     begin, end = [0] * rank, [0] * rank
     for pad in spec.pads:
         begin[pad.axis], end[pad.axis] = pad.begin, pad.end
@@ -133,26 +140,26 @@ def _node(translation: Translation, inputs: Sequence[str], output: str, name: st
     return helper.make_node(op, list(inputs), [output], name=name or op.lower(), **attributes)
 
 
-def _run_time_inputs(translation: Translation, shape: PartialShape | None) -> list[onnx.ValueInfoProto]:
+def _run_time_inputs(translation: Translation, shape: PartialShape) -> list[onnx.ValueInfoProto]:
     target = translation.spec.target
     if target is None or isinstance(target, Sizes | Scales):
         return []
     axes = translation.spec.axes
-    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    count = len(shape) if axes is None else len(axes)
     return [_value(target.value, np.dtype(_DTYPE_OF[target.value]).name, (count,))]
 
 
-def _value(name: str, dtype: str | None, shape: PartialShape | None) -> onnx.ValueInfoProto:
+def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoProto:
     bfloat16 = onnx.TensorProto.BFLOAT16
     element = bfloat16 if dtype == "bfloat16" else helper.np_dtype_to_tensor_dtype(np.dtype(dtype or "float32"))
     return helper.make_tensor_value_info(name, element, shape)
 
 
-def _output_shape(translation: Translation, shape: PartialShape | None) -> PartialShape | None:
+def _output_shape(translation: Translation, shape: PartialShape) -> PartialShape:
     """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
     spec = translation.spec
-    if shape is None or not isinstance(spec.target, Sizes | Scales):
-        return None if shape is None else (None,) * len(shape)
+    if not isinstance(spec.target, Sizes | Scales):
+        return (None,) * len(shape)
     known = tuple(length for length in shape if length is not None)
     if len(known) == len(shape):
         exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,12 @@ from google.protobuf.message import DecodeError
 from converters.onnx_resize import DIALECT
 from converters.onnx_values import Values
 from ir_interp.dialect import Context, Semantics
-from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
-from ir_interp.geometry import resolve_axes
+from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.meaning import PartialShape
 from ir_interp.op import ResizeOp, interpret
 
 OPS = ("Resize", "Upsample")
+_KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
 _LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
 
 
@@ -32,13 +33,13 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     """
     model = read_model(path)
     opset = default_opset(model, path.name)
-    shapes, dtypes = _inferred(model)
-    values = Values(graph=model.graph, opset=opset, folder=str(path.parent), shapes=shapes)
-    found = []
-    for place, node, scope in _nodes(model.graph, f"{path.name}:", values):
-        if node.op_type in OPS and node.domain in ("", "ai.onnx"):
-            found.append(_read_node(node, place, scope, Context(version=opset, semantics=semantics), shapes, dtypes))
-    return found
+    inferred = _inferred(model)
+    values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
+    return [
+        _read_node(node, place, scope, semantics)
+        for place, node, scope in _nodes(f"{path.name}:", values)
+        if node.op_type in OPS and node.domain in ("", "ai.onnx")
+    ]
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -56,6 +57,13 @@ def read_model(path: Path) -> onnx.ModelProto:
     return model
 
 
+def external_files(path: Path) -> set[Path]:
+    """Return the files that hold a model's external data."""
+    tensors = (tensor for graph in _graphs(read_model(path).graph) for tensor in graph.initializer)
+    entries = (entry for tensor in tensors for entry in tensor.external_data)
+    return {path.parent / entry.value for entry in entries if entry.key == "location"}
+
+
 def default_opset(model: onnx.ModelProto, where: str) -> int:
     """Return the version of ONNX's own operator set that a model uses."""
     for entry in model.opset_import:
@@ -64,40 +72,34 @@ def default_opset(model: onnx.ModelProto, where: str) -> int:
     raise ReadError("names no version of ONNX's own operator set", where)
 
 
-def _nodes(graph: onnx.GraphProto, prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every node with its place and the values that it sees, subgraphs included."""
-    for index, node in enumerate(graph.node):
-        place = f'{prefix}node[{index} "{node.name}"]'
+    for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
+        place = f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
         yield place, node, values
-        for attribute in node.attribute:
-            for inner in [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else attribute.graphs:
-                scope = Values(inner, values.opset, values.folder, values.shapes, outer=values)
-                yield from _nodes(inner, f"{place}/{attribute.name}/", scope)
+        for attribute, other in zip(node.attribute, inferred.attribute, strict=True):
+            for graph, completed in zip(_subgraphs(attribute), _subgraphs(other), strict=True):
+                yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
 
 
-def _read_node(
-    node: onnx.NodeProto,
-    where: str,
-    values: Values,
-    context: Context,
-    shapes: Mapping[str, PartialShape],
-    dtypes: Mapping[str, str],
-) -> ResizeOp:
-    version = dialect_version(node.op_type, context.version, where)
-    shape = shapes.get(node.input[0])
-    context = Context(version=version, shape=shape, semantics=context.semantics)
+def _subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    return [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+
+
+def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
+    if not node.input or not node.output:
+        raise ReadError("it has no input or no output", where)
+    version = dialect_version(node.op_type, values.opset, where)
+    shape = values.shape(node.input[0])
     try:
+        dtype = values.dtype(node.input[0])
         attributes = raw_attributes(node) | _given(node, version, values)
-        if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
-            attributes["sizes"] = _inferred_sizes(attributes.get("axes"), shapes.get(node.output[0]))
     except ReadError as error:
         raise error.under(where) from None
+    if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
+        attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
+    context = Context(version=version, shape=shape, semantics=semantics)
     spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
-    if shape is not None:
-        try:
-            resolve_axes(spec.axes, len(shape))
-        except SpecError as error:
-            raise ReadError(str(error), f"{where}@axes") from None
     return ResizeOp(
         name=node.name or node.output[0],
         where=where,
@@ -105,7 +107,7 @@ def _read_node(
         dialect=DIALECT.name,
         version=version,
         shape=shape,
-        dtype=dtypes.get(node.input[0]),
+        dtype=dtype,
         diagnostics=diagnostics,
     )
 
@@ -142,6 +144,8 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if tensor:
             value = values.value(tensor)
+            if value is not None and value.dtype.kind not in _KINDS[name]:
+                raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
             if value is None or value.size:
                 given[name] = None if value is None else value.ravel().tolist()
     return given
@@ -156,35 +160,21 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
     return known if len(known) == len(chosen) else None
 
 
-def _inferred(model: onnx.ModelProto) -> tuple[dict[str, PartialShape], dict[str, str]]:
-    """Return shapes and element types by tensor name, as far as ONNX's shape inference finds them."""
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model without its weights, completed by ONNX's shape inference."""
     light = _without_weights(model)
     # A model that inference refuses may still be readable: what it declares itself is kept.
     with suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
-        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
-    shapes: dict[str, PartialShape] = {}
-    dtypes: dict[str, str] = {}
-    for graph in _graphs(light.graph):
-        for tensor in (*graph.input, *graph.value_info, *graph.output):
-            held = tensor.type.tensor_type
-            if held.elem_type:
-                dtypes[tensor.name] = onnx.helper.tensor_dtype_to_np_dtype(held.elem_type).name
-            if held.HasField("shape"):
-                dims = held.shape.dim
-                shapes[tensor.name] = tuple(d.dim_value if d.HasField("dim_value") else None for d in dims)
-    return {name: tuple(_length(n) for n in shape) for name, shape in shapes.items()}, dtypes
-
-
-def _length(value: int | None) -> int | None:
-    return value if value is not None and value >= 0 else None
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+    return light
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+            for inner in _subgraphs(attribute):
+                yield from _graphs(inner)
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -16,7 +16,7 @@ from openvino.frontend.onnx import ConversionExtension
 from openvino.passes import ConstantFolding, Manager
 
 from converters.onnx_resize import DIALECT
-from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, read_model
+from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, load, read_model
 from converters.openvino_nodes import Interpolated, interpolate, partial_shape, save
 from converters.report import Row
 from ir_interp.dialect import Context, Semantics
@@ -42,6 +42,7 @@ def write_model(source: Path, output: Path, semantics: Semantics = Semantics.RUN
 
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[ov.Model, tuple[Row, ...]]:
     """Return an ONNX model as an OpenVINO model, and what became of each resize; raises as ``write_model``."""
+    load(source, semantics)  # first, so that what cannot be read is said as such
     opset = default_opset(read_model(source), source.name)
     builder = _Builder(source.name, opset, semantics)
     frontend = FrontEndManager().load_by_framework("onnx")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,13 +45,17 @@ _FOLDED = {
 
 @dataclass(slots=True)
 class Values:
-    """The values known in a graph; those of ``outer`` graphs are visible inside."""
+    """What is known of the tensors of a graph; those of ``outer`` graphs are visible inside.
+
+    ``inferred`` is the same graph as ONNX's shape inference completed it; ``folder`` holds external data.
+    """
 
     graph: onnx.GraphProto
+    inferred: onnx.GraphProto
     opset: int
     folder: str
-    shapes: Mapping[str, PartialShape]
     outer: Values | None = None
+    _types: dict[str, onnx.TypeProto.Tensor] = field(default_factory=dict)
     _producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
     _tensors: dict[str, onnx.TensorProto] = field(default_factory=dict)
     _known: dict[str, Array | None] = field(default_factory=dict)
@@ -60,6 +63,37 @@ class Values:
     def __post_init__(self) -> None:
         self._producers = {name: node for node in self.graph.node for name in node.output if name}
         self._tensors = {tensor.name: tensor for tensor in self.graph.initializer}
+        described = (*self.inferred.input, *self.inferred.value_info, *self.inferred.output)
+        self._types = {each.name: each.type.tensor_type for each in described}
+
+    def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Values:
+        """Return the values of a subgraph."""
+        return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)
+
+    def shape(self, name: str) -> PartialShape | None:
+        """Return the lengths of a tensor, None where open; None for an open rank."""
+        held = self._type(name)
+        if held is None or not held.HasField("shape"):
+            return None
+        lengths = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in held.shape.dim)
+        return tuple(length if length >= 0 else None for length in lengths)
+
+    def dtype(self, name: str) -> str | None:
+        """Return the element type of a tensor as a NumPy name; None where unknown."""
+        held = self._type(name)
+        if held is None or not held.elem_type:
+            return None
+        if held.elem_type == onnx.TensorProto.STRING:
+            return "str"
+        try:
+            return str(onnx.helper.tensor_dtype_to_np_dtype(held.elem_type).name)
+        except KeyError:
+            raise ReadError(f"tensor {name!r} has an unknown element type, {held.elem_type}") from None
+
+    def _type(self, name: str) -> onnx.TypeProto.Tensor | None:
+        if name in self._types or self.outer is None:
+            return self._types.get(name)
+        return self.outer._type(name)
 
     def value(self, name: str, depth: int = 0) -> Array | None:
         """Return the value of a tensor; None where it is known only at run time.
@@ -80,8 +114,8 @@ class Values:
             return self._constant(node)
         if node.op_type not in _FOLDED or node.domain not in ("", "ai.onnx") or depth > _MAX_DEPTH:
             return None
-        if node.op_type in ("Shape", "Size") and None not in (shape := self.shapes.get(node.input[0], (None,))):
-            inputs: dict[str, Array] = {node.input[0]: np.broadcast_to(np.float32(0), [int(n or 0) for n in shape])}
+        if node.op_type in ("Shape", "Size") and (lengths := _closed(self.shape(node.input[0]))) is not None:
+            inputs: dict[str, Array] = {node.input[0]: np.broadcast_to(np.float32(0), lengths)}
         else:
             found = {each: self.value(each, depth + 1) for each in node.input if each}
             inputs = {each: value for each, value in found.items() if value is not None}
@@ -123,3 +157,9 @@ class Values:
             return numpy_helper.to_array(tensor)
         except (ValueError, OSError, TypeError, onnx.checker.ValidationError) as error:
             raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
+
+
+def _closed(shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return a shape of which every length is known; None for any other."""
+    known = tuple(length for length in shape or () if length is not None)
+    return known if shape is not None and len(known) == len(shape) else None

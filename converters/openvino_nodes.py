@@ -12,7 +12,7 @@ import openvino.opset13 as ops
 
 from converters.openvino_resize import DIALECT
 from converters.report import Row, form
-from ir_interp.errors import InexactError
+from ir_interp.errors import InexactError, ShapeError
 from ir_interp.geometry import resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
@@ -87,8 +87,8 @@ def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]]
         return f"OpenVINO's Interpolate does not take {dtype}"
     if mode.startswith("linear") and rank > 5:
         return f"OpenVINO's CPU plugin corrupts memory in a linear Interpolate of rank {rank}"
-    if mode == "cubic" and rank > 4 and dtype in ("int32", "int64"):
-        return f"OpenVINO's CPU plugin has no cubic Interpolate of rank {rank} for {dtype}"
+    if rank > (4 if mode == "cubic" else 5) and dtype in ("int32", "int64", "float64"):
+        return f"OpenVINO's CPU plugin has no {mode} Interpolate of rank {rank} for {dtype}"
     if mode.endswith("pillow") and not _pillow_runs(rank, groups):
         return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
     if integer and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
@@ -140,12 +140,14 @@ def write_resize(op: ResizeOp, output: Path) -> Row:
 
 def one_op_model(op: ResizeOp) -> tuple[ov.Model, Interpolated]:
     """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
-    shape = ov.PartialShape([-1 if length is None else length for length in op.shape or ()])
+    if op.shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    shape = ov.PartialShape([-1 if length is None else length for length in op.shape])
     x = ops.parameter(shape, np.dtype(op.dtype or "float32"), name="x")
     parameters, target = [x], None
     if not isinstance(op.spec.target, Sizes | Scales):
         kind = op.spec.target.value if op.spec.target else "sizes"
-        count = len(op.shape or ()) if op.spec.axes is None else len(op.spec.axes)
+        count = len(op.shape) if op.spec.axes is None else len(op.spec.axes)
         parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
         target = parameters[1].output(0)
     resized = interpolate(x.output(0), replace(op, dtype=op.dtype or "float32"), target)

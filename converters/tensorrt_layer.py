@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -49,11 +50,21 @@ def read_layer(layer: Any, *, shape: tuple[int | None, ...] | None = None) -> Re
 
 def python_script(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
     """Return Python with one function a layer: each adds it to a network and returns its output tensor."""
-    return "\n\n\n".join(["import tensorrt as trt", *(_function(op.name, said) for op, said in layers)]) + "\n"
+    taken: set[str] = set()
+    functions = [_function(op.name, said, _identifier(op.name, taken)) for op, said in layers]
+    return "\n\n\n".join(["import tensorrt as trt", *functions]) + "\n"
 
 
-def _function(name: str, translation: Translation) -> str:
-    identifier = re.sub(r"\W", "_", name) or "layer"
+def _identifier(name: str, taken: set[str]) -> str:
+    """Return a name for a function that is not yet ``taken``, and take it."""
+    plain = re.sub(r"\W", "_", name) or "layer"
+    candidates = itertools.chain([plain], (f"{plain}_{count}" for count in itertools.count(2)))
+    chosen = next(each for each in candidates if each not in taken)
+    taken.add(chosen)
+    return chosen
+
+
+def _function(name: str, translation: Translation, identifier: str) -> str:
     lines = [
         f"def add_{identifier}(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:",
         "    layer = network.add_resize(x)",

@@ -6,8 +6,10 @@ Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of
 from __future__ import annotations
 
 from ir_interp.dialect import Attributes, Context, Dialect, since
-from ir_interp.errors import SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
+
+_AXES = (1, 2)
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
@@ -21,11 +23,13 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     else:  # round half up between corners, else floor((i + 1/2) * step) or floor(i * step)
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL if corners else Rounding.FLOOR)
         centred = Coordinates.TF_HALF_PIXEL_FOR_NN
+    if attributes.get("axes", _AXES) != _AXES:
+        raise ReadError(f"axes are always {list(_AXES)}, height and width", "@axes")
     size = attributes.get("size")
     return ResizeSpec(
         kernel=kernel,
         coordinates=centred if half else Coordinates.ALIGN_CORNERS if corners else Coordinates.ASYMMETRIC,
-        axes=(1, 2),
+        axes=_AXES,
         target=AtRunTime.SIZES if size is None else Sizes(tuple(size)),
         arithmetic=Arithmetic.EXACT,
     )

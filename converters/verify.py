@@ -17,6 +17,7 @@ TOLERANCE = 1e-4
 """The largest difference allowed, absolute and relative to the largest value of an output."""
 
 _SECONDS = 600
+_USAGE = 3  # the child's exit code for a request that makes no sense
 _OPEN_LENGTH = 64  # an open length is taken as this, a multiple of what networks shrink by; the first axis as 1
 
 Arrays = dict[str, NDArray[Any]]
@@ -29,6 +30,11 @@ def compare(source: Path, result: Path, shapes: dict[str, tuple[int, ...]]) -> d
     open ones are 1 on the first axis and 64 elsewhere. Raises VerificationError where outputs differ by more than
     ``TOLERANCE``, and where either model does not run.
     """
+    for model in (source, result):
+        if not _is_runnable(model):
+            raise IrInterpError(
+                f"--verify: {model.name} is no model that a runtime takes; expected .onnx or a whole IR"
+            )
     with tempfile.TemporaryDirectory() as folder:
         inputs, wanted, got = (Path(folder, f"{name}.npz") for name in ("inputs", "wanted", "got"))
         words = [f"{name}:{','.join(map(str, shape))}" for name, shape in shapes.items()]
@@ -36,6 +42,15 @@ def compare(source: Path, result: Path, shapes: dict[str, tuple[int, ...]]) -> d
         _run(result, inputs, got, [])
         with np.load(wanted) as mine, np.load(got) as theirs:
             return _differences(dict(mine), list(theirs.values()), result.name)
+
+
+def _is_runnable(model: Path) -> bool:
+    """Say whether a file is a model, not settings or a pasted layer."""
+    if model.suffix.lower() == ".xml":
+        from ir_interp.ir_xml import parse
+
+        return parse(model).tag == "net"
+    return model.suffix.lower() == ".onnx"
 
 
 def _differences(wanted: Arrays, got: list[NDArray[Any]], name: str) -> dict[str, float]:
@@ -63,6 +78,8 @@ def _run(model: Path, inputs: Path, outputs: Path, shapes: list[str]) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise VerificationError(f"{model.name} did not finish in {_SECONDS} s; nothing was written") from None
+    if done.returncode == _USAGE:
+        raise IrInterpError(done.stderr.strip())
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
         raise VerificationError(f"{model.name} does not run: {lines[-1]}; nothing was written")
@@ -146,4 +163,8 @@ class _Ir:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    try:
+        _main(*sys.argv[1:])
+    except IrInterpError as error:
+        print(error, file=sys.stderr)
+        sys.exit(_USAGE)

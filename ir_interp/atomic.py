@@ -17,6 +17,9 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
     The temporary files lie in a folder beside the destinations and keep their names, so that a file which refers
     to another by name stays right. Raises IrInterpError where the folder cannot be written.
     """
+    for destination in destinations:
+        if destination.is_dir():
+            raise IrInterpError(f"{destination} cannot be written: Is a directory")
     folder = destinations[0].parent
     try:
         with tempfile.TemporaryDirectory(prefix=".ir-interp-", dir=folder) as inside:

@@ -69,8 +69,11 @@ class Dialect:
         return self.read(complete | self._given_numbers(raw, context.version), context)
 
     def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
-        given = {name: raw[name] for name, versions in self.numbers.values() if version in versions and name in raw}
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        return {
+            name: _number(part, raw[name], f"@{name}")
+            for part, (name, versions) in self.numbers.items()
+            if version in versions and name in raw
+        }
 
     def _word(self, name: str, known: tuple[Any, ...], raw: Attributes, version: int) -> Any:
         default, versions = self.defaults.get(name, (None, range(0)))
@@ -126,3 +129,21 @@ class Dialect:
         with suppress(SpecError, ReadError):
             return all(self.parse({**sentence, name: value}, context) == wanted for value in values)
         return False
+
+
+_SINGLE = ("a", "extrapolation")
+_WHOLE = ("axes", "sizes", "pads_begin", "pads_end")
+
+
+def _number(part: str, value: Any, where: str) -> Any:
+    """Return a number, or a list of them as a tuple; None stays None. Raises ReadError for anything else."""
+    if value is None:
+        return None
+    entries = [value] if part in _SINGLE else value
+    kind = int if part in _WHOLE else int | float
+    wanted = "integer" if part in _WHOLE else "number"
+    wanted = f"one {wanted}" if part in _SINGLE else f"a list of {wanted}s"
+    listed = isinstance(entries, list | tuple)
+    if not listed or not all(isinstance(entry, kind) and not isinstance(entry, bool) for entry in entries):
+        raise ReadError(f"{value!r} is not {wanted}", where)
+    return value if part in _SINGLE else tuple(entries)

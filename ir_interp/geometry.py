@@ -13,7 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, Length, ResizeSpec, Scales, Sizes, Step
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Length,
+    Linear,
+    ResizeSpec,
+    Scales,
+    Sizes,
+    Step,
+)
 
 Shape = tuple[int, ...]
 _TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
@@ -65,12 +78,10 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
 
     Raises ShapeError where the two do not fit, and SpecError where the spec waits for a value of run time.
     """
-    axes = resolve_axes(spec.axes, len(shape))
     if not isinstance(spec.target, Sizes | Scales):
         wanted = spec.target.value if spec.target else "sizes or scales"
         raise SpecError(f"{wanted} must be given: they are an input at run time")
-    if len(spec.target) != len(axes):
-        raise ShapeError(f"{spec.target} do not fit the {len(axes)} axes of input shape {list(shape)}")
+    axes = check_rank(spec, len(shape))
     windows = _windows(spec.coordinates, len(axes))
     padding = _padding(spec, len(shape))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
@@ -80,8 +91,20 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     out = list(padded)
     for axis, size in zip(axes, lengths, strict=True):
         out[axis] = size
-    changing = tuple(p for p in plans if not _is_identity(p))
+    changing = tuple(p for p in plans if not _is_identity(p, spec))
     return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
+
+
+def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
+    """Return the axes of ``spec`` counted from the first. Raises ShapeError where it does not fit inputs of a rank."""
+    axes = resolve_axes(spec.axes, rank)
+    if isinstance(spec.target, Sizes | Scales) and len(spec.target) != len(axes):
+        raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi and len(spec.coordinates.roi) != len(axes):
+        raise ShapeError(f"roi has {len(spec.coordinates.roi)} windows for {len(axes)} axes")
+    for pad in spec.pads:
+        resolve_axes((pad.axis,), rank)
+    return axes
 
 
 def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
@@ -116,9 +139,9 @@ def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
     """Return step * i + offset for i < count in integer arithmetic: rationals over one denominator."""
     denominator = math.lcm(step.denominator, offset.denominator)
     slope, start = int(step * denominator), int(offset * denominator)
-    fits = max(abs(slope) * count + abs(start), denominator) < 2**62
-    index = np.arange(count).astype(np.int64 if fits else object)
-    floor, rest = np.divmod(index * slope + start, denominator)
+    fits = max(abs(slope) * count + abs(start), 2 * denominator) < 2**62
+    total = np.arange(count).astype(np.int64 if fits else object) * slope + start
+    floor, rest = total // denominator, total % denominator
     fraction = np.asarray(rest / denominator, dtype=np.float64)
     half = np.sign(2 * rest - denominator)
     return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
@@ -234,8 +257,11 @@ def _widened(i: Any, wide: Callable[..., Any]) -> Any:
     return i.astype(np.float64) if isinstance(i, np.ndarray) else wide(i)
 
 
-def _is_identity(axis: AxisPlan) -> bool:
-    return axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
+    """Say whether an axis is copied: its coordinates stay, and no filter widens over them."""
+    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
+    stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+    return stays and (axis.scale == 1 or not filtered)
 
 
 def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, float]]:
@@ -243,8 +269,6 @@ def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, f
         return [(0.0, 1.0)] * count
     if coordinates.roi is None:
         raise SpecError("roi is an input at run time here: tf_crop_and_resize needs its values")
-    if len(coordinates.roi) != count:
-        raise ShapeError(f"roi has {len(coordinates.roi)} windows for {count} axes")
     return [(float(np.float32(start)), float(np.float32(end))) for start, end in coordinates.roi]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ def read(path: Path, op: ResizeOp) -> NDArray[Any]:
     """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
     image = _pillow()
     try:
-        with image.open(path) as opened:
-            pixels = np.asarray(opened.convert("L" if opened.mode in ("1", "L", "I", "F") else "RGB"))
-    except OSError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", image.DecompressionBombWarning)
+            with image.open(path) as opened:
+                pixels = np.asarray(opened.convert(_mode(opened.mode, path)))
+    except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
+        raise ReadError(problem, path.name) from error
     deep = pixels if pixels.ndim == 3 else pixels[:, :, None]
     match _rank(op):
         case 2 if deep.shape[2] == 1:
@@ -47,6 +53,15 @@ def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
         image.fromarray(np.ascontiguousarray(deep)).save(path)
     except (ValueError, OSError) as error:
         raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+
+
+def _mode(mode: str, path: Path) -> str:
+    """Return the mode of 8 bits that holds all of an image. Raises ReadError where none does."""
+    if mode in ("1", "L"):
+        return "L"
+    if mode in ("P", "RGB"):
+        return "RGB"
+    raise ReadError(f"images of mode {mode} are not taken; expected 8-bit grey or RGB", path.name)
 
 
 def _pillow() -> Any:

@@ -78,7 +78,7 @@ def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
     mode, listed = attributes["mode"], attributes.get("axes")
     if listed is None:
         raise SpecError("axes are missing")
-    axes = tuple(listed) if context.semantics is Semantics.DOCUMENT else tuple(sorted(listed))
+    axes = axes_in_order(listed, context)
     pads = _pads(attributes, axes, context)
     kernel: Kernel
     match mode:
@@ -93,10 +93,18 @@ def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
         kernel=kernel,
         coordinates=_coordinates_1(attributes, axes, bool(pads), context),
         axes=axes,
-        target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)[: len(axes)]),
+        target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)),
         pads=pads,
         arithmetic=Arithmetic.OPENVINO,
     )
+
+
+def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
+    """Return an Interpolate-1's axes in the order of its sizes: OpenVINO sorts them, the page does not."""
+    if context.semantics is Semantics.DOCUMENT:
+        return tuple(axes)
+    rank = len(context.shape) if context.shape else 0
+    return tuple(sorted(axes, key=lambda axis: axis % rank if rank else axis))
 
 
 def _coordinates_1(attributes: Attributes, axes: tuple[int, ...], padded: bool, context: Context) -> Coordinates:

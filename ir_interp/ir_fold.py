@@ -9,22 +9,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import ir_xml
-from ir_interp.ir_model import Layer, Net, numpy_name
+from ir_interp.errors import ReadError
+from ir_interp.ir_model import Layer, Net, Port, numpy_name
 
 Array = NDArray[Any]
 _MAX_ELEMENTS = 4096  # sizes, scales, axes and what they are made of; never weights
-_MAX_DEPTH = 64
+_FAILURES = (ValueError, IndexError, TypeError, ArithmeticError)  # what NumPy raises on operands that do not fit
 
 
-def fold(net: Net, layer: Layer, index: int, depth: int = 0) -> Array | None:
+def fold(net: Net, layer: Layer, index: int) -> Array | None:
     """Return the value of an input of ``layer``; None where it is known only at run time.
 
-    Raises ReadError where a constant cannot be read.
+    Raises ReadError where a constant cannot be read, or operands do not fit.
     """
+    return _fold(net, layer, index, {})
+
+
+def _fold(net: Net, layer: Layer, index: int, known: dict[tuple[int, int], Array | None]) -> Array | None:
+    """Fold one input; ``known`` holds what was folded before, and None for what is being folded: a cycle is open."""
     found = net.source(layer, index)
-    if found is None or depth > _MAX_DEPTH:
+    if found is None:
         return None
-    producer, port = found
+    key = (found[0].id, found[1].id)
+    if key not in known:
+        known[key] = None
+        known[key] = _value(net, *found, known)
+    return known[key]
+
+
+def _value(net: Net, producer: Layer, port: Port, known: dict[tuple[int, int], Array | None]) -> Array | None:
     kind = producer.type.lower()
     if kind == "const":
         value = net.constant(producer)
@@ -33,11 +46,14 @@ def fold(net: Net, layer: Layer, index: int, depth: int = 0) -> Array | None:
         return _shape_of(net, producer, port.dtype)
     if kind not in _COMPUTE:
         return None
-    inputs = [fold(net, producer, i, depth + 1) for i in range(len(producer.inputs))]
-    known = [value for value in inputs if value is not None]
-    if len(known) < len(inputs):
+    inputs = [_fold(net, producer, i, known) for i in range(len(producer.inputs))]
+    operands = [value for value in inputs if value is not None]
+    if len(operands) < len(inputs):
         return None
-    return np.asarray(_COMPUTE[kind](producer, *known))
+    try:
+        return np.asarray(_COMPUTE[kind](producer, *operands))
+    except _FAILURES as error:
+        raise ReadError(f"cannot be computed: {error}", producer.where) from error
 
 
 def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
@@ -59,7 +75,7 @@ def _concat(layer: Layer, *values: Array) -> Array:
 
 
 def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array:
-    return np.take(data, indices, axis=int(axis))
+    return np.take(data, indices, axis=int(axis.ravel()[0]))
 
 
 def _squeeze(layer: Layer, data: Array, axes: Array | None = None) -> Array:

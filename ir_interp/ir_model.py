@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -31,6 +32,7 @@ _BITS = {
     "u8": np.uint8,
     "boolean": np.bool_,
 }
+_MAX_DIGITS = 18  # so that every number fits 64 bits
 _PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "bool": "bool"}
 
 
@@ -88,7 +90,7 @@ class Net:
 
         Raises ReadError where it does not lie inside the file, MissingBinaryError where there is no file.
         """
-        dtype, shape = _const_dtype(layer), ir_xml.integers(layer.attributes.get("shape", ""))
+        dtype, shape = _const_dtype(layer), _const_shape(layer)
         offset, size = (_natural(layer, name) for name in ("offset", "size"))
         if size != prod(shape) * dtype.itemsize:
             raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
@@ -149,7 +151,7 @@ def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
 def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
     number = _natural_text(element.get("id", str(index)), prefix, "id")
     name = element.get("name", "")
-    where = f'{prefix}layer[{number} "{name}"]'
+    where = f"{prefix}layer[{number} {json.dumps(name, ensure_ascii=False)}]"
     data = element.find("data")
     return Layer(
         id=number,
@@ -199,11 +201,21 @@ def _const_dtype(layer: Layer) -> np.dtype[Any]:
     return np.dtype(_BITS[name]).newbyteorder("<")
 
 
+def _const_shape(layer: Layer) -> tuple[int, ...]:
+    try:
+        shape = ir_xml.integers(layer.attributes.get("shape", ""))
+    except ReadError as error:
+        raise ReadError(error.problem, f"{layer.where}@shape") from None
+    if any(length < 0 for length in shape):
+        raise ReadError(f"negative length in {list(shape)}", f"{layer.where}@shape")
+    return shape
+
+
 def _natural(layer: Layer, name: str) -> int:
     return _natural_text(layer.attributes.get(name), layer.where, name)
 
 
 def _natural_text(text: str | None, where: str, name: str) -> int:
-    if text is None or not text.strip().isdecimal():
+    if text is None or not text.strip().isdecimal() or len(text) > _MAX_DIGITS:
         raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", f"{where}@{name}")
     return int(text)

@@ -10,7 +10,7 @@ from ir_interp import ir_xml
 from ir_interp.dialect import Context, Semantics
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closest
 from ir_interp.geometry import resolve_axes
-from ir_interp.interpolate import DIALECT
+from ir_interp.interpolate import DIALECT, axes_in_order
 from ir_interp.ir_fold import fold
 from ir_interp.ir_model import Layer, MissingBinaryError, Net, nets
 from ir_interp.meaning import PartialShape
@@ -50,8 +50,6 @@ def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
     attributes = _attributes(layer, context.version)
     attributes |= _inputs(net, layer, attributes, context)
     spec, diagnostics = interpret(DIALECT, attributes, context, where=layer.where)
-    if shape is not None:
-        _check_axes(spec.axes, len(shape), layer.where)
     return ResizeOp(
         name=layer.name,
         where=layer.where,
@@ -84,8 +82,11 @@ def _likely_version(layer: Layer) -> int:
 
 
 def _attributes(layer: Layer, version: int) -> dict[str, Any]:
+    inputs = {"sizes", "scales"} | ({"axes"} if version >= 4 else set())  # attributes of these names say nothing
     typed: dict[str, Any] = {}
     for name, text in layer.attributes.items():
+        if name in inputs:
+            continue
         try:
             typed[name] = _PARSE[name](text) if name in _PARSE else text
         except ReadError as error:
@@ -118,13 +119,15 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
 def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Context) -> tuple[int, ...] | None:
     """Return the target sizes: those of the input where constant, else what the output port says."""
     values = _known(net, layer, 1, needed=_output_shape(layer) is None)
+    if values is not None and values.dtype.kind not in "iu":
+        raise ReadError(f"sizes are {values.dtype}; expected integers", layer.where)
     if values is not None:
         return tuple(int(value) for value in values)
     output = _output_shape(layer)
     if output is None or axes is None:
         return output
     _check_axes(axes, len(output), f"{layer.where}@axes" if context.version == 1 else layer.where)
-    in_order = sorted(axes) if context.version == 1 and context.semantics is not Semantics.DOCUMENT else axes
+    in_order = axes_in_order(axes, context) if context.version == 1 else axes
     return tuple(output[axis] for axis in in_order)
 
 
@@ -150,7 +153,7 @@ def _output_shape(layer: Layer) -> tuple[int, ...] | None:
 def _input_shape(net: Net, layer: Layer) -> PartialShape | None:
     shape = layer.inputs[0].shape if layer.inputs else None
     found = net.source(layer, 0) if shape is None else None
-    return found[1].shape if found else shape
+    return (found[1].shape if found else shape) or None  # a port of open rank has no dimensions, like a scalar's
 
 
 def _dtype(net: Net, layer: Layer) -> str | None:

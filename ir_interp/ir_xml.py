@@ -12,8 +12,10 @@ from ir_interp.errors import ReadError
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
+_HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
+_DOCTYPE = re.compile(rb"<!DOCTYPE")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
@@ -29,6 +31,8 @@ def parse(path: Path) -> etree._Element:
         content = path.read_bytes()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    if _DOCTYPE.search(content):  # before the parser meets its entities
+        raise ReadError(_HAS_DOCTYPE, path.name)
     try:
         return _parse(content, path.name)
     except etree.XMLSyntaxError as error:
@@ -47,7 +51,7 @@ def _parse(content: bytes, name: str) -> etree._Element:
     )
     root = etree.fromstring(content, parser)
     if root.getroottree().docinfo.doctype:
-        raise ReadError("declares a document type; an IR has none, and entities are not expanded", name)
+        raise ReadError(_HAS_DOCTYPE, name)
     return root
 
 

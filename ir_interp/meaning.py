@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from ir_interp.errors import ShapeError
 from ir_interp.geometry import resolve_axes
 from ir_interp.spec import (
     Antialias,
@@ -69,7 +68,8 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     found: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
         difference = Difference(part, *(said.get(part, _ABSENT.get(part)) for said in (mine, theirs)))
-        if difference.wanted != difference.offered:
+        implied = part == "windows" and isinstance(wanted.coordinates, Crop) != isinstance(offered.coordinates, Crop)
+        if difference.wanted != difference.offered and not implied:
             found += _unfolded(wanted, offered) if part == "position" else [difference]
     return tuple(found)
 
@@ -84,6 +84,8 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
         said["cubic coefficient"] = kernel.a
     said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
+    if isinstance(spec.coordinates, Crop):
+        said["windows"] = _windowed(spec, shape)
     if not spec.gives_sizes:
         said["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
@@ -95,6 +97,7 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "antialias": Antialias.OFF,
     "exclude_outside": False,
     "pads": frozenset(),
+    "windows": frozenset(),
     "aspect policy": Aspect.STRETCH,
 }
 _HALF = Fraction(1, 2)
@@ -118,7 +121,7 @@ def _position(spec: ResizeSpec) -> Hashable:
     if isinstance(spec.kernel, Nearest):
         shift, rounding = _FOLD.get(spec.kernel.rounding, (shift, spec.kernel.rounding))
     if isinstance(spec.coordinates, Crop):
-        return spec.coordinates, shift, rounding
+        return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
     family, a, b = _FAMILY[spec.coordinates]
     if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _fills_exactly(spec):
         family = "ratio"  # nothing is left over to centre
@@ -170,15 +173,31 @@ def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     axes = resolve_axes(spec.axes, len(shape)) if shape is not None else spec.axes or ()
     if values is None:
         return axes  # the order in which run time gives them
-    if len(axes) != len(values):
-        raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
-    return frozenset(pair for pair in zip(axes, values, strict=True) if not _keeps(spec, pair, shape))
+    entries = zip(axes, values, _windows(spec, len(axes)), strict=False)
+    return frozenset(entry[:2] for entry in entries if not _keeps(spec, *entry, shape))
 
 
-def _keeps(spec: ResizeSpec, pair: tuple[int, float], shape: PartialShape | None) -> bool:
+def _windowed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+    """Return the axes that a crop takes a part of, each with its window."""
+    axes = spec.axes if spec.axes is not None and shape is None else resolve_axes(spec.axes, len(shape or ()))
+    return frozenset(each for each in zip(axes, _windows(spec, len(axes)), strict=False) if each[1] != _WHOLE_WINDOW)
+
+
+_WHOLE_WINDOW = (0.0, 1.0)
+
+
+def _windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
+    """Return the window of each axis: all of it but under a crop; None where known only at run time."""
+    if not isinstance(spec.coordinates, Crop):
+        return [_WHOLE_WINDOW] * count
+    return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
+
+
+def _keeps(
+    spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
+) -> bool:
     """Say whether an axis with this target is known to stay as it is."""
-    axis, value = pair
-    if isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
+    if window != _WHOLE_WINDOW or spec.aspect is not Aspect.STRETCH:
         return False
     if isinstance(spec.target, Scales):
         return value == 1
@@ -196,7 +215,7 @@ def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
         pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
     if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
-        pairs.append(("window", wanted.coordinates, offered.coordinates))
+        pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
 
 
@@ -210,9 +229,13 @@ def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
     axes = resolve_axes(spec.axes, len(shape))
     if not isinstance(spec.target, Sizes | Scales):
         return replace(spec, axes=axes)
-    pairs = list(zip(axes, spec.target.values, strict=True))
-    kept = [pair for pair in pairs if not _keeps(spec, pair, shape)]
-    return _with_targets(spec, tuple(axis for axis, _ in kept), [value for _, value in kept])
+    entries = zip(axes, spec.target.values, _windows(spec, len(axes)), strict=True)
+    changing = [entry for entry in entries if not _keeps(spec, *entry, shape)]
+    short = _with_targets(spec, tuple(axis for axis, _, _ in changing), [value for _, value, _ in changing])
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is not None and changing:
+        windows = tuple(window for _, _, window in changing if window is not None)
+        return replace(short, coordinates=replace(spec.coordinates, roi=windows))
+    return short
 
 
 def full_rank(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec | None:

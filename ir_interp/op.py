@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ir_interp.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.errors import ReadError, ShapeError, SpecError
 from ir_interp.execute import resize
+from ir_interp.geometry import check_rank
 from ir_interp.meaning import Difference, PartialShape, differences, spelled
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
 
@@ -87,11 +88,13 @@ def interpret(
     """
     try:
         spec = dialect.parse(attributes, context)
+        if context.shape is not None:
+            check_rank(spec, len(context.shape))
+        return spec, _diagnose(dialect, attributes, context, spec)
     except ReadError as error:
         raise error.under(where) from None
     except SpecError as error:
         raise ReadError(str(error), where) from error
-    return spec, _diagnose(dialect, attributes, context, spec)
 
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
@@ -100,7 +103,10 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=CODES["IRI005"])
     for semantics in Semantics:
-        other = dialect.parse(attributes, replace(context, semantics=semantics))
+        try:
+            other = dialect.parse(attributes, replace(context, semantics=semantics))
+        except (ReadError, SpecError):  # this reading needs to know more than the file says
+            continue
         for difference in differences(spec, other, context.shape):
             code = _CODE_OF_PART.get(difference.part, "IRI007")
             found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))

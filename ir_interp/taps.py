@@ -14,6 +14,8 @@ from ir_interp import kernels
 from ir_interp.geometry import AxisPlan, Plan, Positions, positions
 from ir_interp.spec import Antialias, Area, Crop, Cubic, Linear, Nearest, Rounding
 
+_NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taps:
@@ -35,12 +37,14 @@ def axis_taps(plan: Plan) -> tuple[Taps, ...]:
 
 
 def _taps(kernel: Nearest | Linear | Cubic | Area, axis: AxisPlan, any_shrinking: bool) -> Taps:
+    if axis.out_size == 0:
+        return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
     if isinstance(kernel, Area):
         return _area(axis)
     at = positions(axis)
     outside = _outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
     if isinstance(kernel, Nearest):
-        chosen = np.clip(_round(at, kernel.rounding, shrinks=axis.scale < 1), 0, max(axis.in_size - 1, 0))
+        chosen = np.clip(_round(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
         return Taps(chosen[:, None].astype(np.intp), None, outside)
     return _kernel(kernel, at, axis.in_size, _widening(kernel.antialias, axis.scale, any_shrinking), outside)
 
@@ -85,7 +89,7 @@ def _kernel(
         weights = np.where((indices >= 0) & (indices < size), weights, 0.0)
     if kernel.exclude_outside or widening != 1:
         total = weights.sum(axis=1, keepdims=True)
-        weights = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
+        weights = np.divide(weights, total, out=np.zeros_like(weights), where=np.abs(total) > _NOTHING)
     return Taps(np.clip(indices, 0, size - 1).astype(np.intp), weights, outside)
 
 

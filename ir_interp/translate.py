@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ir_interp.dialect import Context, Dialect, Semantics
 from ir_interp.errors import InexactError, ShapeError, SpecError
-from ir_interp.geometry import AxisPlan, Plan, plan, resolve_axes
+from ir_interp.geometry import AxisPlan, Plan, check_rank, plan, resolve_axes
 from ir_interp.meaning import Difference, PartialShape, are_whole, differences, full_rank, listed, meaning
 from ir_interp.spec import (
     Arithmetic,
@@ -65,6 +65,8 @@ def write(
     With a ``shape`` (lengths of the input, None where open) more can be said: attributes that compute the same for
     this shape alone are found as well. Raises InexactError, which names the smallest difference, where nothing does.
     """
+    if shape is not None:
+        check_rank(spec, len(shape))
     refusals = []
     for each in dialect.versions if version is None else (version,):
         try:
@@ -89,6 +91,8 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
         numbers = _numbers(variant, dialect, context)
         if numbers is not None:
             offers |= _offers(dialect, tuple(numbers.items()), context)
+    if not offers and isinstance(spec.target, AtRunTime):
+        raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
     if not offers:
         raise InexactError(name, target, (_unnamed(spec, dialect, context),))
     same = [said for said in offers if meaning(said, shape) == meaning(spec, shape)]

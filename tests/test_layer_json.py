@@ -110,8 +110,8 @@ def test_no_layers(tmp_path: Path) -> None:
         ({"nearest_rounding": "half_down"}, "@nearest_rounding: unknown value 'half_down'; expected one of"),
         ({"exclude_outside": 1}, "@exclude_outside: unknown value '1'; expected one of false, true"),
         ({"exclude_outside": "yes"}, "@exclude_outside: unknown value 'yes'; expected one of false, true"),
-        ({"cubic_coeff": "a"}, "@cubic_coeff: 'a' is neither a number nor a list of numbers"),
-        ({"scales": [1, True]}, "@scales: [1, True] is neither a number nor a list of numbers"),
+        ({"cubic_coeff": "a"}, "@cubic_coeff: 'a' is not one number"),
+        ({"scales": [1, True]}, "@scales: [1, True] is not a list of numbers"),
         ({}, ": shape and scales are both missing"),
         ({"resize_mode": "LINEAR", "shape": [2, 1, 4, 6]}, ": LINEAR resizes the innermost 3 axes only, not axis 0"),
         ({"resize_mode": "CUBIC", "scales": [1, 2, 2, 2]}, ": CUBIC resizes the innermost 2 axes only, not axis 1"),
@@ -196,6 +196,7 @@ def test_a_layer_of_openvino_as_json(tmp_path: Path) -> None:
                 "input": {"shape": [1, 1, 4, 6], "dtype": "float32"},
                 "resize_mode": "NEAREST",
                 "coordinate_transformation": "HALF_PIXEL",
+                "selector_for_single_pixel": "FORMULA",
                 "nearest_rounding": "HALF_UP",
                 "shape": [1, 1, 8, 12],
             }

@@ -22,9 +22,7 @@ from ir_interp.dialect import Semantics
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ONNX makes all its node tests here, some of which overflow on purpose
-    CASES = [
-        case for case in load_model_tests(kind="node") if case.name.startswith(("test_resize_", "test_upsample_"))
-    ]
+    CASES = [case for case in load_model_tests(kind="node") if case.name.startswith(("test_resize_", "test_upsample_"))]
 FRACTIONAL = {
     "test_resize_downsample_scales_linear_align_corners",
     "test_resize_downsample_scales_cubic_align_corners",

@@ -22,10 +22,11 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
     InexactError where Resize has no exact form.
     """
     op, names = _only_resize(source, semantics)
-    return (onnx_nodes.write_resize(op, output, version=opset, names=names),)
+    return (onnx_nodes.write_resize(op, output, opset=opset, names=names),)
 
 
 def _only_resize(source: Path, semantics: Semantics) -> tuple[ResizeOp, tuple[str, str]]:
+    ir_resizes.load(source, semantics)  # first, so that what cannot be read is said as such
     found = list(ir_model.nets(source))
     net = found[0]
     resizes = [layer for layer in net.layers.values() if layer.type.lower() == "interpolate"]

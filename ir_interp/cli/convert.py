@@ -28,7 +28,7 @@ Examples:
 def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
-    opset: Annotated[int | None, typer.Option(help="ONNX operator version to write, 7 to 19.")] = None,
+    opset: Annotated[int | None, typer.Option(help="ONNX operator set to write, 7 to 21.")] = None,
     dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
     semantics: Annotated[
         Semantics, typer.Option(help="Which reading to take where several exist.")
@@ -55,7 +55,7 @@ def _show(report: ConversionReport) -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table(title=f"{len(report.rows)} resizes of {report.source.name}", title_justify="left")
+    table = Table(title=escape(f"{len(report.rows)} resizes of {report.source.name}"), title_justify="left")
     for column in ("resize", "became", "grade"):
         table.add_column(column, overflow="fold")
     for row in report.rows:

@@ -60,7 +60,7 @@ def _show(file: Path, found: list[ResizeOp]) -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table(title=f"{len(found)} resizes in {file.name}", title_justify="left")
+    table = Table(title=escape(f"{len(found)} resizes in {file.name}"), title_justify="left")
     for column in ("resize", "input", "target", "computes"):
         table.add_column(column, overflow="fold")
     for op in found:
@@ -70,4 +70,4 @@ def _show(file: Path, found: list[ResizeOp]) -> None:
     console.print(table)
     for op in found:
         for diagnostic in op.diagnostics:
-            console.print(f"{escape(op.where)}: {diagnostic}", style="yellow", markup=False, soft_wrap=True)
+            console.print(f"{op.where}: {diagnostic}", style="yellow", markup=False, soft_wrap=True)

@@ -69,7 +69,11 @@ def _read(path: Path, op: ResizeOp) -> NDArray[Any]:
     if path.suffix.lower() != ".npy":
         return images.read(path, op)
     try:
-        return np.asarray(np.load(path, allow_pickle=False, mmap_mode="r"))
+        loaded = np.load(path, allow_pickle=False, mmap_mode="r")
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        loaded.close()
+        raise ValueError("it holds several arrays")
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, EOFError) as error:

@@ -1,0 +1,40 @@
+"""What installing and importing the project gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_interp
+
+HEAVY = ("onnx", "onnxruntime", "openvino", "lxml", "rich", "typer", "PIL", "matplotlib")
+
+
+def _run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_importing_is_light() -> None:
+    assert _run(f"import sys, ir_interp; print([m for m in {HEAVY!r} if m in sys.modules])") == "[]"
+
+
+def test_converters_have_no_code_of_their_own() -> None:
+    assert _run("import converters; print([n for n in vars(converters) if not n.startswith('__')])") == "[]"
+
+
+def test_listing_dialects_imports_none() -> None:
+    code = "import sys; from converters import registry; print(registry.names(), "
+    assert _run(code + "[m for m in sys.modules if '_resize' in m])") == "('onnx', 'openvino', 'tensorrt', 'tflite') []"
+
+
+def test_everything_public_is_there() -> None:
+    assert all(hasattr(ir_interp, name) for name in ir_interp.__all__)
+    assert sorted(ir_interp.__all__) == list(ir_interp.__all__)
+
+
+def test_types_are_marked() -> None:
+    root = Path(ir_interp.__file__).parent
+    assert (root / "py.typed").is_file()
+    assert (root.parent / "converters" / "py.typed").is_file()
