@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ir_interp
-from converters import onnx_to_ir, verify
+from converters import onnx_to_ir, openvino_nodes, verify
 from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError, VerificationError
 
 ROOT = Path(__file__).parent.parent
@@ -152,7 +152,7 @@ def test_a_model_that_the_frontend_refuses(tmp_path: Path) -> None:
 
 
 def test_verification_catches_a_broken_conversion(pyramid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = onnx_to_ir.interpolate
+    right = openvino_nodes.interpolate
 
     def wrong(x: ov.Output, op: ir_interp.ResizeOp, target: ov.Output | None = None) -> Any:
         broken = replace(op.spec, coordinates=ir_interp.Coordinates.HALF_PIXEL)
@@ -167,7 +167,7 @@ def test_verification_catches_a_broken_conversion(pyramid: Path, monkeypatch: py
 def test_verification_says_what_does_not_run(pyramid: Path) -> None:
     with pytest.raises(VerificationError, match=r"fpn.onnx does not run: .*23 by 24; nothing was written"):
         ir_interp.convert(pyramid, pyramid.with_suffix(".xml"), verify=True, shapes={"image": (1, 3, 70, 90)})
-    with pytest.raises(IrInterpError, match="^no input 'picture'; the inputs are image$"):
+    with pytest.raises(IrInterpError, match=r"^no input 'picture'; the inputs are image$"):
         ir_interp.convert(pyramid, pyramid.with_suffix(".xml"), verify=True, shapes={"picture": (1, 3, 64, 64)})
 
 

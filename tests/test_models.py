@@ -1,4 +1,4 @@
-"""Real models from PyPI packages, converted whole and run in both runtimes. Skipped where a package is not installed."""
+"""Real models from PyPI packages, converted whole and run in both runtimes; skipped where they are not installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import ir_interp
 
-MODELS = {
+MODELS: dict[str, tuple[str, int, list[dict[str, tuple[int, ...]]]]] = {
     "PP-OCRv4 detector": (
         "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
         6,
