@@ -43,15 +43,15 @@ def convert(
     """
     source, destination = Path(source), Path(destination)
     ends = (source.suffix.lower(), destination.suffix.lower())
-    if ends not in _PATHS:
+    if ends not in PATHS:
         problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
-        known = ", ".join(f"{start} to {end}" for start, end in _PATHS)
+        known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
     options = _Options(opset=opset, dialect=dialect, semantics=Semantics(semantics))
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
     with replacing(*files) as temporary:
-        rows = _PATHS[ends](source, temporary[-1], options)
+        rows = PATHS[ends](source, temporary[-1], options)
         differences = None
         if verify:
             from converters.verify import compare
@@ -150,7 +150,7 @@ def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, T
     )
 
 
-_PATHS: dict[tuple[str, str], Callable[[Path, Path, _Options], tuple[Row, ...]]] = {
+PATHS: dict[tuple[str, str], Callable[[Path, Path, _Options], tuple[Row, ...]]] = {
     (".onnx", ".xml"): _onnx_to_ir,
     (".onnx", ".json"): _to_json,
     (".onnx", ".py"): _to_python,

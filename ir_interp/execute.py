@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ir_interp.coordinates import AxisPlan
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.geometry import AxisPlan, Plan, plan
+from ir_interp.geometry import Plan, plan
 from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.taps import Taps, axis_taps
 

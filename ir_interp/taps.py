@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import kernels
-from ir_interp.geometry import AxisPlan, Plan, Positions, positions
+from ir_interp.coordinates import AxisPlan, Positions, positions
+from ir_interp.geometry import Plan
 from ir_interp.spec import Antialias, Area, Crop, Cubic, Linear, Nearest, Rounding
 
 _NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0

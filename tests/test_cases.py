@@ -7,9 +7,10 @@ from cases import CASES, Case, Refused, Said
 
 from converters import registry
 from ir_interp import InexactError
+from ir_interp.compare import first_difference
 from ir_interp.dialect import Context
 from ir_interp.meaning import meaning
-from ir_interp.translate import first_difference, write
+from ir_interp.translate import write
 
 ROWS = [pytest.param(case, name, id=f"{case.id}, {name}") for case in CASES for name in case.said]
 

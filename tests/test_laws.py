@@ -12,9 +12,10 @@ import pytest
 
 from converters import registry
 from ir_interp import AtRunTime, InexactError, ReadError, ResizeSpec, SpecError
+from ir_interp.compare import first_difference
 from ir_interp.dialect import Context, Dialect, Semantics
 from ir_interp.meaning import differences, meaning
-from ir_interp.translate import first_difference, write
+from ir_interp.translate import write
 
 SHAPE = (1, 2, 6, 8)
 DIALECTS = [registry.get(name) for name in registry.names()]
