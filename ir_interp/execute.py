@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ir_interp.coordinates import AxisPlan
+from ir_interp import plain, tiles
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.geometry import Plan, plan
 from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
-from ir_interp.taps import Taps, axis_taps
+from ir_interp.taps import axis_taps
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
@@ -29,23 +29,35 @@ def resize(
     sizes: tuple[int, ...] | None = None,
     scales: tuple[float, ...] | None = None,
     arithmetic: Arithmetic | str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Resize ``x`` as ``spec`` says.
 
     ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
     bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
     input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
-    None. ``arithmetic`` replaces the spec's. The result has the dtype of ``x``: float16, bfloat16 and small
-    integers are computed in float32, 32- and 64-bit integers in float64; integers round half to even and saturate.
+    None. ``arithmetic`` replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the
+    result. It has the dtype of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit
+    integers in float64; integers round half to even and saturate. Large resizes run on several threads, at most
+    IR_INTERP_THREADS of the environment; the result does not depend on their number.
 
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.
     """
     x = np.asarray(x)
     bound = plan(bind(spec, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
-    if isinstance(spec.kernel, Nearest):
-        return _copy(x, bound)
-    return _compute(x, bound)
+    work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
+    _check_memory(bound, max(work.itemsize, x.dtype.itemsize))
+    y = _output(x, bound, out)
+    source = np.pad(x, bound.padding) if any(map(any, bound.padding)) else x
+    if not bound.axes:
+        y[...] = source
+    elif y.size and (isinstance(spec.kernel, Nearest) or _is_finite(source)):
+        tiles.run(source, y, bound, work, _store)
+    elif y.size:  # products would spread an infinity to all outputs of a block: 0 * inf is NaN
+        _store(plain.run(source.astype(work), bound), y)
+    _extrapolate(y, bound)
+    return y
 
 
 def bind(
@@ -67,21 +79,15 @@ def bind(
     return spec
 
 
-def _copy(x: NDArray[Any], bound: Plan) -> NDArray[Any]:
-    _check_memory(bound, x.dtype.itemsize)
-    y = _padded(x, bound)
-    for axis, taps in _in_order(bound):
-        y = np.take(y, taps.indices[:, 0], axis=axis.axis)
-    return _extrapolated(y if y is not x else x.copy(), bound)
-
-
-def _compute(x: NDArray[Any], bound: Plan) -> NDArray[Any]:
-    work = _working_dtype(x.dtype)
-    _check_memory(bound, work.itemsize)
-    y = _padded(x, bound).astype(work)
-    for axis, taps in _in_order(bound):
-        y = _weighted_sum(y, taps, axis.axis)
-    return _cast(_extrapolated(y, bound), x.dtype)
+def _output(x: NDArray[Any], bound: Plan, out: NDArray[Any] | None) -> NDArray[Any]:
+    if out is None:
+        return np.empty(bound.out_shape, x.dtype)
+    if out.shape != bound.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
+        wanted = f"{x.dtype} array of shape {list(bound.out_shape)} in C order"
+        raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+    if np.may_share_memory(x, out):
+        raise SpecError("out must not overlap the input")
+    return out
 
 
 def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -92,49 +98,45 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
 
 
-def _in_order(bound: Plan) -> list[tuple[AxisPlan, Taps]]:
-    """Return axes and taps with the axis that shrinks most first: the least work for all that follow."""
-    pairs = zip(bound.axes, axis_taps(bound), strict=True)
-    return sorted(pairs, key=lambda pair: pair[0].out_size / max(pair[0].in_size, 1))
+def _is_finite(x: NDArray[Any]) -> bool:
+    """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
+    if x.dtype.kind in "iu":
+        return True
+    if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.dot(flat, flat)):
+                return True  # else an infinity, or values whose squares are
+    return bool(np.isfinite(x).all())
 
 
-def _weighted_sum(x: NDArray[Any], taps: Taps, axis: int) -> NDArray[Any]:
-    assert taps.weights is not None
-    column = (-1,) + (1,) * (x.ndim - axis - 1)
-    weights = taps.weights.astype(x.dtype)
-    total = np.take(x, taps.indices[:, 0], axis=axis) * weights[:, 0].reshape(column)
-    for t in range(1, weights.shape[1]):
-        total += np.take(x, taps.indices[:, t], axis=axis) * weights[:, t].reshape(column)
-    return np.asarray(total)
-
-
-def _padded(x: NDArray[Any], bound: Plan) -> NDArray[Any]:
-    return np.pad(x, bound.padding) if any(map(any, bound.padding)) else x
-
-
-def _extrapolated(y: NDArray[Any], bound: Plan) -> NDArray[Any]:
-    """Fill, in place, what a crop takes from outside the image."""
+def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
+    """Fill what a crop takes from outside the image."""
     if not isinstance(bound.spec.coordinates, Crop):
-        return y
+        return
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         if taps.outside is not None and taps.outside.any():
-            fill = _cast(np.full(1, bound.spec.coordinates.extrapolation), y.dtype)[0]
-            y[(slice(None),) * axis.axis + (taps.outside,)] = fill
-    return y
+            fill = np.empty(1, y.dtype)
+            _store(np.full(1, bound.spec.coordinates.extrapolation), fill)
+            y[(slice(None),) * axis.axis + (taps.outside,)] = fill[0]
 
 
-def _cast(y: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return ``y`` as ``dtype``; integers round half to even and saturate."""
-    if dtype.kind not in "iu":
+def _store(values: NDArray[Any], target: NDArray[Any]) -> None:
+    """Store floats as the dtype of ``target``; integers round half to even and saturate. ``values`` may change."""
+    if target.dtype.kind not in "iu":
         with np.errstate(over="ignore"):  # float16: too large is inf, as in every runtime
-            return y.astype(dtype)
-    bounds = np.iinfo(dtype)
-    rounded = np.rint(y)
+            target[...] = values
+        return
+    bounds = np.iinfo(target.dtype)
+    np.rint(values, out=values)
+    if target.dtype.itemsize <= 2:
+        np.clip(values, bounds.min, bounds.max, out=values)
+        target[...] = values
+        return
     with np.errstate(invalid="ignore"):
-        cast = rounded.astype(dtype)
-    cast[rounded >= float(bounds.max)] = bounds.max  # compared before the cast: 2**63 - 1 is no float64
-    cast[rounded <= float(bounds.min)] = bounds.min
-    return np.asarray(cast)
+        target[...] = values
+    target[values >= float(bounds.max)] = bounds.max  # 2**63 - 1 is no float64: the cast alone would overflow
+    target[values <= float(bounds.min)] = bounds.min
 
 
 def _check_memory(bound: Plan, itemsize: int) -> None:
