@@ -13,7 +13,7 @@ Array = NDArray[Any]
 Run = Callable[[Array], Any]
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The engine does not do this case."""
 
 
@@ -68,7 +68,7 @@ def onnxruntime(case: Case, threads: int) -> Run:
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise Unsupported from error
+        raise UnsupportedError from error
     return lambda x: session.run(None, {"x": x})[0]
 
 
@@ -101,7 +101,7 @@ def torch(case: Case, threads: int) -> Run:
     import torch as pytorch
 
     if case.coordinates == "asymmetric" and case.mode != "nearest":
-        raise Unsupported
+        raise UnsupportedError
     pytorch.set_num_threads(threads)
     kind = {"linear": {2: "bilinear", 3: "trilinear"}[len(case.axes)], "cubic": "bicubic", "nearest": "nearest"}[
         case.mode
@@ -121,7 +121,7 @@ def torch(case: Case, threads: int) -> Run:
         try:
             run(np.zeros(case.shape, case.dtype))
         except RuntimeError as error:
-            raise Unsupported from error
+            raise UnsupportedError from error
     return run
 
 
@@ -130,7 +130,7 @@ def opencv(case: Case, threads: int) -> Run:
     import cv2
 
     if len(case.axes) != 2 or case.antialias or case.coordinates == "align_corners" or case.dtype == "float16":
-        raise Unsupported
+        raise UnsupportedError
     cv2.setNumThreads(threads)
     flag = {"linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC, "nearest": cv2.INTER_NEAREST}[case.mode]
     size = case.sizes[::-1]

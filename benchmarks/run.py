@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from cases import CASES, GROWTH, Case
-from engines import ENGINES, Unsupported
+from engines import ENGINES, UnsupportedError
 
 Times = dict[str, float | None]
 
@@ -112,7 +112,7 @@ def _serve(name: str, threads: int, pipe: Connection) -> None:
     except ImportError:
         pipe.send(False)
         return
-    except Unsupported:
+    except UnsupportedError:
         pass
     pipe.send(True)
     run, x, repeats = None, np.empty(0), 1
@@ -121,7 +121,7 @@ def _serve(name: str, threads: int, pipe: Connection) -> None:
         if isinstance(message, Case):
             try:
                 run = ENGINES[name](message, threads)
-            except Unsupported:
+            except UnsupportedError:
                 pipe.send(False)
                 continue
             x = _input(message)

@@ -79,23 +79,22 @@ class Run:
     def from_left(self, x: Array, y: Array) -> None:
         """Multiply each window of ``x`` [outer, inputs, inner] by the weights; inner is long."""
         outer, rows, cells = x.strides
-        source = as_strided(
-            x[:, self.start :],
-            (x.shape[0], self.blocks, self.weights.shape[2], x.shape[2]),
-            (outer, self.stride * rows, rows, cells),
-        )
-        outer, rows, cells = y.strides
-        shape = (y.shape[0], self.blocks, self.size, y.shape[2])
-        np.matmul(self.weights, source, out=as_strided(y[:, self.out :], shape, (outer, self.size * rows, rows, cells)))
+        shape = (len(x), self.blocks, self.weights.shape[2], x.shape[2])
+        source = as_strided(x[:, self.start :], shape, (outer, self.stride * rows, rows, cells))
+        target = y[:, self.out : self.out + self.blocks * self.size].reshape(len(y), self.blocks, self.size, -1)
+        np.matmul(self.weights, source, out=target)
 
     def from_right(self, x: Array, y: Array) -> None:
         """Multiply the weights by each window of ``x`` [rows, inputs], some rows at a time: they stay in the cache."""
         whole = len(x) // _ROWS * _ROWS
         for start, stop, count in ((0, whole, _ROWS), (whole, len(x), len(x) - whole)):
             if stop > start:
-                source = _windows(x[start:stop, self.start :], count, self.blocks, self.stride, self.weights.shape[1])
-                target = _windows(y[start:stop, self.out :], count, self.blocks, self.size, self.size)
-                np.matmul(source, self.weights, out=target)
+                row, cell = x.strides
+                shape = (-(-(stop - start) // count), self.blocks, count, self.weights.shape[1])
+                source = as_strided(x[start:, self.start :], shape, (count * row, self.stride * cell, row, cell))
+                target = y[start:stop, self.out : self.out + self.blocks * self.size]
+                blocks = target.reshape(-1, count, self.blocks, self.size).transpose(0, 2, 1, 3)
+                np.matmul(source, self.weights, out=blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,12 +114,6 @@ class Band:
         flat, target = x.reshape(len(x), -1), y.reshape(len(y), -1)
         for run in self.runs:
             run.from_right(flat, target)
-
-
-def _windows(x: Array, rows: int, blocks: int, stride: int, width: int) -> Array:
-    """Return a view of ``x`` [all rows, cells] as [chunks, blocks, rows, width], windows ``stride`` cells apart."""
-    row, cell = x.strides
-    return as_strided(x, (len(x) // rows, blocks, rows, width), (rows * row, stride * cell, row, cell))
 
 
 _ROWS = 128  # rows of a chunk

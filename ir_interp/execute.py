@@ -52,10 +52,8 @@ def resize(
     source = np.pad(x, bound.padding) if any(map(any, bound.padding)) else x
     if not bound.axes:
         y[...] = source
-    elif y.size and (isinstance(spec.kernel, Nearest) or _is_finite(source)):
-        tiles.run(source, y, bound, work, _store)
-    elif y.size:  # products would spread an infinity to all outputs of a block: 0 * inf is NaN
-        _store(plain.run(source.astype(work), bound), y)
+    elif y.size:
+        _fill(source, y, bound, work)
     _extrapolate(y, bound)
     return y
 
@@ -77,6 +75,17 @@ def bind(
     if arithmetic is not None:
         spec = replace(spec, arithmetic=Arithmetic(arithmetic))
     return spec
+
+
+def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:
+    """Fill ``y``; where there are infinities or NaN, by plain sums.
+
+    A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
+    the input, and the smaller of the two is looked at.
+    """
+    tiles.run(x, y, bound, work, _store)
+    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(min(x, y, key=np.size)):
+        _store(plain.run(x.astype(work), bound), y)
 
 
 def _output(x: NDArray[Any], bound: Plan, out: NDArray[Any] | None) -> NDArray[Any]:
@@ -102,6 +111,9 @@ def _is_finite(x: NDArray[Any]) -> bool:
     """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
     if x.dtype.kind in "iu":
         return True
+    if x.dtype.name == "float16" and x.flags.c_contiguous:
+        exponents = x.view(np.uint16) & 0x7C00
+        return bool(exponents.max(initial=0) < 0x7C00)
     if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):

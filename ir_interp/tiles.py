@@ -21,7 +21,7 @@ from ir_interp.taps import axis_taps
 Array = NDArray[Any]
 Finish = Callable[[Array, Array], None]
 
-_TILE = 2**20  # elements of a tile's largest stage: fewer and larger steps, whose loops run outside Python
+_TILE = 2**20  # elements of a tile's largest stage: few large steps, whose loops run outside Python
 _PAYS = 2**20  # elements of input and output from which a second thread pays
 
 
@@ -57,16 +57,17 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
     tiles = _tiles(bound, x.shape, work)
 
     def make(tile: Tile) -> None:
-        _make(tile, source, target, work, finish)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
+            _make(tile, source, target, work, finish)
 
-    count = _threads() if x.size + y.size > _PAYS else 1
-    if count == 1 or len(tiles) == 1:
+    count = min(_threads(), len(tiles)) if x.size + y.size > _PAYS else 1
+    if count == 1:
         for tile in tiles:
             make(tile)
-    else:
-        with _single_threaded_products():
-            for _ in _pool(count).map(make, tiles):
-                pass
+        return
+    with _single_threaded_products():
+        for _ in _pool(count).map(make, tiles):
+            pass
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:

@@ -150,6 +150,15 @@ def test_what_is_not_finite_reaches_its_own_taps_only(value: float) -> None:
     assert np.flatnonzero(~np.isfinite(y[0])).tolist() == [199, 200, 201, 202]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_is_not_finite_shrinks_plainly(dtype: str) -> None:
+    x = np.ones((1, 600), dtype)
+    x[0, 300] = np.inf
+    y = resize(x, _spec(Linear(), (1,), (200,), Coordinates.HALF_PIXEL))
+    assert np.flatnonzero(np.isinf(y[0])).tolist() in ([], [100])
+    assert np.isfinite(y[0, :99]).all()
+
+
 def test_large_values_are_finite_all_the_same() -> None:
     x = np.full((4, 4), 1e30, np.float32)
     np.testing.assert_allclose(resize(x, _spec(Linear(), (0, 1), (8, 8), Coordinates.HALF_PIXEL)), 1e30, rtol=1e-6)
