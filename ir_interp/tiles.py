@@ -65,7 +65,7 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
         for tile in tiles:
             make(tile)
         return
-    with _single_threaded_products():
+    with _single_threaded_products:
         for _ in _pool(count).map(make, tiles):
             pass
 
@@ -93,12 +93,15 @@ def _is_dense(values: Array) -> bool:
     return values.strides[1:] == (width * values.shape[2], width)
 
 
+_KEPT = 2**26  # bytes of a scratch array from which it is given back
 _kept = threading.local()
 
 
 def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
+    if needed > _KEPT:
+        return np.empty(shape, dtype)
     buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or buffers[which].size < needed:
         buffers[which] = np.empty(needed, np.uint8)
@@ -168,13 +171,39 @@ def _pool(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "ir_interp")
 
 
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork; a pool without them would wait for ever
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+class _SingleThreadedProducts:
+    """A context in which a matrix product takes one thread: ours share the tiles already.
+
+    The setting is the process's. So the first to enter makes it, and the last to leave takes it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limits = _libraries().limit(limits=1, user_api="blas")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+
+
+_single_threaded_products = _SingleThreadedProducts()
+
+
 @cache
 def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def _single_threaded_products() -> Any:
-    """Return a context in which a matrix product takes one thread: ours share the tiles already."""
-    return _libraries().limit(limits=1, user_api="blas")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 from ir_interp import (
     Antialias,
@@ -140,6 +143,29 @@ def test_any_number_of_threads_gives_the_same(kernel: Kernel, monkeypatch: pytes
         results.append(resize(x, spec))
     np.testing.assert_allclose(results[1], results[0], rtol=0, atol=1e-6)
     np.testing.assert_allclose(results[2], results[0], rtol=0, atol=1e-6)
+
+
+def test_many_callers_at_once_leave_the_threads_of_products_alone() -> None:
+    x = np.random.default_rng(8).random((16, 300, 300), np.float32)
+    spec = _spec(Linear(), (1, 2), (400, 400), Coordinates.HALF_PIXEL)
+    wanted = resize(x, spec)
+    before = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+    with ThreadPoolExecutor(4) as callers:
+        for result in callers.map(lambda _: resize(x, spec), range(12)):
+            np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-6)
+    assert [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"] == before
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_process_resizes_too() -> None:
+    x = np.random.default_rng(9).random((16, 300, 300), np.float32)
+    spec = _spec(Nearest(rounding=Rounding.FLOOR), (1, 2), (400, 400), Coordinates.ASYMMETRIC)
+    resize(x, spec)
+    child = multiprocessing.get_context("fork").Process(target=resize, args=(x, spec))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
