@@ -214,16 +214,14 @@ def _copies(sizes: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
             return _copies(sources[0], place, x, axis)
         case "Concat":
             return _copies_piece(sources, place, x, axis)
-        case "Gather" | "Slice" | "StridedSlice":
-            start = _constant(sources[1])
-            if start is None:
+        case "Gather":
+            indices = _constant(sources[1])
+            return indices is not None and _copies(sources[0], int(indices.ravel()[place]), x, axis)
+        case "Slice":
+            start, step = _constant(sources[1]), _constant(sources[3])
+            if start is None or step is None or step.ravel()[0] != 1:
                 return False
-            gathers = node.get_type_name() == "Gather"
-            chosen = int(start.ravel()[place]) if gathers else int(start.ravel()[0]) + place
-            strides = None if gathers else _constant(sources[3]) if len(sources) > 3 else np.array([1])
-            return (gathers or (strides is not None and strides.ravel()[0] == 1)) and _copies(
-                sources[0], chosen, x, axis
-            )
+            return _copies(sources[0], int(start.ravel()[0]) + place, x, axis)
     return False
 
 
