@@ -3,6 +3,11 @@
 ``load`` reads, ``resize`` runs, ``convert`` translates; ``ResizeSpec`` is what they share.
 """
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
 from ir_interp.errors import (
     InexactError,
     IrInterpError,
@@ -13,7 +18,7 @@ from ir_interp.errors import (
     VerificationError,
 )
 from ir_interp.execute import resize
-from ir_interp.files import convert, load
+from ir_interp.files import load
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.spec import (
     Antialias,
@@ -34,6 +39,9 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
+
+if TYPE_CHECKING:
+    from converters.report import ConversionReport
 
 __all__ = [
     "Antialias",
@@ -67,3 +75,10 @@ __all__ = [
     "resize",
 ]
 __version__ = "0.1.0"
+
+
+def convert(source: str | os.PathLike[str], destination: str | os.PathLike[str], **options: Any) -> ConversionReport:
+    """Translate one file into another, by their extensions; see ``converters.convert.convert``."""
+    from converters.convert import convert as run
+
+    return run(source, destination, **options)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.meaning import PartialShape, spelled
+from ir_interp.errors import ReadError, SpecError, closest, spelled
+from ir_interp.meaning import PartialShape
 from ir_interp.spec import ResizeSpec
 
 Attributes = Mapping[str, Any]

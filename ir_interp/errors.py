@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ir_interp.meaning import Difference
+from dataclasses import dataclass
+from enum import Enum
 
 
 class IrInterpError(Exception):
@@ -44,6 +42,31 @@ class SpecError(IrInterpError, ValueError):
 
 class ShapeError(SpecError):
     """A sound specification that does not fit this input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One part in which a wanted spec and an offered one compute different things."""
+
+    part: str
+    wanted: object
+    offered: object
+
+    def __str__(self) -> str:
+        return f"{self.part} ({spelled(self.wanted)}, {spelled(self.offered)})"
+
+
+def spelled(value: object) -> str:
+    """Return a value as messages show it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(map(spelled, value))) or "none"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    if value is None:
+        return "none"
+    return str(value.value) if isinstance(value, Enum) else str(value)
 
 
 class InexactError(IrInterpError):

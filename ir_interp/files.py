@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ir_interp.dialect import Semantics
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp
-
-if TYPE_CHECKING:
-    from converters.report import ConversionReport
 
 EXTENSIONS = (".json", ".onnx", ".xml")
 
@@ -42,10 +38,3 @@ def load(path: str | os.PathLike[str], *, semantics: Semantics | str = Semantics
             return layer_json.load(path, semantics)
         case suffix:
             raise ReadError(f"unknown file type {suffix!r}; {closest(suffix, EXTENSIONS)}", path.name)
-
-
-def convert(source: str | os.PathLike[str], destination: str | os.PathLike[str], **options: Any) -> ConversionReport:
-    """Translate one file into another, by their extensions; see ``converters.convert.convert``."""
-    from converters.convert import convert as run
-
-    return run(source, destination, **options)

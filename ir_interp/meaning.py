@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from ir_interp.errors import Difference
 from ir_interp.geometry import resolve_axes
 from ir_interp.spec import (
     Antialias,
@@ -27,31 +27,6 @@ from ir_interp.spec import (
 
 PartialShape = tuple[int | None, ...]
 """Lengths of an input, None where unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One part in which a wanted spec and an offered one compute different things."""
-
-    part: str
-    wanted: object
-    offered: object
-
-    def __str__(self) -> str:
-        return f"{self.part} ({spelled(self.wanted)}, {spelled(self.offered)})"
-
-
-def spelled(value: object) -> str:
-    """Return a value as messages show it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, frozenset):
-        return ", ".join(sorted(map(spelled, value))) or "none"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(spelled, value)) + "]"
-    if value is None:
-        return "none"
-    return str(value.value) if isinstance(value, Enum) else str(value)
 
 
 def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.dialect import Attributes, Context, Dialect, Semantics
-from ir_interp.errors import ReadError, ShapeError, SpecError
+from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, spelled
 from ir_interp.execute import resize
 from ir_interp.geometry import check_rank
-from ir_interp.meaning import Difference, PartialShape, differences, spelled
+from ir_interp.meaning import PartialShape, differences
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
 
 

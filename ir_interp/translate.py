@@ -12,9 +12,9 @@ import numpy as np
 
 from ir_interp.compare import arithmetics_agree, first_difference
 from ir_interp.dialect import Context, Dialect, Semantics
-from ir_interp.errors import InexactError
+from ir_interp.errors import Difference, InexactError
 from ir_interp.geometry import check_rank, plan, resolve_axes
-from ir_interp.meaning import Difference, PartialShape, differences, full_rank, listed, meaning
+from ir_interp.meaning import PartialShape, differences, full_rank, listed, meaning
 from ir_interp.spec import (
     Aspect,
     AtRunTime,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ir_interp import files
+import ir_interp
 from ir_interp.cli import options
 from ir_interp.dialect import Semantics
 
@@ -37,7 +37,7 @@ def convert(
     shape: Annotated[list[str] | None, typer.Option(help="Input lengths for --verify: x:1,3,640,640.")] = None,
 ) -> None:
     """Translate a file; refuse what has no exact form, and write nothing then."""
-    report = files.convert(
+    report = ir_interp.convert(
         source,
         destination,
         opset=opset,
