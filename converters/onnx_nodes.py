@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.shape_inference
 from onnx import helper, numpy_helper
 
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import given_names
 from converters.report import Row, form
-from ir_interp.errors import IrInterpError, ShapeError
+from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.geometry import plan, resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Arithmetic, Aspect, Cubic, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Antialias, Arithmetic, Aspect, Cubic, Linear, ResizeSpec, Scales, Sizes
 from ir_interp.translate import Grade, Translation, write
 
 OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
@@ -38,14 +39,21 @@ class OneResize:
 def write_resize(op: ResizeOp, output: Path, *, opset: int | None = None, names: tuple[str, str] = ("x", "y")) -> Row:
     """Write a model of nothing but ``op``. Raises InexactError where Resize has no exact form."""
     made = one_op_model(op, opset=opset, names=names)
-    onnx.checker.check_model(made.model, full_check=True)
+    try:
+        onnx.checker.check_model(made.model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        version = made.model.opset_import[0].version
+        problem = str(error).strip().splitlines()[0]
+        raise InexactError(
+            op.name or op.where, f"onnx {version}", reason=f"it would not be valid: {problem}"
+        ) from error
     output.write_bytes(made.model.SerializeToString(deterministic=True))
     return Row(
         name=op.name or op.where,
         source=op,
         form=made.form,
         grade=made.grade,
-        note=_runtime_note(op.spec, op.shape, op.dtype),
+        note=_runtime_note(op.spec, op.shape or (), op.dtype),
     )
 
 
@@ -171,19 +179,34 @@ def _output_shape(translation: Translation, shape: PartialShape) -> PartialShape
     return tuple(lengths)
 
 
-def _runtime_note(spec: ResizeSpec, shape: PartialShape | None, dtype: str | None) -> str:
-    """Return what onnxruntime's CPU provider does not run, though it is valid ONNX (measured on 1.31)."""
+def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
+    """Return what onnxruntime's CPU provider does not run, or not exactly, though it is valid ONNX (1.31)."""
     if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
         return f"onnxruntime has no Resize of {dtype} on CPU"
-    if shape is None or isinstance(spec.kernel, Nearest):
+    if not isinstance(spec.kernel, Linear | Cubic):
         return ""
+    cubic, filtered = isinstance(spec.kernel, Cubic), spec.kernel.antialias is not Antialias.OFF
+    if filtered and dtype in ("uint8", "int8"):
+        return f"onnxruntime is not exact in antialias of {dtype} on CPU"
+    if cubic and not filtered and dtype in ("uint8", "int8", "int32"):
+        return f"onnxruntime has no cubic Resize of {dtype} on CPU"
     rank, axes = len(shape), set(resolve_axes(listed(spec, shape).axes, len(shape)))
-    cubic = isinstance(spec.kernel, Cubic)
-    if any(axes <= each for each in (_CUBIC if cubic else _LINEAR).get(rank, ())):
+    runs = _LINEAR.get(rank, []) if not cubic else _CUBIC.get(rank, [])
+    if cubic and not filtered and not _only_grows(spec, shape):
+        runs = [each for each in runs if each != _CHANNELS_LAST]
+    if any(axes <= each for each in runs):
         return ""
-    kernel = "cubic" if cubic else "linear"
-    return f"onnxruntime runs no {kernel} Resize of axes {sorted(axes)} at rank {rank} on CPU"
+    return f"onnxruntime runs no {'cubic' if cubic else 'linear'} Resize of axes {sorted(axes)} at rank {rank} on CPU"
 
 
-_LINEAR = {2: ({0, 1},), 3: ({0, 1, 2},), 4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)}
-_CUBIC = {2: ({0, 1},), 4: ({2, 3}, {1, 2})}
+_CHANNELS_LAST = {1, 2}
+_LINEAR = {2: [{0, 1}], 3: [{0, 1, 2}], 4: [{2, 3}, _CHANNELS_LAST], 5: [{2, 3, 4}]}
+_CUBIC = {2: [{0, 1}], 4: [{2, 3}, _CHANNELS_LAST]}
+
+
+def _only_grows(spec: ResizeSpec, shape: PartialShape) -> bool:
+    """Say whether no axis is known, or may turn out, to shrink."""
+    known = tuple(length for length in shape if length is not None)
+    if len(known) < len(shape) or not isinstance(spec.target, Sizes | Scales):
+        return False
+    return all(axis.out_size >= axis.in_size for axis in plan(spec, known).axes)

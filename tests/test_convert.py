@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import openvino as ov
+import openvino.opset13
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -212,6 +213,42 @@ def test_an_opset_can_be_asked_for(tmp_path: Path) -> None:
         model = onnx.load(tmp_path / "m.onnx")
         assert (model.opset_import[0].version, model.graph.node[0].op_type) == (opset, op)
         verify.compare(tmp_path / "m.onnx", tmp_path / "m.onnx", {})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "axes", "sizes", "note"),
+    [
+        ("float32", "linear_onnx", "2,3", "8,10", ""),
+        ("float32", "linear_onnx", "1,2", "8,10", ""),
+        ("float32", "linear_onnx", "0,3", "8,10", "onnxruntime runs no linear Resize of axes [0, 3] at rank 4 on CPU"),
+        ("float32", "cubic", "1,2", "3,2", "onnxruntime runs no cubic Resize of axes [1, 2] at rank 4 on CPU"),
+        ("float32", "cubic", "1,2", "8,10", ""),
+        ("uint8", "cubic", "2,3", "8,10", "onnxruntime has no cubic Resize of uint8 on CPU"),
+        ("int8", "bilinear_pillow", "2,3", "2,3", "onnxruntime is not exact in antialias of int8 on CPU"),
+        ("int64", "nearest", "2,3", "8,10", "onnxruntime has no Resize of int64 on CPU"),
+    ],
+)
+def test_what_onnxruntime_does_not_run_is_noted(
+    dtype: str, mode: str, axes: str, sizes: str, note: str, tmp_path: Path
+) -> None:
+    x = ov.opset13.parameter([2, 4, 5, 6], np.dtype(dtype), name="x")
+    listed = np.array([int(axis) for axis in axes.split(",")])
+    y = ov.opset13.interpolate(x, np.array([int(size) for size in sizes.split(",")]), mode, "sizes", axes=listed)
+    ov.save_model(ov.Model([y], [x], "one"), tmp_path / "one.xml", compress_to_fp16=False)
+    report = ir_interp.convert(tmp_path / "one.xml", tmp_path / "one.onnx")
+    assert report.rows[0].note == note
+
+
+def test_what_would_not_be_valid_onnx_is_refused(tmp_path: Path) -> None:
+    """Pads of uint8 before operator set 13, which the rounding of this layer would need."""
+    layer = """<layer id="1" name="up" type="Interpolate" version="opset1">
+        <data axes="1,2" mode="nearest" align_corners="0" pads_begin="0,1,0" pads_end="0,1,2"/>
+        <input><port id="0" precision="U8"><dim>26</dim><dim>29</dim><dim>2</dim></port><port id="1"><dim>2</dim></port>
+        </input><output><port id="2" precision="U8"><dim>26</dim><dim>25</dim><dim>33</dim></port></output></layer>"""
+    (tmp_path / "layer.xml").write_text(layer)
+    with pytest.raises(InexactError, match=r"^up: no exact form in onnx 10; it would not be valid: .*uint8"):
+        ir_interp.convert(tmp_path / "layer.xml", tmp_path / "up.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["layer.xml"]
 
 
 def test_a_pair_without_a_path(tmp_path: Path) -> None:
