@@ -32,19 +32,23 @@ class Span:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pick:
-    """Copies: output ``i`` of the span is input ``indices[i]`` of the span."""
+    """Copies: output ``i`` of the span is input ``indices[i]`` of the span.
+
+    ``step`` is the distance of neighbours where it is always the same, ``repeats`` how often every input comes where
+    that is; else 0.
+    """
 
     span: Span
     indices: NDArray[np.intp]
+    step: int
+    repeats: int
 
     def apply(self, x: Array, y: Array) -> None:
         """Fill ``y`` [outer, outputs, inner] from ``x`` [outer, inputs, inner]."""
-        step = _step(self.indices)
-        repeats = _repeats(self.indices, x.shape[1])
-        if step:
-            y[...] = x[:, int(self.indices[0]) :: step][:, : len(self.indices)]
-        elif repeats and x.shape[2] == 1:
-            _repeat(x[:, :, 0], y[:, :, 0], repeats)
+        if self.step:
+            y[...] = x[:, int(self.indices[0]) :: self.step][:, : len(self.indices)]
+        elif self.repeats and x.shape[2] == 1:
+            _repeat(x[:, :, 0], y[:, :, 0], self.repeats)
         else:
             np.take(x, self.indices, axis=1, out=y, mode="clip")
 
@@ -131,7 +135,8 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any])
             indices, weights = np.take_along_axis(indices, chosen, axis=1), None
     if weights is None:
         first, last = int(indices.min()), int(indices.max())
-        return Pick(Span(start, stop, first, last + 1), np.ascontiguousarray(indices[:, 0] - first))
+        chosen = np.ascontiguousarray(indices[:, 0] - first)
+        return Pick(Span(start, stop, first, last + 1), chosen, _step(chosen), _repeats(chosen, last + 1 - first))
     return _band(indices, weights[start:stop], start, inner if inner < _FEW else 0, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Run a plan tile by tile: a tile's intermediates stay in the cache, and tiles are shared among threads."""
+"""Run a plan tile by tile: intermediates stay small whatever the array's size, and threads share the tiles."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _kept = threading.local()
 def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
-    if needed > _KEPT:
+    if needed > _KEPT or dtype.hasobject:
         return np.empty(shape, dtype)
     buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or buffers[which].size < needed:

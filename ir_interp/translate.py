@@ -90,7 +90,8 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
         raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
     if not offers:
         raise InexactError(name, target, (_unnamed(spec, dialect, context),))
-    same = [said for said in offers if meaning(said, shape) == meaning(spec, shape)]
+    wanted = meaning(spec, shape)
+    same = [said for said in offers if meaning(said, shape) == wanted]
     same.sort(key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
     fixed = _fixed(spec, shape)
     for said in [*same, *sorted(offers, key=lambda said: said.coordinates != spec.coordinates)]:

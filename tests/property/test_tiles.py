@@ -185,6 +185,12 @@ def test_what_is_not_finite_shrinks_plainly(dtype: str) -> None:
     assert np.isfinite(y[0, :99]).all()
 
 
+def test_objects_are_copied_along_several_axes() -> None:
+    x = np.array([["a", None], [1, (2, 3)]], object)
+    y = resize(x, _spec(KERNELS[0], (0, 1), (4, 6), Coordinates.ASYMMETRIC))
+    assert y.tolist() == np.repeat(np.repeat(x, 2, axis=0), 3, axis=1).tolist()
+
+
 def test_large_values_are_finite_all_the_same() -> None:
     x = np.full((4, 4), 1e30, np.float32)
     np.testing.assert_allclose(resize(x, _spec(Linear(), (0, 1), (8, 8), Coordinates.HALF_PIXEL)), 1e30, rtol=1e-6)
