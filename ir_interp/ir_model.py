@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ir_interp import ir_xml
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.meaning import PartialShape
 
-_NETS = ("body", "then_body", "else_body")
+_PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 _BITS = {
     "f64": np.float64,
     "f32": np.float32,
@@ -84,7 +84,7 @@ class Layer:
 class Net:
     """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
 
-    ``version`` is that of the IR; None for a snippet.
+    ``version`` is that of the IR; None for a snippet. ``bodies`` are the nets inside layers, by layer and tag.
     """
 
     layers: dict[int, Layer]
@@ -93,6 +93,7 @@ class Net:
     version: int | None = None
     is_snippet: bool = False
     name: str = ""
+    bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
 
     @property
     def has_open_ranks(self) -> bool:
@@ -136,6 +137,16 @@ class Net:
         return np.memmap(self.binary, dtype, "r", offset, shape or (1,)).reshape(shape)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The net inside a layer; ``inputs``, ``outputs`` and ``back_edges`` are the attributes that join their ends."""
+
+    net: Net
+    inputs: tuple[dict[str, str], ...]
+    outputs: tuple[dict[str, str], ...]
+    back_edges: tuple[dict[str, str], ...]
+
+
 def nets(path: Path) -> Iterator[Net]:
     """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
     root = ir_xml.parse(path)
@@ -147,27 +158,44 @@ def nets(path: Path) -> Iterator[Net]:
         if root.get("version") not in ("10", "11"):
             problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
             raise ReadError(problem, f"{path.name}@version")
-        yield from _nets(root, f"{path.name}:", binary, int(str(root.get("version"))))
+        yield from _with_bodies(_net(root, f"{path.name}:", binary, int(str(root.get("version")))))
     else:
         tag = str(root.tag)
         problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
         raise ReadError(problem, path.name)
 
 
-def _nets(element: etree._Element, prefix: str, binary: Path, version: int) -> Iterator[Net]:
+def _with_bodies(net: Net) -> Iterator[Net]:
+    yield net
+    for body in net.bodies.values():
+        yield from _with_bodies(body.net)
+
+
+def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
     inside = element.find("layers")
     elements = [] if inside is None else list(inside.iterchildren("layer"))
     edges = {}
     for edge in element.iterfind("edges/edge"):
         ends = [_natural_text(edge.get(n), prefix, n) for n in ("to-layer", "to-port", "from-layer", "from-port")]
         edges[ends[0], ends[1]] = (ends[2], ends[3])
-    layers = _layers(elements, prefix)
-    net = Net(layers=layers, edges=edges, binary=binary, version=version, name=str(element.get("name", "")))
-    yield net
-    for layer, child in zip(net.layers.values(), elements, strict=True):
-        for tag in _NETS:
-            for body in child.iterchildren(tag):
-                yield from _nets(body, f"{layer.where}/{tag}/", binary, version)
+    layers, name = _layers(elements, prefix), str(element.get("name", ""))
+    bodies = {
+        (layer.id, tag): _body(child, tag, _net(inner, f"{layer.where}/{tag}/", binary, version))
+        for layer, child in zip(layers.values(), elements, strict=True)
+        for tag in _PORT_MAPS
+        for inner in child.iterchildren(tag)
+    }
+    return Net(layers=layers, edges=edges, binary=binary, version=version, name=name, bodies=bodies)
+
+
+def _body(element: etree._Element, tag: str, net: Net) -> Body:
+    paths = (f"{_PORT_MAPS[tag]}/input", f"{_PORT_MAPS[tag]}/output", "back_edges/edge")
+    inputs, outputs, back_edges = (tuple(map(_attributes, element.iterfind(path))) for path in paths)
+    return Body(net=net, inputs=inputs, outputs=outputs, back_edges=back_edges)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    return {str(key): str(value) for key, value in element.attrib.items()}
 
 
 def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
@@ -190,7 +218,7 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
         name=name,
         type=element.get("type", ""),
         version=_version(element.get("version"), where),
-        attributes={str(key): str(value) for key, value in data.attrib.items()} if data is not None else {},
+        attributes=_attributes(data) if data is not None else {},
         inputs=tuple(_port(port, where) for port in element.iterfind("input/port")),
         outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
         where=where,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from converters.ir_to_onnx import (
     activations,
     constants,
+    control_flow,
     convolutions,
     elementwise,
     gathers,
@@ -17,6 +18,7 @@ from converters.ir_to_onnx import (
     quantisation,
     rearrangements,
     reductions,
+    refused,
     resizes,
     scatters,
     selections,
@@ -29,6 +31,7 @@ from converters.ir_to_onnx.op import Op
 _FAMILIES = (
     activations,
     constants,
+    control_flow,
     convolutions,
     elementwise,
     gathers,
@@ -39,6 +42,7 @@ _FAMILIES = (
     quantisation,
     rearrangements,
     reductions,
+    refused,
     resizes,
     scatters,
     selections,

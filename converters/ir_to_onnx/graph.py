@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from onnx import helper
 
+from converters.ir_to_onnx.order import needed, with_inner
 from converters.report import Row
 from ir_interp.dialect import Semantics
+from ir_interp.ir_model import Net
 
 Array = NDArray[Any]
 
@@ -22,10 +24,12 @@ Array = NDArray[Any]
 class Graph:
     """Nodes and constants so far, in the operators of ``opset``; and a row for each resize.
 
-    ``layer`` is the name of the layer that is being written: what it adds is named after it.
+    ``layer`` is the name of the layer that is being written: what it adds is named after it. ``write_body`` adds the
+    layers of a body, given the tensor of each Parameter, and returns that of each Result.
     """
 
     opset: int
+    write_body: Callable[[Graph, Net, Mapping[int, str]], dict[int, str]]
     semantics: Semantics = Semantics.RUNTIME
     layer: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -69,7 +73,7 @@ class Graph:
 
     def rename(self, old: str, new: str, since: int = 0) -> None:
         """Rename a tensor in the nodes from index ``since`` on."""
-        for node in self.nodes[since:]:
+        for node in with_inner(self.nodes[since:]):
             for ends in (node.input, node.output):
                 if old in ends:
                     ends[:] = [new if each == old else each for each in ends]
@@ -80,6 +84,16 @@ class Graph:
             node.name = _unique(f"{self.layer}/{node.op_type}", self._nodes)
         for node in self.nodes[since:][-1:]:
             node.name = _unique(self.layer, self._nodes)
+
+    def inner(self) -> Graph:
+        """Return a graph for inside of a node: it has nodes of its own, and names and constants in common with this."""
+        return replace(self, nodes=[])
+
+    def proto(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.GraphProto:
+        """Return what was written, without what no output depends on; constants apart."""
+        return helper.make_graph(needed(self.nodes, (each.name for each in outputs)), name, inputs, outputs)
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

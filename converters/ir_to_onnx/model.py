@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import onnx
@@ -11,7 +12,7 @@ from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
-from converters.ir_to_onnx.order import in_order, needed
+from converters.ir_to_onnx.order import in_order, with_inner
 from converters.report import Row
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -34,9 +35,17 @@ def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onn
     opset = NEWEST_OPSET if opset is None else opset
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
-    writer = _Writer(net=net, graph=Graph(opset=opset, semantics=semantics))
+    refusals: list[IrInterpError] = []
+    writer = _Writer(net=net, graph=_graph(opset, semantics, refusals), refusals=refusals)
     writer.write()
     return writer.model(), tuple(writer.graph.rows)
+
+
+def _graph(opset: int, semantics: Semantics, refusals: list[IrInterpError]) -> Graph:
+    def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
+        return _Writer(net=net, graph=graph, refusals=refusals).write_body(given)
+
+    return Graph(opset=opset, semantics=semantics, write_body=write_body)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,10 +74,23 @@ class _Writer:
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
 
+    def write_body(self, given: Mapping[int, str]) -> dict[int, str]:
+        """Write the layers of a body, given the tensor of each Parameter, and return that of each Result."""
+        results = {}
+        for layer in in_order(self.net):
+            if layer.type.lower() == "parameter":
+                if layer.id not in given:
+                    raise ReadError("nothing is mapped to it", layer.where)
+                self.tensors[layer.id, _only_port(layer).id] = given[layer.id]
+            elif layer.type.lower() == "result":
+                producer, port = self._source(layer)
+                results[layer.id] = self.tensors[producer.id, port.id]
+            else:
+                self._layer(layer)
+        return results
+
     def _input(self, layer: Layer) -> None:
-        if len(layer.outputs) != 1:
-            raise ReadError(f"{len(layer.outputs)} outputs; a Parameter has one", layer.where)
-        port, since = layer.outputs[0], len(self.graph.nodes)
+        port, since = _only_port(layer), len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
         shape = None if "..." in layer.attributes.get("shape", "") else port.shape
@@ -135,16 +157,21 @@ class _Writer:
 
     def model(self) -> onnx.ModelProto:
         """Return what was written, without what no output depends on."""
-        nodes = needed(self.graph.nodes, (each.name for each in self.outputs))
-        used = {name for node in nodes for name in node.input}
-        constants = [
+        graph = self.graph.proto(self.net.name or "net", self.inputs, self.outputs)
+        used = {name for node in with_inner(graph.node) for name in node.input}
+        graph.initializer.extend(
             numpy_helper.from_array(value, name) for name, value in self.graph.initialisers.items() if name in used
-        ]
-        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs, constants)
+        )
         opset = helper.make_opsetid("", self.graph.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
         model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
         return model
+
+
+def _only_port(parameter: Layer) -> Port:
+    if len(parameter.outputs) != 1:
+        raise ReadError(f"{len(parameter.outputs)} outputs; a Parameter has one", parameter.where)
+    return parameter.outputs[0]
 
 
 def _name(layer: Layer, port: Port) -> str:

@@ -51,6 +51,14 @@ def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
     wanted, kept = set(outputs), []
     for node in reversed(nodes):
         if wanted.intersection(node.output):
-            wanted.update(node.input)
+            wanted.update(name for each in with_inner([node]) for name in each.input)
             kept.append(node)
     return kept[::-1]
+
+
+def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yield nodes, and those of the graphs inside them: they too read tensors from outside."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            yield from with_inner(attribute.g.node)

@@ -1,0 +1,32 @@
+"""Layer types that ONNX cannot say, each with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Never
+
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op
+
+_STATE = "it keeps a state between inferences; make the state an input and an output of the model first"
+_RANDOM = "it draws random numbers, and onnxruntime draws others"
+_STRINGS = "it works on strings"
+
+_REASONS = {
+    "ReadValue": _STATE,
+    "Assign": _STATE,
+    "RandomUniform": _RANDOM,
+    "Multinomial": _RANDOM,
+    "StringTensorPack": _STRINGS,
+    "StringTensorUnpack": _STRINGS,
+}
+
+
+def _refuse(reason: str) -> Callable[[Graph, Op], Never]:
+    def emit(graph: Graph, op: Op) -> Never:
+        raise op.refusal(reason)
+
+    return emit
+
+
+TABLE = {kind: _refuse(reason) for kind, reason in _REASONS.items()}
