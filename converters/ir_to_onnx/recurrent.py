@@ -27,6 +27,7 @@ class _Kind:
     activations: tuple[str, ...]
 
 
+# The gates of an LSTM are f, i, c, o, whatever weights_format says: OpenVINO does not regard it.
 _KINDS = {
     "LSTM": _Kind(node="LSTM", gates=(1, 3, 0, 2), states=2, activations=("sigmoid", "tanh", "tanh")),
     "GRU": _Kind(node="GRU", gates=(0, 1, 2), states=1, activations=("sigmoid", "tanh")),
@@ -60,8 +61,6 @@ class _Recurrence:
 
     def _refuse(self) -> None:
         peepholes = self.first + 3
-        if self.op.word("weights_format", ("fico", "icof", "ifco", "ifoc", "iofc"), "fico") != "fico":
-            raise self.op.refusal("its gates come in an order of a framework's own")
         if self.op.flag("input_forget"):
             raise self.op.refusal("its input and forget gates are coupled")
         if self.kind.node == "LSTM" and self.op.has(peepholes) and np.any(self.op.known(peepholes, "peepholes are")):
