@@ -89,3 +89,8 @@ def real(text: str) -> float:
         return float(text)
     except ValueError:
         raise ReadError(f"{text!r} is not a number") from None
+
+
+def reals(text: str) -> tuple[float, ...]:
+    """Return a list attribute of numbers with commas between them; empty for an empty text."""
+    return tuple(real(part) for part in text.split(",")) if text.strip() else ()

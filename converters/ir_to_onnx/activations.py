@@ -142,16 +142,10 @@ def _bitwise_not(graph: Graph, op: Op) -> str:
 
 
 def _along_axis(kind: str, default: int) -> _Emitter:
-    """Write a soft maximum; before operator set 13 it takes all axes from the given one on together."""
-
     def emit(graph: Graph, op: Op) -> str:
         rank = op.rank()
         axis = op.from_first(op.integer("axis", default), rank)
-        if graph.opset >= 13 or axis == rank - 1:
-            return graph.node(kind, op.inputs[0], axis=axis)
-        order = forms.moved(rank, axis, rank - 1)
-        made = graph.node(kind, forms.transposed(graph, op.inputs[0], order), axis=rank - 1)
-        return forms.transposed(graph, made, forms.inverse(order))
+        return forms.softened(graph, op.inputs[0], axis, rank, kind)
 
     return emit
 

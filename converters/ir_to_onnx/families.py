@@ -15,16 +15,19 @@ from converters.ir_to_onnx import (
     normalisations,
     padding,
     pooling,
+    priors,
     quantisation,
     rearrangements,
     recurrent,
     reductions,
     refused,
+    regions,
     resizes,
     scatters,
     selections,
     shapes,
     slices,
+    suppression,
 )
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op
@@ -40,16 +43,19 @@ _FAMILIES = (
     normalisations,
     padding,
     pooling,
+    priors,
     quantisation,
     rearrangements,
     recurrent,
     reductions,
     refused,
+    regions,
     resizes,
     scatters,
     selections,
     shapes,
     slices,
+    suppression,
 )
 
 Emitter = Callable[[Graph, Op], str | tuple[str, ...]]

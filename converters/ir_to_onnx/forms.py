@@ -73,6 +73,14 @@ def clip(graph: Graph, x: str, low: ArrayLike, high: ArrayLike, dtype: str) -> s
     return graph.node("Clip", x, scalar(graph, low, dtype), scalar(graph, high, dtype))
 
 
+def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") -> str:
+    """Take soft maxima; before operator set 13 they are those of all axes from the given one on together."""
+    if graph.opset >= 13 or axis == rank - 1:
+        return graph.node(kind, x, axis=axis)
+    order = moved(rank, axis, rank - 1)
+    return transposed(graph, graph.node(kind, transposed(graph, x, order), axis=rank - 1), inverse(order))
+
+
 def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
     """Permute axes; a constant is permuted at once."""
     if list(order) == list(range(len(order))):

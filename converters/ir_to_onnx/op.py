@@ -73,6 +73,10 @@ class Op:
         """Return a number."""
         return float(self._parsed(name, ir_xml.real, default))
 
+    def reals(self, name: str) -> tuple[float, ...]:
+        """Return a list of numbers; empty where there is none."""
+        return tuple(self._parsed(name, ir_xml.reals, ()))
+
     def word(self, name: str, known: Sequence[str], default: str | None = None) -> str:
         """Return an attribute that is one of ``known``, in lower case."""
         text = str(self._parsed(name, str, default)).lower()

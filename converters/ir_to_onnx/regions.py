@@ -1,0 +1,83 @@
+"""Regions of an image: YOLO's, and those pooled for a second stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from converters.ir_to_onnx import forms
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op
+
+
+def _region_yolo(graph: Graph, op: Op) -> str:
+    """Squash places, objectness and classes of every anchor; sizes stay as they are."""
+    soft, classes, coordinates = op.flag("do_softmax", True), op.integer("classes"), op.integer("coords")
+    anchors = op.integer("num") if soft else len(op.integers("mask", ()))
+    batch, _, rows, columns = op.lengths()
+    length = coordinates + 1 + classes
+    x = forms.reshaped(graph, op, op.inputs[0], [batch, anchors, length, rows, columns])
+    pieces = forms.split(graph, x, [2, coordinates - 2, 1, classes], 2)
+    places, sizes, objects, chances = pieces
+    chances = forms.softened(graph, chances, 2, 5) if soft else graph.node("Sigmoid", chances)
+    made = [graph.node("Sigmoid", places), sizes, graph.node("Sigmoid", objects), chances]
+    joined = graph.node("Concat", *made, axis=2)
+    return forms.reshaped(graph, op, joined, op.result_shape() or ())
+
+
+def _reorg_yolo(graph: Graph, op: Op) -> str:
+    """Take the elements as those of a larger map with fewer channels, and move its blocks into the channels."""
+    stride = op.integer("stride")
+    batch, depth, rows, columns = op.lengths()
+    apart = [batch, depth // stride**2, rows * stride, columns * stride]
+    made = graph.node("SpaceToDepth", forms.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
+    return forms.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
+
+
+def _roi_pooling(graph: Graph, op: Op) -> str:
+    if op.word("method", ("max", "bilinear"), "max") != "max":
+        raise op.refusal("it samples bilinearly at the corners of its regions")
+    size: Sequence[int] = op.integers("output_size", ()) or (op.integer("pooled_h"), op.integer("pooled_w"))
+    return graph.node(
+        "MaxRoiPool", op.inputs[0], op.inputs[1], pooled_shape=list(size), spatial_scale=op.real("spatial_scale")
+    )
+
+
+def _roi_align(graph: Graph, op: Op) -> str:
+    """Sample regions; ``half_pixel`` moves their corners by half a pixel before they are scaled too.
+
+    The largest of samples is that of finer cells of one sample each, for onnxruntime takes it of their weighted parts;
+    and OpenVINO begins with 0.
+    """
+    aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
+    samples, regions = op.integer("sampling_ratio"), op.inputs[1]
+    if aligned != "asymmetric":
+        op.needs(16, graph.opset, f"aligned_mode {aligned}")
+    if aligned == "half_pixel":
+        regions = graph.node("Add", regions, forms.scalar(graph, 0.5, op.dtype(1)))
+    largest = op.word("mode", ("avg", "max")) == "max"
+    finer = samples if largest else 1
+    if finer == 0:
+        raise op.refusal("it takes the largest of as many samples as a region is long")
+    form = "output_half_pixel" if aligned == "asymmetric" else None
+    made = graph.node(
+        "RoiAlign",
+        op.inputs[0],
+        regions,
+        forms.int64(graph, op, 2),
+        coordinate_transformation_mode=form if graph.opset >= 16 else None,
+        output_height=op.integer("pooled_h") * finer,
+        output_width=op.integer("pooled_w") * finer,
+        sampling_ratio=samples if finer == 1 else 1,
+        spatial_scale=op.real("spatial_scale"),
+    )
+    if finer > 1:
+        made = graph.node("MaxPool", made, kernel_shape=[finer, finer], strides=[finer, finer])
+    return graph.node("Relu", made) if largest else made
+
+
+TABLE = {
+    "RegionYolo": _region_yolo,
+    "ReorgYolo": _reorg_yolo,
+    "ROIPooling": _roi_pooling,
+    "ROIAlign": _roi_align,
+}

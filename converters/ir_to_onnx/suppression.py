@@ -1,0 +1,41 @@
+"""Boxes that overlap better ones left out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from converters.ir_to_onnx import forms
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op
+
+
+def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Choose boxes; OpenVINO returns as many rows as it chose in every version, though pages before the fifth pad."""
+    if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
+        raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
+    centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
+    limit = forms.int64(graph, op, 2) if op.has(2) else graph.ints([0])
+    thresholds = [op.inputs[index] if op.has(index) else "" for index in (3, 4)]
+    names = (op.inputs[0], op.inputs[1], limit, *thresholds)
+    chosen = graph.node("NonMaxSuppression", *names, center_point_box=1 if centred else None)
+    scores = graph.node("GatherND", op.inputs[1], chosen)
+    count = forms.cut(graph, graph.node("Shape", chosen), [0], [1], [0])
+    if op.flag("sort_result_descending", True):
+        scores, order = graph.outputs(2, "TopK", scores, count, axis=0)
+        chosen = graph.node("Gather", chosen, order, axis=0)
+    rows = graph.node("Concat", _places(graph, chosen), forms.unsqueeze(graph, scores, [1]), axis=1)
+    made = [_as(graph, op, 0, chosen), rows, *([_as(graph, op, 2, count)] if len(op.layer.outputs) > 2 else [])]
+    return tuple(made[: len(op.layer.outputs)])
+
+
+def _places(graph: Graph, chosen: str) -> str:
+    """Return batch and class of what is chosen, as numbers."""
+    return forms.cast(graph, forms.cut(graph, chosen, [0], [2], [1]), "float32")
+
+
+def _as(graph: Graph, op: Op, index: int, tensor: str) -> str:
+    dtype = op.result_dtype(index)
+    return tensor if dtype == "int64" else forms.cast(graph, tensor, dtype)
+
+
+TABLE = {"NonMaxSuppression": _non_max_suppression}

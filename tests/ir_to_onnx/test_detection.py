@@ -1,0 +1,153 @@
+"""What detectors end in: prior boxes, regions, suppression of boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import Configuration, Draw, check, configurations, constant, layer
+from openvino import opset13 as ops
+
+
+def shifted(draw: Draw, *priors: Any) -> list[Any]:
+    """Return constants added to an input, for a model must have one."""
+    return [ops.add(prior, draw.numbers([1])) for prior in priors]
+
+
+def reals(draw: Draw, count: int, low: float, high: float) -> Any:
+    return draw.random.uniform(low, high, count).astype(np.float32)
+
+
+def sizes(draw: Draw) -> tuple[Any, Any]:
+    return constant(draw.integers(2, 1, 5), np.int64), constant(draw.integers(2, 20, 90), np.int64)
+
+
+def prior_box(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        count = draw.between(1, 3)
+        smallest, scaled = reals(draw, count, 5, 30), draw.chance(0.7)
+        stated: dict[str, Any] = {
+            "min_size": smallest if scaled else smallest / 40,  # of the image's height
+            "max_size": smallest * 2 if scaled and draw.chance() else np.zeros(0, np.float32),
+            "aspect_ratio": np.array(draw.among([], [2], [1, 2], [2, 0.5], [1.5, 3]), np.float32),
+            "flip": draw.chance(),
+            "clip": draw.chance(),
+            "step": draw.among(0.0, 8.0, 12.5) if scaled else draw.among(0.0, 0.2, -1.0),
+            "offset": draw.among(0.0, 0.5),
+            "variance": np.array(draw.among([], [0.2], [0.1, 0.1, 0.2, 0.2]), np.float32),
+            "scale_all_sizes": scaled,
+        }
+        if draw.chance(0.3):
+            none, ratio = np.zeros(0, np.float32), draw.chance()
+            stated |= {"fixed_size": reals(draw, count, 4, 30), "density": reals(draw, count, 1, 4).round()}
+            stated |= {"fixed_ratio": reals(draw, 1, 0.5, 2) if ratio else none, "min_size": none, "max_size": none}
+            stated["aspect_ratio"] = none if ratio else stated["aspect_ratio"]
+        if version == 8:
+            stated["min_max_aspect_ratios_order"] = draw.chance()
+        return shifted(draw, layer("PriorBox", version, *sizes(draw), **stated))
+
+    return draw_layer
+
+
+def prior_box_clustered(draw: Draw) -> Any:
+    count, step = draw.between(1, 3), draw.among(0.0, 8.0)
+    stated = {
+        "width": reals(draw, count, 5, 40),
+        "height": reals(draw, count, 5, 40),
+        "clip": draw.chance(),
+        "step": step,
+        "step_widths": draw.among(0.0, 16.0),
+        "step_heights": draw.among(0.0, 9.5),
+        "offset": draw.among(0.0, 0.5),
+        "variance": np.array(draw.among([], [0.2], [0.1, 0.1, 0.2, 0.2]), np.float32),
+    }
+    return shifted(draw, layer("PriorBoxClustered", 1, *sizes(draw), **stated))
+
+
+def suppression(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        batch, classes, count = [*draw.integers(2, 1, 3), draw.between(1, 8)]
+        boxes = draw.random.random((batch, count, 4)).astype(np.float32)
+        scores = draw.random.random((batch, classes, count)).astype(np.float32).round(draw.among(1, 7))
+        limit = np.array(draw.between(1, 5), draw.among(np.int32, np.int64)).reshape(
+            draw.among([], [1]) if version > 4 else []
+        )
+        inputs = [draw.input(boxes), draw.input(scores), draw.either(limit)]
+        inputs += [draw.either(np.array(each, np.float32)) for each in (draw.among(0.1, 0.4), draw.among(0, 0.3))]
+        stated: dict[str, Any] = {"box_encoding": draw.among("corner", "center")}
+        stated["sort_result_descending"] = draw.chance()
+        if version > 1:
+            stated["output_type"] = draw.among("i32", "i64")
+        return layer("NonMaxSuppression", version, *inputs, **stated)
+
+    return draw_layer
+
+
+def region_yolo(draw: Draw) -> Any:
+    batch, rows, columns, classes, anchors = draw.integers(5, 1, 4)
+    soft = draw.chance()
+    mask = [] if soft else list(range(anchors))
+    stated = {"coords": 4, "classes": classes, "num": anchors + (not soft), "do_softmax": soft, "mask": mask}
+    axis = draw.between(1, 3)
+    stated |= {"axis": axis, "end_axis": draw.between(axis, 3), "anchors": np.ones(4, np.float32)}
+    return layer("RegionYolo", 1, draw.numbers([batch, anchors * (5 + classes), rows, columns]), **stated)
+
+
+def reorg_yolo(draw: Draw) -> Any:
+    stride = draw.between(1, 3)
+    batch, depth, rows, columns = draw.integers(4, 1, 3)
+    shape = [batch, depth * stride**2, rows * stride, columns * stride]
+    return ops.reorg_yolo(draw.numbers(shape), [stride])
+
+
+def rois(draw: Draw, batch: int, width: float, height: float) -> tuple[Any, Any]:
+    """Return corners of regions, and the images that they lie in."""
+    count = draw.between(1, 5)
+    corners = np.sort(draw.random.random((count, 2, 2)), axis=1).reshape(count, 4) * [width, height, width, height]
+    return corners.astype(np.float32), draw.values([count], np.int32, 0, batch - 1)
+
+
+def roi_pooling(draw: Draw) -> Any:
+    batch, depth, rows, columns = draw.integers(4, 1, 3) + np.array([0, 0, 4, 4])
+    scale = draw.among(1.0, 0.5, 0.0625)
+    corners, images = rois(draw, batch, (columns - 1) / scale, (rows - 1) / scale)
+    regions = np.concatenate([images[:, None].astype(np.float32), corners.round(draw.among(0, 3))], axis=1)
+    stated = {"output_roi": draw.integers(2, 1, 3), "output_size": draw.integers(2, 1, 3), "method": "max"}
+    x = draw.numbers([int(batch), int(depth), int(rows), int(columns)])
+    return layer("ROIPooling", 2, x, draw.input(regions), spatial_scale=scale, **stated)
+
+
+def roi_align(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        batch, depth = draw.integers(2, 1, 3)
+        rows, columns = draw.integers(2, 4, 8)
+        scale = draw.among(1.0, 0.5, 0.0625)
+        corners, images = rois(draw, batch, columns / scale, rows / scale)
+        stated = {"pooled_h": draw.between(1, 4), "pooled_w": draw.between(1, 4), "spatial_scale": scale}
+        mode = draw.among("avg", "max")
+        stated |= {"sampling_ratio": draw.between(int(mode == "max"), 3), "mode": mode}
+        if version == 9:
+            stated["aligned_mode"] = draw.among("asymmetric", "half_pixel", "half_pixel_for_nn")
+        x = draw.numbers([batch, depth, rows, columns])
+        return layer("ROIAlign", version, x, draw.input(corners), draw.input(images), **stated)
+
+    return draw_layer
+
+
+TABLE: dict[str, Configuration] = {
+    "PriorBox-1": prior_box(1),
+    "PriorBox-8": prior_box(8),
+    "PriorBoxClustered": prior_box_clustered,
+    **{f"NonMaxSuppression-{version}": suppression(version) for version in (1, 3, 4, 5, 9)},
+    "RegionYolo": region_yolo,
+    "ReorgYolo": reorg_yolo,
+    "ROIPooling": roi_pooling,
+    "ROIAlign-3": roi_align(3),
+    "ROIAlign-9": roi_align(9),
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
+def test_layer(configuration: Configuration, seed: int) -> None:
+    check(configuration, seed)
