@@ -135,11 +135,41 @@ def roi_align(version: int) -> Configuration:
     return draw_layer
 
 
+def detection_output(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        images, priors, classes = draw.between(1, 3), draw.between(1, 12), draw.between(2, 4)
+        encoded = draw.chance(0.3)
+        moves = draw.numbers([images, priors * 4], low=-0.5, high=0.5)
+        corners = np.sort(draw.random.random((draw.among(1, images), priors, 2, 2)), axis=2).reshape(-1, 1, priors * 4)
+        variances = np.broadcast_to(np.tile([0.1, 0.1, 0.2, 0.2], priors), corners.shape)
+        held = corners if encoded else np.concatenate([corners, variances], axis=1)
+        stated = {
+            "background_label_id": draw.among(0, classes - 1),
+            "top_k": draw.among(-1, 3, 100),
+            "keep_top_k": [draw.among(2, 5, 30)],
+            "code_type": f"caffe.PriorBoxParameter.{draw.among('CORNER', 'CENTER_SIZE')}",
+            "confidence_threshold": draw.among(0.0, 0.3, 2.0),
+            "nms_threshold": draw.among(0.2, 0.5),
+            "normalized": True,
+            "share_location": True,
+            "variance_encoded_in_target": encoded,
+            "clip_before_nms": draw.chance(0.3),
+            "clip_after_nms": draw.chance(0.3),
+        }
+        stated |= {"num_classes": classes} if version == 1 else {}
+        scores = draw.numbers([images, priors * classes], low=0, high=1)
+        return layer("DetectionOutput", version, moves, scores, draw.either(held.astype(np.float32)), **stated)
+
+    return draw_layer
+
+
 TABLE: dict[str, Configuration] = {
     "PriorBox-1": prior_box(1),
     "PriorBox-8": prior_box(8),
     "PriorBoxClustered": prior_box_clustered,
     **{f"NonMaxSuppression-{version}": suppression(version) for version in (1, 3, 4, 5, 9)},
+    "DetectionOutput-1": detection_output(1),
+    "DetectionOutput-8": detection_output(8),
     "RegionYolo": region_yolo,
     "ReorgYolo": reorg_yolo,
     "ROIPooling": roi_pooling,
