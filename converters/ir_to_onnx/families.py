@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from converters.ir_to_onnx import (
     activations,
+    attention,
     constants,
     control_flow,
     convolutions,
@@ -35,6 +36,7 @@ from converters.ir_to_onnx.op import Op
 
 _FAMILIES = (
     activations,
+    attention,
     constants,
     control_flow,
     convolutions,
