@@ -108,6 +108,13 @@ def cut(
     return graph.node("Slice", x, graph.ints(starts), graph.ints(ends), graph.ints(axes), stride) if axes else x
 
 
+def padded(graph: Graph, x: str, rank: int, axis: int, before: int, after: int) -> str:
+    """Pad one axis with zeros."""
+    pads = [0] * (2 * rank)
+    pads[axis], pads[rank + axis] = before, after
+    return graph.node("Pad", x, graph.ints(pads))
+
+
 def moved(rank: int, source: int, target: int) -> list[int]:
     """Return the order of axes in which ``source`` stands at ``target`` and the others keep theirs."""
     order = [axis for axis in range(rank) if axis != source]
