@@ -33,12 +33,11 @@ def _reduced(graph: Graph, op: Op, rows: str, axes: list[int], name: str) -> str
 
 def _offset_sum(graph: Graph, op: Op) -> str:
     """Sum the rows of bags that begin at offsets: an index is in the last bag that begins at it or before."""
-    op.needs(12, graph.opset)
     offsets = forms.int64(graph, op, 2)
     count = graph.node("Shape", offsets)
     zero, one = (forms.scalar(graph, each, "int64") for each in (0, 1))
     places = graph.node("Range", zero, graph.node("Size", op.inputs[1]), one)
-    began = graph.node("GreaterOrEqual", forms.unsqueeze(graph, places, [1]), offsets)
+    began = graph.node("Not", graph.node("Less", forms.unsqueeze(graph, places, [1]), offsets))
     numbers = forms.reduced(graph, "ReduceSum", forms.cast(graph, began, "int64"), [1], keep=False)
     return _segments(graph, op, graph.node("Sub", numbers, one), count, 3, op.word("reduction", ("sum", "mean"), "sum"))
 

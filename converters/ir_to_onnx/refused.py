@@ -11,6 +11,8 @@ from converters.ir_to_onnx.op import Op
 _STATE = "it keeps a state between inferences; make the state an input and an output of the model first"
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
+_DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
+_ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
 _REASONS = {
     "ReadValue": _STATE,
@@ -19,6 +21,14 @@ _REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
+    "MatrixNms": _DECAYS,
+    "NMSRotated": _ROTATED,
+    "ROIAlignRotated": _ROTATED,
+    "MulticlassNms": "boxes of several classes compete for a place, and ONNX suppresses each class alone",
+    "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
+    "BinaryConvolution": "its numbers are single bits",
+    "CTCLoss": "it is a loss, for training",
+    "Inverse": "ONNX has no inverse of matrices",
 }
 
 

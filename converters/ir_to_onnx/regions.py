@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op
@@ -75,9 +77,50 @@ def _roi_align(graph: Graph, op: Op) -> str:
     return graph.node("Relu", made) if largest else made
 
 
+def _psroi_pooling(graph: Graph, op: Op) -> str:
+    """Average, in each cell of a region, channels of that cell only: products with who belongs where."""
+    if op.word("mode", ("average", "bilinear"), "average") != "average":
+        raise op.refusal("it samples bilinearly in parts of cells")
+    size, depth, dtype = op.integer("group_size"), op.integer("output_dim"), op.dtype()
+    images, _, *space = op.lengths()
+    x = forms.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])
+    image = forms.cast(graph, forms.squeeze(graph, forms.cut(graph, op.inputs[1], [0], [1], [1]), [1]), "int64")
+    held = graph.node("Gather", x, image, axis=0)
+    columns, rows = (_members(graph, op, axis, space[1 - axis], size) for axis in range(2))
+    sums = graph.node("MatMul", forms.unsqueeze(graph, rows, [1, 3, 4]), held)
+    sums = graph.node("MatMul", sums, forms.unsqueeze(graph, columns, [1, 2, 5]))
+    counts = (forms.reduced(graph, "ReduceSum", each, [2]) for each in (rows, columns))
+    area = graph.node("MatMul", next(counts), forms.transposed(graph, next(counts), [0, 2, 1]))
+    whole = graph.node("Max", forms.unsqueeze(graph, area, [1]), forms.scalar(graph, 1, dtype))
+    return graph.node("Div", forms.squeeze(graph, sums, [4, 5]), whole)
+
+
+def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> str:
+    """Return [regions, cells, length]: 1 where a pixel is in a cell, which begins rounded down and ends rounded up."""
+    dtype, scale = op.dtype(), forms.scalar(graph, op.real("spatial_scale"), op.dtype())
+    first, last = (forms.cut(graph, op.inputs[1], [axis + each], [axis + each + 1], [1]) for each in (1, 3))
+    first, last = (_rounded(graph, each, dtype) for each in (first, last))
+    start = graph.node("Mul", first, scale)
+    end = graph.node("Mul", graph.node("Add", last, forms.scalar(graph, 1, dtype)), scale)
+    whole = graph.node("Max", graph.node("Sub", end, start), forms.scalar(graph, 0.1, dtype))
+    step = graph.node("Div", whole, forms.scalar(graph, size, dtype))
+    numbers = (graph.constant(np.arange(size) + each, np.float32) for each in (0, 1))
+    begins, ends = (graph.node("Add", graph.node("Mul", step, each), start) for each in numbers)
+    pixels = graph.constant(np.arange(length), np.float32)
+    from_ = graph.node("Less", pixels, forms.unsqueeze(graph, graph.node("Floor", begins), [2]))
+    below = graph.node("Less", pixels, forms.unsqueeze(graph, graph.node("Ceil", ends), [2]))
+    return forms.cast(graph, graph.node("And", graph.node("Not", from_), below), dtype)
+
+
+def _rounded(graph: Graph, x: str, dtype: str) -> str:
+    """Round, halves up, for corners are not negative."""
+    return graph.node("Floor", graph.node("Add", x, forms.scalar(graph, 0.5, dtype)))
+
+
 TABLE = {
     "RegionYolo": _region_yolo,
     "ReorgYolo": _reorg_yolo,
     "ROIPooling": _roi_pooling,
     "ROIAlign": _roi_align,
+    "PSROIPooling": _psroi_pooling,
 }

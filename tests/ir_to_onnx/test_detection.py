@@ -163,6 +163,50 @@ def detection_output(version: int) -> Configuration:
     return draw_layer
 
 
+def psroi_pooling(draw: Draw) -> Any:
+    images, depth, size = draw.integers(3, 1, 3)
+    rows, columns = draw.integers(2, 4, 8)
+    scale = draw.among(1.0, 0.5, 0.0625)
+    corners, places = rois(draw, images, columns / scale, rows / scale)
+    regions = np.concatenate([places[:, None].astype(np.float32), corners], axis=1)
+    stated = {"output_dim": depth, "group_size": size, "spatial_bins_x": 1, "spatial_bins_y": 1, "mode": "average"}
+    x = draw.numbers([images, depth * size**2, rows, columns])
+    return layer("PSROIPooling", 1, x, draw.input(regions), spatial_scale=scale, **stated)
+
+
+def proposal(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        rows, columns = draw.integers(2, 4, 6)  # of few boxes OpenVINO's CPU plugin dies
+        ratios, scales = reals(draw, draw.between(1, 3), 0.5, 2), reals(draw, draw.between(1, 2), 1, 4)
+        count = len(ratios) * len(scales)
+        info = draw.among([70, 60, 1], [50, 65, 1, 1.5], [90, 90, 2])
+        info = np.array(info, np.float32)
+        scores = draw.numbers([1, 2 * count, rows, columns], low=0, high=1)
+        moves = draw.numbers([1, 4 * count, rows, columns], low=-0.5, high=0.5)
+        stated: dict[str, Any] = {
+            "base_size": 16,
+            "pre_nms_topn": draw.among(10, 1000),
+            "post_nms_topn": draw.among(3, 8, 30),
+            "nms_thresh": draw.among(0.3, 0.7),
+            "feat_stride": 16,
+            "min_size": 1,
+            "ratio": ratios,
+            "scale": scales,
+            "clip_before_nms": draw.chance(0.7),
+            "clip_after_nms": draw.chance(0.3),
+            "normalize": draw.chance(0.3),
+            "box_size_scale": draw.among(1.0, 2.0),
+            "box_coordinate_scale": draw.among(1.0, 4.0),
+            "framework": "",
+        }
+        if stated["post_nms_topn"] == 3:  # the scores of boxes that are too small are all 0, and their order is open
+            stated["min_size"] = 6
+        made = layer("Proposal", version, scores, moves, draw.either(info), **stated)
+        return [made.output(0)]  # of the scores OpenVINO sets those of boxes only
+
+    return draw_layer
+
+
 TABLE: dict[str, Configuration] = {
     "PriorBox-1": prior_box(1),
     "PriorBox-8": prior_box(8),
@@ -172,7 +216,10 @@ TABLE: dict[str, Configuration] = {
     "DetectionOutput-8": detection_output(8),
     "RegionYolo": region_yolo,
     "ReorgYolo": reorg_yolo,
+    "Proposal-1": proposal(1),
+    "Proposal-4": proposal(4),
     "ROIPooling": roi_pooling,
+    "PSROIPooling": psroi_pooling,
     "ROIAlign-3": roi_align(3),
     "ROIAlign-9": roi_align(9),
 }
