@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from converters.ir_to_onnx import forms
+from converters.ir_to_onnx import forms, suppression
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op
 
 _CODES = ("corner", "center_size", "corner_size")
 _PREFIX = "caffe.PriorBoxParameter."
-_NONE = -np.inf  # the score of what is not detected
 _REFUSED = {
     "decrease_label_id": (False, True, "it takes the best class of each prior only"),
     "normalized": (False, False, "its boxes are in pixels"),
@@ -29,6 +28,11 @@ class _Detections:
     images: int
     priors: int
     classes: tuple[int, ...]
+
+    @property
+    def shape(self) -> suppression.Shape:
+        """Numbers of images, classes and priors."""
+        return self.images, len(self.classes), self.priors
 
     @property
     def kept(self) -> int:
@@ -114,25 +118,12 @@ def _scores(detections: _Detections) -> str:
     graph, op, best = detections.graph, detections.op, detections.op.integer("top_k", -1)
     of_all = detections.reshaped(op.inputs[1], detections.images, detections.priors, -1)
     scores = graph.node("Gather", forms.transposed(graph, of_all, [0, 2, 1]), graph.ints(detections.classes), axis=1)
-    if not 0 < best < detections.priors:
-        return scores
-    values, places = graph.outputs(2, "TopK", scores, graph.ints([best]), axis=2)
-    return graph.node("ScatterElements", _nothing(detections), places, values, axis=2)
-
-
-def _nothing(detections: _Detections) -> str:
-    shape = detections.graph.ints([detections.images, len(detections.classes), detections.priors])
-    return detections.graph.node("Expand", forms.scalar(detections.graph, _NONE, "float32"), shape)
+    return suppression.best_of_each(graph, scores, detections.shape, best)
 
 
 def _suppressed(detections: _Detections, boxes: str, scores: str) -> str:
-    """Return the scores [images, classes * priors] of what is detected."""
-    graph, op = detections.graph, detections.op
-    thresholds = op.real("nms_threshold"), op.real("confidence_threshold", 0)
-    limits = (graph.constant([each], np.float32) for each in thresholds)
-    chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([detections.priors]), *limits)
-    found = graph.node("ScatterND", _nothing(detections), chosen, graph.node("GatherND", scores, chosen))
-    return detections.reshaped(found, detections.images, -1)
+    limits = detections.op.real("nms_threshold"), detections.op.real("confidence_threshold", 0)
+    return suppression.left(detections.graph, boxes, scores, detections.shape, *limits)
 
 
 def _listed(detections: _Detections, boxes: str, scores: str) -> str:
@@ -141,17 +132,17 @@ def _listed(detections: _Detections, boxes: str, scores: str) -> str:
     most = min(count, detections.priors * len(detections.classes))
     values, places = graph.outputs(2, "TopK", scores, graph.ints([most]), axis=1)
     labels = _labels(detections, places)
-    order = detections.ordered(graph.node("Where", _is_there(detections, values), labels, _last(detections)), most)
+    order = detections.ordered(
+        graph.node("Where", suppression.is_there(graph, values), labels, _last(detections)), most
+    )
     values, places, labels = (graph.node("GatherElements", x, order, axis=1) for x in (values, places, labels))
     corners = _corners(detections, boxes, detections.number("Mod", places, detections.priors, "int64"), most)
     numbers = graph.constant(np.repeat(np.arange(images), most).reshape(images, most, 1), np.float32)
     columns = (numbers, *(forms.unsqueeze(graph, each, [2]) for each in (labels, values)), corners)
     rows = detections.reshaped(graph.node("Concat", *columns, axis=2), images * most, 7)
-    return _marked(detections, rows, _is_there(detections, detections.reshaped(values, images * most)), images * most)
-
-
-def _is_there(detections: _Detections, scores: str) -> str:
-    return detections.number("Greater", scores, _NONE)
+    return _marked(
+        detections, rows, suppression.is_there(graph, detections.reshaped(values, images * most)), images * most
+    )
 
 
 def _last(detections: _Detections) -> str:

@@ -24,7 +24,6 @@ _REASONS = {
     "MatrixNms": _DECAYS,
     "NMSRotated": _ROTATED,
     "ROIAlignRotated": _ROTATED,
-    "MulticlassNms": "boxes of several classes compete for a place, and ONNX suppresses each class alone",
     "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
     "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",

@@ -1,4 +1,4 @@
-"""Boxes that overlap better ones left out."""
+"""Boxes that overlap better ones left out: one by one, or all classes and boxes in a tensor of known shape."""
 
 from __future__ import annotations
 
@@ -7,6 +7,37 @@ import numpy as np
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op
+
+NONE = -np.inf
+"""The score of what is not chosen."""
+
+Shape = tuple[int, int, int]
+"""Numbers of images, classes and boxes."""
+
+
+def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
+    """Return the scores of only so many boxes of each class; of all where ``best`` is not positive."""
+    if not 0 < best < shape[-1]:
+        return scores
+    values, places = graph.outputs(2, "TopK", scores, graph.ints([best]), axis=2)
+    return graph.node("ScatterElements", _nothing(graph, shape), places, values, axis=2)
+
+
+def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, least: float) -> str:
+    """Return the scores [images, classes * boxes] of what overlaps nothing better of its class."""
+    limits = (graph.constant([each], np.float32) for each in (overlap, least))
+    chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
+    found = graph.node("ScatterND", _nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
+    return graph.node("Reshape", found, graph.ints([shape[0], shape[1] * shape[2]]))
+
+
+def _nothing(graph: Graph, shape: Shape) -> str:
+    return graph.node("Expand", forms.scalar(graph, NONE, "float32"), graph.ints(shape))
+
+
+def is_there(graph: Graph, scores: str) -> str:
+    """Say which scores are those of something chosen."""
+    return graph.node("Greater", scores, forms.scalar(graph, NONE, "float32"))
 
 
 def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:

@@ -207,6 +207,27 @@ def proposal(version: int) -> Configuration:
     return draw_layer
 
 
+def multiclass(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        images, classes, count = draw.between(1, 3), draw.between(1, 4), draw.between(1, 8)
+        boxes = np.sort(draw.random.random((images, count, 2, 2)), axis=2).reshape(images, count, 4)
+        stated = {
+            "sort_result_type": draw.among("classid", "score", "none"),
+            "sort_result_across_batch": images == 1,
+            "output_type": draw.among("i32", "i64"),
+            "iou_threshold": draw.among(0.2, 0.5),
+            "score_threshold": draw.among(0.0, 0.3),
+            "nms_top_k": draw.among(-1, 3),
+            "keep_top_k": draw.among(-1, 4),
+            "background_class": draw.among(-1, 0),
+            "normalized": True,
+        }
+        inputs = [draw.input(boxes.astype(np.float32)), draw.numbers([images, classes, count], low=0, high=1)]
+        return layer("MulticlassNms", version, *inputs, **stated)
+
+    return draw_layer
+
+
 TABLE: dict[str, Configuration] = {
     "PriorBox-1": prior_box(1),
     "PriorBox-8": prior_box(8),
@@ -218,6 +239,8 @@ TABLE: dict[str, Configuration] = {
     "ReorgYolo": reorg_yolo,
     "Proposal-1": proposal(1),
     "Proposal-4": proposal(4),
+    "MulticlassNms-8": multiclass(8),
+    "MulticlassNms-9": multiclass(9),
     "ROIPooling": roi_pooling,
     "PSROIPooling": psroi_pooling,
     "ROIAlign-3": roi_align(3),
