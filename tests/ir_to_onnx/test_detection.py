@@ -228,6 +228,30 @@ def multiclass(version: int) -> Configuration:
     return draw_layer
 
 
+def prior_grid(draw: Draw) -> Any:
+    rows, columns = draw.integers(2, 1, 5)
+    maps = [draw.numbers([1, 2, *lengths]) for lengths in ([rows, columns], draw.integers(2, 30, 60))]
+    stated: dict[str, Any] = {"flatten": draw.chance(), "h": draw.among(0, rows), "w": draw.among(0, columns)}
+    stated |= {"stride_x": draw.among(0.0, 8.0), "stride_y": draw.among(0.0, 6.5)}
+    return layer("ExperimentalDetectronPriorGridGenerator", 6, draw.numbers([draw.between(1, 4), 4]), *maps, **stated)
+
+
+def top_regions(draw: Draw) -> Any:
+    count = draw.between(1, 8)
+    inputs = draw.numbers([count, 4]), draw.input(draw.distinct([count]))
+    return layer("ExperimentalDetectronTopKROIs", 6, *inputs, max_rois=draw.between(1, count))
+
+
+def features(draw: Draw) -> Any:
+    levels, depth, side = draw.between(1, 3), draw.between(1, 3), draw.among(300.0, 900.0)
+    corners, _ = rois(draw, 1, side, side)
+    scales = [4 * 2**level for level in range(levels)]
+    pyramid = [draw.numbers([1, depth, *(int(side // scale) for _ in range(2))]) for scale in scales]
+    stated = {"output_size": draw.between(1, 4), "sampling_ratio": draw.between(0, 2), "aligned": draw.chance()}
+    kind = "ExperimentalDetectronROIFeatureExtractor"
+    return layer(kind, 6, draw.input(corners), *pyramid, pyramid_scales=scales, **stated)
+
+
 TABLE: dict[str, Configuration] = {
     "PriorBox-1": prior_box(1),
     "PriorBox-8": prior_box(8),
@@ -241,6 +265,9 @@ TABLE: dict[str, Configuration] = {
     "Proposal-4": proposal(4),
     "MulticlassNms-8": multiclass(8),
     "MulticlassNms-9": multiclass(9),
+    "ExperimentalDetectronPriorGridGenerator": prior_grid,
+    "ExperimentalDetectronTopKROIs": top_regions,
+    "ExperimentalDetectronROIFeatureExtractor": features,
     "ROIPooling": roi_pooling,
     "PSROIPooling": psroi_pooling,
     "ROIAlign-3": roi_align(3),
