@@ -108,13 +108,13 @@ def test_a_cycle(tmp_path: Path) -> None:
 
 def test_all_refusals_come_together(tmp_path: Path) -> None:
     parameter, result = ends(0, 3)
-    layers = (parameter, relu(1, "one", "Wobble"), relu(2, "two", "Proposal"), result)
+    layers = (parameter, relu(1, "one", "Wobble"), relu(2, "two", "Wabble"), result)
     source = written(tmp_path, net(*layers, edges=edge(0, 0, 1) + edge(1, 1, 2) + edge(2, 1, 3)))
     with pytest.raises(ExceptionGroup, match="2 of 4 layers cannot become ONNX") as refusals:
         ir_interp.convert(source, tmp_path / "made.onnx")
     assert [str(each) for each in refusals.value.exceptions] == [
         "net.xml:layer[1 \"one\"]: no ONNX form is written for layer type 'Wobble'",
-        "net.xml:layer[2 \"two\"]: no ONNX form is written for layer type 'Proposal'",
+        "net.xml:layer[2 \"two\"]: no ONNX form is written for layer type 'Wabble'",
     ]
     assert not (tmp_path / "made.onnx").exists()
 
@@ -207,7 +207,9 @@ def test_an_inexact_resize_is_refused_beside_the_rest(tmp_path: Path) -> None:
     sizes, axes = constant([7, 7], np.int64), constant([2, 3], np.int64)
     y = ops.relu(ops.interpolate(x, sizes, "bicubic_pillow", "sizes", axes=axes))
     with pytest.raises(ExceptionGroup) as refusals:
-        converted(saved(tmp_path, [y, layer("Eye", 9, *map(constant, (3, 3, 0)), output_type="f32")], [x]))
+        converted(
+            saved(tmp_path, [y, layer("RandomUniform", 8, *map(constant, ([2], 0.0, 1.0)), output_type="f64")], [x])
+        )
     kinds = [type(each) for each in refusals.value.exceptions]
     assert UnsupportedLayerError in kinds
     assert set(kinds) <= {InexactError, UnsupportedLayerError}
