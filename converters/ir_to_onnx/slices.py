@@ -129,14 +129,12 @@ def _reverse(graph: Graph, op: Op) -> str:
 
 def _roll(graph: Graph, op: Op) -> str:
     """Move along axes; what leaves at one end comes in at the other."""
-    rank, x = op.rank(), op.inputs[0]
-    shifts, axes = op.known_integers(1, "shifts are"), op.axes(2, rank)
+    x, shifts, axes = op.inputs[0], op.known_integers(1, "shifts are"), op.axes(2, op.rank())
     for shift, axis in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=False):
-        (length,) = op.lengths(axes=[axis])
-        moved = shift % length if length else 0
-        if moved:
-            ends = forms.cut(graph, x, [-moved], [END], [axis]), forms.cut(graph, x, [0], [-moved], [axis])
-            x = graph.node("Concat", *ends, axis=axis)
+        length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+        middle, place = graph.node("Mod", graph.ints([-shift]), length), graph.ints([axis])
+        back = graph.node("Slice", x, middle, graph.ints([END]), place)
+        x = graph.node("Concat", back, graph.node("Slice", x, graph.ints([0]), middle, place), axis=axis)
     return x
 
 

@@ -13,6 +13,9 @@ from ir_interp import ir_model, ir_resizes
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, UnsupportedLayerError
 
+LARGEST = 2**31 - 2**24
+"""Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
+
 
 def write_model(source: Path, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
     """Write an IR, or a pasted Interpolate, as an ONNX model, and return a row for each resize.
@@ -27,9 +30,17 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
     if net.is_snippet or one_op.holds_one_resize(net):
         return one_op.write(net, output, semantics, opset)
     made, rows = model.build(net, semantics, opset)
-    output.write_bytes(made.SerializeToString(deterministic=True))
+    _save(made, output)
     _check(output, source.name)
     return rows
+
+
+def _save(made: onnx.ModelProto, output: Path) -> None:
+    """Write a model; one too large for a single file gets its constants in another."""
+    if sum(len(tensor.raw_data) for tensor in made.graph.initializer) > LARGEST:
+        onnx.save_model(made, output, save_as_external_data=True, location=f"{output.name}.data")
+    else:
+        output.write_bytes(made.SerializeToString(deterministic=True))
 
 
 def _check(output: Path, name: str) -> None:
