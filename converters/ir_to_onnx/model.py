@@ -71,8 +71,9 @@ class _Writer:
         port, since = layer.outputs[0], len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
-        shape = None if "..." in layer.attributes.get("shape", "") else port.shape
-        self.inputs.append(_value_info(name, declared, shape, layer))
+        if "..." in layer.attributes.get("shape", ""):
+            self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
+        self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
 

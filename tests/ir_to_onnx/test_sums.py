@@ -121,8 +121,10 @@ def reduction(kind: str, version: int = 1, dtypes: Any = (np.float32,)) -> Confi
         shape = draw.shape(1, 4)
         axes = [axis - len(shape) if draw.chance(0.3) else axis for axis in draw.some(len(shape))]
         given, x = np.array(axes, draw.among(np.int32, np.int64)), draw.numbers(shape, draw.among(*dtypes))
-        if draw.chance(0.3) or not axes:  # other than so, OpenVINO's CPU plugin runs neither
-            return layer(kind, version, x, draw.input(given) if axes else constant(given), keep_dims=True)
+        if not axes:  # OpenVINO's CPU plugin runs this, and axes at run time, in no other way
+            return layer(kind, version, x, constant(given), keep_dims=True)
+        if draw.chance(0.3) and np.bool_ not in dtypes:
+            return layer(kind, version, x, draw.input(given), keep_dims=True)
         return layer(kind, version, x, constant(given), keep_dims=draw.chance())
 
     return draw_layer
