@@ -137,14 +137,14 @@ class _Writer:
     def model(self) -> onnx.ModelProto:
         """Return what was written, without what no output depends on."""
         nodes = needed(self.graph.nodes, (each.name for each in self.outputs))
-        used = {name for node in nodes for name in node.input}
-        constants = [
-            numpy_helper.from_array(value, name) for name, value in self.graph.initialisers.items() if name in used
-        ]
-        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs, constants)
+        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs)
         opset = helper.make_opsetid("", self.graph.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
         model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
+        used = {name for node in nodes for name in node.input}
+        for name, value in self.graph.initialisers.items():
+            if name in used:  # one by one into the model itself: to make a graph or a model of parts copies them
+                model.graph.initializer.append(numpy_helper.from_array(value, name))
         return model
 
 
