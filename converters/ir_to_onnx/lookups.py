@@ -90,11 +90,6 @@ def _unique(graph: Graph, op: Op) -> tuple[str, ...]:
     )
 
 
-def _einsum(graph: Graph, op: Op) -> str:
-    op.needs(12, graph.opset)
-    return graph.node("Einsum", *op.inputs, equation=op.layer.attributes["equation"])
-
-
 def _eye(graph: Graph, op: Op) -> str:
     rows, columns, diagonal = (op.known_integers(index, "a length of it is")[0] for index in range(3))
     batch = op.known_integers(3, "its batch is") if op.has(3) else ()
@@ -117,7 +112,6 @@ TABLE = {
     "EmbeddingSegmentsSum": _segment_sum,
     "SearchSorted": _search_sorted,
     "Unique": _unique,
-    "Einsum": _einsum,
     "Eye": _eye,
     "GRN": _grn,
 }

@@ -13,15 +13,20 @@ def _matmul(graph: Graph, op: Op) -> str:
 
 def _operand(graph: Graph, op: Op, index: int, name: str) -> str:
     """Return an operand, its last two axes swapped where asked; a vector has nothing to swap."""
-    if not op.flag(f"transpose_{name}"):
+    if not op.flag(f"transpose_{name}") or op.rank(index) < 2:
         return op.inputs[index]
-    rank = op.rank(index)
-    if rank < 2:
-        return op.inputs[index]
-    order = [*range(rank - 2), rank - 1, rank - 2]
     if op.is_shared(index):  # weights that others take as they are need not be stored twice
-        return graph.node("Transpose", op.inputs[index], perm=order)
-    return forms.transposed(graph, op.inputs[index], order)
+        return graph.node("Transpose", op.inputs[index], perm=_swapped(op.rank(index)))
+    return forms.transposed(graph, op.inputs[index], _swapped(op.rank(index)))
 
 
-TABLE = {"MatMul": _matmul}
+def _swapped(rank: int) -> list[int]:
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _einsum(graph: Graph, op: Op) -> str:
+    op.needs(12, graph.opset)
+    return graph.node("Einsum", *op.inputs, equation=op.layer.attributes.get("equation", ""))
+
+
+TABLE = {"MatMul": _matmul, "Einsum": _einsum}

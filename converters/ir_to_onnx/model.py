@@ -93,8 +93,9 @@ class _Writer:
         port, since = _only_port(layer), len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
-        shape = None if "..." in layer.attributes.get("shape", "") else port.shape
-        self.inputs.append(_value_info(name, declared, shape, layer))
+        if "..." in layer.attributes.get("shape", ""):
+            self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
+        self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
 
@@ -158,13 +159,13 @@ class _Writer:
     def model(self) -> onnx.ModelProto:
         """Return what was written, without what no output depends on."""
         graph = self.graph.proto(self.net.name or "net", self.inputs, self.outputs)
-        used = {name for node in with_inner(graph.node) for name in node.input}
-        graph.initializer.extend(
-            numpy_helper.from_array(value, name) for name, value in self.graph.initialisers.items() if name in used
-        )
         opset = helper.make_opsetid("", self.graph.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
         model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
+        used = {name for node in with_inner(graph.node) for name in node.input}
+        for name, value in self.graph.initialisers.items():
+            if name in used:  # one by one into the model itself: to make a graph or a model of parts copies them
+                model.graph.initializer.append(numpy_helper.from_array(value, name))
         return model
 
 

@@ -119,13 +119,6 @@ def transform(kind: str) -> Configuration:
     return draw_layer
 
 
-def einsum(draw: Draw) -> Any:
-    lengths = {letter: draw.between(1, 4) for letter in "abcd"}
-    form = draw.among("ab,bc->ac", "abc,acd->abd", "ab->ba", "ab,ab->a", "a,b->ab", "abc->b", "ab,bc,cd->ad", "aab->ab")
-    terms = form.split("->")[0].split(",")
-    return layer("Einsum", 7, *(draw.numbers([lengths[each] for each in term]) for term in terms), equation=form)
-
-
 def eye(draw: Draw) -> Any:
     rows, columns, diagonal = draw.between(1, 5), draw.between(1, 5), draw.between(-3, 3)
     batch = [constant(draw.shape(1, 2), np.int64)] if draw.chance() else []
@@ -165,7 +158,6 @@ TABLE: dict[str, Configuration] = {
     **{kind: transform(kind) for kind in ("DFT", "IDFT", "RDFT", "IRDFT")},
     "SearchSorted": search_sorted,
     "Unique": unique,
-    "Einsum": einsum,
     "Eye": eye,
     "GRN": norm,
     "ExtractImagePatches": extract,
