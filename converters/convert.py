@@ -80,9 +80,11 @@ class _Options:
 
 
 def _onnx_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
-    from converters import onnx_to_ir
+    from converters import onnx_to_ir, openvino_nodes
 
-    return onnx_to_ir.write_model(source, output, options.semantics)
+    model, rows = onnx_to_ir.build(source, options.semantics)
+    openvino_nodes.save(model, output)
+    return rows
 
 
 def _ir_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:

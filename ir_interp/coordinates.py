@@ -6,32 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ir_interp.spec import Arithmetic, Coordinates, Crop, Length
 
 _TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
-
-
-class Axis(Protocol):
-    """What the formula of an axis is made of; lengths, scale and window may be nodes of a graph."""
-
-    @property
-    def in_size(self) -> Any: ...
-    @property
-    def out_size(self) -> Any: ...
-    @property
-    def scale(self) -> Any: ...
-    @property
-    def coordinates(self) -> Coordinates | Crop: ...
-    @property
-    def window(self) -> tuple[Any, Any]: ...
-    @property
-    def length(self) -> Length: ...
-    @property
-    def arithmetic(self) -> Arithmetic: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +106,12 @@ def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
     return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
 
 
-def source(axis: Axis, i: Any, numbers: Numbers) -> Any:
+def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
     """Return the source coordinate of output index ``i``: every formula once, whatever it is computed in.
 
     Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
     in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds as there.
+    ``axis`` is an AxisPlan, or has the same fields with lengths, scale and window as nodes of a graph.
     """
     number, wide, choose = numbers.number, numbers.wide, numbers.choose
     n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ir_interp import plain, tiles
 from ir_interp.errors import ShapeError, SpecError
@@ -128,9 +128,15 @@ def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
         return
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         if taps.outside is not None and taps.outside.any():
-            fill = np.empty(1, y.dtype)
-            _store(np.full(1, bound.spec.coordinates.extrapolation), fill)
-            y[(slice(None),) * axis.axis + (taps.outside,)] = fill[0]
+            fill = stored(bound.spec.coordinates.extrapolation, y.dtype)
+            y[(slice(None),) * axis.axis + (taps.outside,)] = fill
+
+
+def stored(value: float, dtype: DTypeLike) -> NDArray[Any]:
+    """Return one number as the results of a resize of ``dtype`` are stored, without axes."""
+    fill = np.empty(1, dtype)
+    _store(np.full(1, value), fill)
+    return fill.reshape(())
 
 
 def _store(values: NDArray[Any], target: NDArray[Any]) -> None:

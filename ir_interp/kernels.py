@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_interp.spec import Cubic, Linear
 
+
 def radius(kernel: Linear | Cubic) -> int:
     """Return the distance, in source pixels, from which a kernel is 0."""
     return 1 if isinstance(kernel, Linear) else 2
