@@ -234,7 +234,8 @@ def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[A
 
 def _taps(xp: Functions, spec: ResizeSpec, axis: int, bound: _RunTimeAxis, scales: list[Symbol]) -> _Axis:
     """Return the taps of one axis as ``taps`` makes them of a plan."""
-    at = split(xp.precise(source(bound, xp.arange(0, bound.out_size), xp.numbers())), bound.arithmetic, xp)
+    coordinate = xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers()))
+    at = split(xp.precise(coordinate), bound.arithmetic, xp)
     last = bound.in_size - 1
     beyond = outside(at, bound.in_size) if isinstance(bound.coordinates, Crop) else None
     kernel = spec.kernel
@@ -349,8 +350,6 @@ def _form(axes: list[_Axis], at_run_time: ResizeSpec | None) -> str:
 
 
 def _grade(spec: ResizeSpec, at_run_time: ResizeSpec | None) -> Grade:
-    """Say how exact it is: only what onnxruntime widens to float64 is out of reach at run time."""
-    inexact = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC or spec.arithmetic is Arithmetic.EXACT
-    if at_run_time and inexact and isinstance(spec.kernel, Nearest):
-        return Grade.EXACT_BUT_TIES
-    return Grade.DECOMPOSED
+    """Say how exact it is: at run time there are no rationals to decide a tie."""
+    decided = spec.arithmetic is not Arithmetic.EXACT or not isinstance(spec.kernel, Nearest)
+    return Grade.DECOMPOSED if at_run_time is None or decided else Grade.EXACT_BUT_TIES

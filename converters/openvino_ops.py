@@ -13,12 +13,12 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": ops.add,
     "subtract": ops.subtract,
     "multiply": ops.multiply,
-    "divide": ops.divide,
+    "divide": lambda left, right: ops.divide(left, _hidden(right, left)),
     "minimum": ops.minimum,
     "maximum": ops.maximum,
     "floor": ops.floor,
     "ceil": ops.ceiling,
-    "abs": ops.abs,
+    "abs": lambda x: ops.maximum(x, ops.negative(x)),  # an Abs is dropped where it is taken for part of a shape
     "round": lambda x: ops.round(x, "half_to_even"),
     "less": ops.less,
     "less_equal": ops.less_equal,
@@ -33,6 +33,27 @@ _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf1
 def element_name(dtype: str) -> str:
     """Return OpenVINO's name of an element type, from NumPy's."""
     return _TYPES.get(dtype) or dtype.replace("uint", "u").replace("int", "i")
+
+
+def _hidden(divisor: ov.Output, dividend: ov.Output) -> ov.Output:
+    """Return a divisor that is no constant: by one of these the CPU plugin multiplies in every case."""
+    if not _is_constant(divisor):
+        return divisor
+    return ops.add(divisor, ops.convert(_nothing(dividend), "f32")).output(0)
+
+
+def _is_constant(x: ov.Output) -> bool:
+    """Say whether a value depends on constants alone."""
+    node = x.get_node()
+    sources = [each.get_source_output() for each in node.inputs()]
+    return all(map(_is_constant, sources)) if sources else bool(node.get_type_name() == "Constant")
+
+
+def _nothing(x: ov.Output) -> ov.Output:
+    """Return a 0 (int64) that only running the model shows, made of a number or a vector."""
+    rank = x.get_partial_shape().rank.get_length()
+    positive = ops.less(np.float32(0), ops.reduce_max(x, np.arange(rank)) if rank else x)
+    return ops.minimum(ops.convert(positive, "i64"), np.int64(0)).output(0)
 
 
 class _Ops:
@@ -82,9 +103,7 @@ class _Ops:
         The CPU plugin multiplies by reciprocals instead of dividing, but where the quotient decides a shape. So it
         is made to: the target of a Broadcast to its own shape is that shape plus a 0 that only running it shows.
         """
-        positive = ops.less(np.float32(0), ops.reduce_max(vector, np.array([0]), keep_dims=True))
-        nothing = ops.minimum(ops.convert(positive, "i64"), np.int64(0))
-        return ops.broadcast(vector, ops.add(ops.shape_of(vector), nothing)).output(0)
+        return ops.broadcast(vector, ops.add(ops.shape_of(vector), _nothing(vector))).output(0)
 
 
 OPS = _Ops()
