@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from converters.report import ConversionReport, Row, form
 from ir_interp.atomic import replacing
@@ -16,15 +17,26 @@ from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to translate; ``convert`` says what each means."""
+
+    opset: int | None = None
+    dialect: str = "tensorrt"
+    semantics: Semantics = Semantics.RUNTIME
+    only: str | None = None
+    strict: bool = False
+    fp16: bool = False
+
+
 def convert(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     *,
-    opset: int | None = None,
-    dialect: str = "tensorrt",
-    semantics: Semantics | str = Semantics.RUNTIME,
-    verify: bool = False,
-    shapes: dict[str, tuple[int, ...]] | None = None,
+    verify: bool = True,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    **options: Any,
 ) -> ConversionReport:
     """Translate ``source`` into ``destination``; what both are, their extensions say.
 
@@ -32,10 +44,14 @@ def convert(
     * .xml to .onnx: a net of a single Interpolate, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
 
-    ``opset`` asks for one version of ONNX's Resize or Upsample; the default is the newest that can say it.
-    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. ``verify``
-    runs source and result in their own runtimes first (onnxruntime, OpenVINO on CPU in float32), with random inputs
-    of ``shapes`` (by input name) where the model leaves lengths open.
+    Options: ``opset`` asks for one version of ONNX's Resize or Upsample; the default is the newest that can say it.
+    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml,
+    ``only`` ("native", "decomposed") forces one form of the resizes, ``strict`` refuses what is not exact for every
+    shape, and ``fp16`` stores the model's weights in half precision, but never those of a resize.
+
+    ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
+    in float32), on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (by input name) where
+    the model leaves lengths open.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
     target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
@@ -47,17 +63,22 @@ def convert(
         problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
         known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
-    options = _Options(opset=opset, dialect=dialect, semantics=Semantics(semantics))
+    chosen = Options(**options)
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
     with replacing(*files) as temporary:
-        rows = PATHS[ends](source, temporary[-1], options)
-        differences = None
-        if verify:
-            from converters.verify import compare
+        rows = PATHS[ends](source, temporary[-1], chosen)
+        verification = None
+        if verify and ends[1] in _MODELS:
+            from converters import verify as verifying
 
-            differences = compare(source, temporary[-1], shapes or {})
-    return ConversionReport(source=source, destination=destination, rows=rows, differences=differences)
+            given = verifying.Inputs(shapes=shapes or {}, files={k: Path(v) for k, v in (inputs or {}).items()})
+            tolerance = verifying.HALF_TOLERANCE if chosen.fp16 else verifying.TOLERANCE
+            verification = verifying.verify(source, temporary[-1], rows, given, tolerance=tolerance)
+    return ConversionReport(source=source, destination=destination, rows=rows, verification=verification)
+
+
+_MODELS = (".onnx", ".xml")
 
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
@@ -72,40 +93,38 @@ def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
             raise IrInterpError(f"{path} holds weights of {source.name} and would be overwritten; choose another name")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    opset: int | None
-    dialect: str
-    semantics: Semantics
+def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from converters import onnx_to_ir, openvino_files, openvino_nodes
+
+    form = openvino_nodes.Form(options.only or "any")
+    built = onnx_to_ir.build(source, options.semantics, form=form, strict=options.strict)
+    if options.fp16:
+        openvino_files.save_half(built.model, output, built.constants)
+    else:
+        openvino_files.save(built.model, output)
+    return built.rows
 
 
-def _onnx_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
-    from converters import onnx_to_ir, openvino_nodes
-
-    model, rows = onnx_to_ir.build(source, options.semantics)
-    openvino_nodes.save(model, output)
-    return rows
-
-
-def _ir_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters.ir_to_onnx import one_op
 
     return one_op.write_model(source, output, options.semantics, options.opset)
 
 
-def _layer_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import onnx_nodes
 
     return (onnx_nodes.write_resize(_single(source, options), output, opset=options.opset),)
 
 
-def _layer_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import openvino_nodes
 
-    return (openvino_nodes.write_resize(_single(source, options), output),)
+    form = openvino_nodes.Form(options.only or "any")
+    return (openvino_nodes.write_resize(_single(source, options), output, form=form, strict=options.strict),)
 
 
-def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import layer_json
 
     said, rows = _translated(source, options)
@@ -113,7 +132,7 @@ def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
     return rows
 
 
-def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import tensorrt_layer
 
     if options.dialect != "tensorrt":
@@ -123,14 +142,14 @@ def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]
     return rows
 
 
-def _single(source: Path, options: _Options) -> ResizeOp:
+def _single(source: Path, options: Options) -> ResizeOp:
     found = load(source, semantics=options.semantics)
     if len(found) != 1:
         raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
     return found[0]
 
 
-def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
+def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     from converters import registry
 
@@ -152,7 +171,7 @@ def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, T
     )
 
 
-PATHS: dict[tuple[str, str], Callable[[Path, Path, _Options], tuple[Row, ...]]] = {
+PATHS: dict[tuple[str, str], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (".onnx", ".xml"): _onnx_to_ir,
     (".onnx", ".json"): _to_json,
     (".onnx", ".py"): _to_python,

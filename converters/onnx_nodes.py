@@ -53,7 +53,8 @@ def write_resize(op: ResizeOp, output: Path, *, opset: int | None = None, names:
         source=op,
         form=made.form,
         grade=made.grade,
-        note=_runtime_note(op.spec, op.shape or (), op.dtype),
+        note=(note := _runtime_note(op.spec, op.shape or (), op.dtype)),
+        runs=not note,
     )
 
 

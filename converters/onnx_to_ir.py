@@ -29,10 +29,19 @@ from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A model, what became of each resize, and the constants that decide the values of resizes."""
+
+    model: ov.Model
+    rows: tuple[Row, ...]
+    constants: tuple[ov.Node, ...]
+
+
 def build(
     source: Path, semantics: Semantics = Semantics.RUNTIME, *, form: Form = Form.ANY, strict: bool = False
-) -> tuple[ov.Model, tuple[Row, ...]]:
-    """Return an ONNX model as an OpenVINO model, and what became of each resize.
+) -> Built:
+    """Return an ONNX model as an OpenVINO model.
 
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
     OpenVINO's frontend refuses the rest of the model.
@@ -52,7 +61,7 @@ def build(
         raise UnsupportedLayerError(
             f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
         ) from error
-    return model, builder.rows()
+    return Built(model=model, rows=builder.rows(), constants=builder.constants())
 
 
 def _first_line(error: Exception) -> str:
@@ -138,6 +147,10 @@ class _Builder:
         if refusals:
             raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
         return tuple(rows)
+
+    def constants(self) -> tuple[ov.Node, ...]:
+        """Return the constants of all resizes."""
+        return tuple(node for _, _, result in self.found if isinstance(result, Resized) for node in result.constants)
 
 
 def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:

@@ -12,6 +12,7 @@ import openvino as ov
 import openvino.opset13 as ops
 
 from converters.decompose import decompose
+from converters.openvino_files import save
 from converters.openvino_ops import OPS
 from converters.openvino_resize import DIALECT
 from converters.report import Row
@@ -45,12 +46,13 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """The output of the nodes that together are one resize."""
+    """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
 
     output: ov.Output
     form: str
     grade: Grade
     note: str = ""
+    constants: tuple[ov.Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,29 +90,44 @@ def resize(
     made = _choose(x, op, given, form)
     if strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
-    return replace(made, note=_note(op.dtype))
+    stops = [each for each in (x, given.target, given.roi) if each is not None]
+    notes = "; ".join(filter(None, (made.note, _note(op.dtype))))
+    return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
+
+
+def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the constants that ``output`` is computed from, on the way up to ``stops``."""
+    seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in seen:
+            seen.add(node)
+            open_ends += [each.get_source_output().get_node() for each in node.inputs()]
+            if node.get_type_name() == "Constant":
+                found.append(node)
+    return found
 
 
 def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form) -> Resized:
+    """Return the native form where it is exact, else the decomposed one, and why."""
     if form is Form.DECOMPOSED:
-        return _decomposed(x, op, given)
+        return _decomposed(x, op, given, "as asked")
     try:
         native = _native(x, op, given)
-    except InexactError:
+    except InexactError as refusal:
         if form is Form.NATIVE:
             raise
-        return _decomposed(x, op, given)
+        return _decomposed(x, op, given, refusal.reason)
     if form is Form.NATIVE or native.grade is not Grade.EXACT_BUT_TIES:
         return native
-    decomposed = _decomposed(x, op, given)
-    return native if decomposed.grade is Grade.EXACT_BUT_TIES else decomposed
+    return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
 
 
-def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
     made = decompose(OPS, x, op, target=given.target, roi=given.roi)
-    return Resized(output=_own(made.output, x), form=made.form, grade=made.grade)
+    return Resized(output=_own(made.output, x), form=made.form, grade=made.grade, note=why)
 
 
 def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
@@ -192,12 +209,6 @@ def _node(
     return ops.interpolate(x, values, axes=ops.constant(np.array(axes)), pads_begin=[0], pads_end=[0], **words).output(
         0
     )
-
-
-def save(model: ov.Model, output: Path) -> None:
-    """Write an IR, .xml and .bin, with every constant as it is: half precision would move scales."""
-    ov.save_model(model, output, compress_to_fp16=False)
-    output.with_suffix(".bin").touch()  # a model without constants leaves none
 
 
 def write_resize(op: ResizeOp, output: Path, *, form: Form = Form.ANY, strict: bool = False) -> Row:

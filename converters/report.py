@@ -1,33 +1,81 @@
-"""What a conversion did: one row a resize."""
+"""What a conversion did: one row a resize, and how far the result was seen to differ."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from ir_interp import describe
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Grade, Translation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One translated resize: what it was, what it became, how exactly, and what else to know."""
+    """One translated resize: what it was, what it became, how exactly, and what else to know.
+
+    ``runs`` is false where the target's runtime is known not to compute it right, though it is well-formed.
+    """
 
     name: str
     source: ResizeOp
     form: str
     grade: Grade
     note: str = ""
+    runs: bool = True
+
+    @property
+    def configuration(self) -> str:
+        """The resize as it was, in one line."""
+        return f"{describe.target(self.source.spec)}: {describe.formula(self.source.spec)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The largest difference of an output, absolute and relative to its largest value, and the absolute limit."""
+
+    name: str
+    absolute: float
+    relative: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was compared, and what to know about it."""
+
+    outputs: tuple[Compared, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """The files of a conversion, its resizes, and the largest difference per output where it was verified."""
+    """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at."""
 
     source: Path
     destination: Path
     rows: tuple[Row, ...]
-    differences: dict[str, float] | None = None
+    verification: Verification | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return the report as plain values, for JSON."""
+        return {
+            "source": str(self.source),
+            "destination": str(self.destination),
+            "resizes": [
+                {
+                    "name": row.name,
+                    "where": row.source.where,
+                    "configuration": row.configuration,
+                    "form": row.form,
+                    "grade": row.grade.value,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
+            "verification": asdict(self.verification) if self.verification else None,
+        }
 
 
 def form(translation: Translation) -> str:

@@ -5,166 +5,233 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from converters.report import Compared, Row, Verification
+from converters.runners import USAGE, Named, Request, load
 from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import AtRunTime, Crop
 
 TOLERANCE = 1e-4
 """The largest difference allowed, absolute and relative to the largest value of an output."""
 
+HALF_TOLERANCE = 1e-2
+"""The same where half precision is involved: in an output, or in compressed weights."""
+
 _SECONDS = 600
-_USAGE = 3  # the child's exit code for a request that makes no sense
-_OPEN_LENGTH = 64  # an open length is taken as this, a multiple of what networks shrink by; the first axis as 1
-
-Arrays = dict[str, NDArray[Any]]
+_UNWRITTEN = "; nothing was written"
 
 
-def compare(source: Path, result: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, float]:
-    """Return the largest difference per output of two models on the same random inputs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if given."""
 
-    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32. ``shapes`` gives the lengths of inputs by name;
-    open ones are 1 on the first axis and 64 elsewhere. Raises VerificationError where outputs differ by more than
-    ``TOLERANCE``, and where either model does not run.
+    op: ResizeOp
+    inputs: Mapping[str, str]
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What to run models on: lengths and .npy files by input name; the rest is made up."""
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+def verify(
+    source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, *, tolerance: float = TOLERANCE
+) -> Verification | None:
+    """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
+
+    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32. Open lengths of inputs are 1 on the first axis
+    and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
+    program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
+    ``result`` does not run.
     """
-    for model in (source, result):
-        if not _is_runnable(model):
-            raise IrInterpError(
-                f"--verify: {model.name} is no model that a runtime takes; expected .onnx or a whole IR"
-            )
+    if not _is_model(result):
+        return None
+    unrunnable = next((row.note for row in rows if not row.runs), None)
+    if unrunnable:
+        return Verification(note=f"not verified: {unrunnable}")
+    wired = _wired(source) if source.suffix.lower() == ".onnx" else []
     with tempfile.TemporaryDirectory() as folder:
-        inputs, wanted, got = (Path(folder, f"{name}.npz") for name in ("inputs", "wanted", "got"))
-        words = [f"{name}:{','.join(map(str, shape))}" for name, shape in shapes.items()]
-        _run(source, inputs, wanted, words)
-        _run(result, inputs, got, [])
-        with np.load(wanted) as mine, np.load(got) as theirs:
-            return _differences(dict(mine), list(theirs.values()), result.name)
+        run = _Runs(Path(folder), inputs, _values(wired))
+        if not _is_model(source):
+            return _single(run, rows[0].source, result, tolerance)
+        try:
+            wanted, _ = run(source)
+        except VerificationError as problem:
+            return _by_executor(run, wired, result, str(problem), tolerance)
+        got, _ = run(result)
+        try:
+            return Verification(outputs=_compared(wanted, got, result.name, tolerance))
+        except VerificationError as problem:
+            raise VerificationError(f"{problem}{_first(run, wired, source, result)}{_UNWRITTEN}") from None
 
 
-def _is_runnable(model: Path) -> bool:
+def _is_model(path: Path) -> bool:
     """Say whether a file is a model, not settings or a pasted layer."""
-    if model.suffix.lower() == ".xml":
+    if path.suffix.lower() == ".xml":
         from ir_interp.ir_xml import parse
 
-        return parse(model).tag == "net"
-    return model.suffix.lower() == ".onnx"
+        return parse(path).tag == "net"
+    return path.suffix.lower() == ".onnx"
 
 
-def _differences(wanted: Arrays, got: list[NDArray[Any]], name: str) -> dict[str, float]:
-    if len(wanted) != len(got):
-        raise VerificationError(f"{name} has {len(got)} outputs, its source {len(wanted)}; nothing was written")
-    found = {}
-    for (output, mine), theirs in zip(wanted.items(), got, strict=True):
-        if mine.shape != theirs.shape:
-            shapes = f"{list(theirs.shape)}, in the source {list(mine.shape)}"
-            raise VerificationError(f"output {output!r} has shape {shapes}; nothing was written")
-        with np.errstate(invalid="ignore"):  # equal infinities
-            distance = np.abs(mine.astype(np.float64) - theirs.astype(np.float64))
-        found[output] = float(np.where(mine == theirs, 0.0, distance).max(initial=0.0))
-        scale = max(1.0, float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0)))
-        if not found[output] <= TOLERANCE * scale:
-            excess = f"{found[output]:.3g} (tolerance {TOLERANCE * scale:.3g})"
-            raise VerificationError(f"output {output!r} differs by {excess}; nothing was written")
-    return found
+def _wired(source: Path) -> list[Wired]:
+    from converters.onnx_resizes import wired
+
+    return [Wired(op=op, inputs=inputs, output=output) for op, inputs, output in wired(source)]
 
 
-def _run(model: Path, inputs: Path, outputs: Path, shapes: list[str]) -> None:
-    """Run a model in a child process: a runtime that dies or hangs takes nothing else along."""
-    command = [sys.executable, "-m", "converters.verify", str(model), str(inputs), str(outputs), *shapes]
+def _values(wired: list[Wired]) -> dict[str, list[float]]:
+    """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
+    values: dict[str, list[float]] = {}
+    for each in wired:
+        shape = each.op.shape or ()
+        axes = each.op.spec.axes or tuple(range(len(shape)))
+        spatial = [axis % len(shape) >= len(shape) - 2 if shape else True for axis in axes]
+        lengths = [shape[axis] if shape else None for axis in axes]
+        sizes = [96.0 if grows else float(n or 1) for grows, n in zip(spatial, lengths, strict=True)]
+        known = {"sizes": sizes, "scales": [1.5 if grows else 1.0 for grows in spatial]}
+        known["roi"] = [0.0] * len(axes) + [1.0] * len(axes)
+        values |= {tensor: known[name] for name, tensor in each.inputs.items() if name in known}
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs models in child processes, all on the same inputs: a runtime that dies or hangs takes nothing along."""
+
+    folder: Path
+    inputs: Inputs
+    values: dict[str, list[float]]
+    _number: Iterator[int] = field(default_factory=count)
+
+    def __call__(self, model: Path, tensors: Sequence[str] = ()) -> tuple[Named, dict[str, NDArray[Any]]]:
+        """Return the outputs of a model, and those of ``tensors`` that it has, by name."""
+        number = next(self._number)
+        request = Request(
+            model=str(model),
+            inputs=str(self.folder / "inputs.npz"),
+            outputs=str(self.folder / f"outputs{number}.npz"),
+            found=str(self.folder / f"found{number}.npz"),
+            shapes={name: list(shape) for name, shape in self.inputs.shapes.items()},
+            files={name: str(path) for name, path in self.inputs.files.items()},
+            values=self.values,
+            tensors=list(tensors),
+        )
+        request.save(self.folder / f"request{number}.json")
+        _run(self.folder / f"request{number}.json", model.name)
+        return load(request.outputs), dict(load(request.found)) if tensors else {}
+
+    def given(self) -> list[NDArray[Any]]:
+        """Return the inputs of the last run."""
+        return [array for _, array in load(self.folder / "inputs.npz")]
+
+
+def _run(request: Path, name: str) -> None:
+    command = [sys.executable, "-m", "converters.runners", str(request)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise VerificationError(f"{model.name} did not finish in {_SECONDS} s; nothing was written") from None
-    if done.returncode == _USAGE:
+        raise VerificationError(f"{name} did not finish in {_SECONDS} s{_UNWRITTEN}") from None
+    if done.returncode == USAGE:
         raise IrInterpError(done.stderr.strip())
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
-        raise VerificationError(f"{model.name} does not run: {lines[-1]}; nothing was written")
+        raise VerificationError(f"{name} does not run: {lines[-1]}{_UNWRITTEN}")
 
 
-def _main(model: str, inputs: str, outputs: str, *shapes: str) -> None:
-    """Run ``model`` on the arrays of ``inputs``, made first if the file is not there, and save what comes out."""
-    runner = _Onnx(model) if model.endswith(".onnx") else _Ir(model)
-    if not Path(inputs).exists():
-        given = dict(_shape(word) for word in shapes)
-        np.savez(inputs, allow_pickle=False, **_random(runner.inputs(), given))
-    with np.load(inputs) as arrays:
-        np.savez(outputs, allow_pickle=False, **runner.run(list(arrays.values())))
+def _compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
+    """Return a comparison per output. Raises VerificationError for the first that does not pass."""
+    if len(wanted) != len(got):
+        raise VerificationError(f"{name} has {len(got)} outputs, its source {len(wanted)}")
+    return tuple(
+        _passed(f"output {output!r}", mine, theirs, tolerance)
+        for (output, mine), (_, theirs) in zip(wanted, got, strict=True)
+    )
 
 
-def _shape(word: str) -> tuple[str, tuple[int, ...]]:
-    name, _, lengths = word.rpartition(":")
-    return name, tuple(int(length) for length in lengths.split(","))
+def _passed(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Compared:
+    if mine.shape != theirs.shape:
+        raise VerificationError(f"{name} has shape {list(theirs.shape)}, in the source {list(mine.shape)}")
+    found = _compare(name, mine, theirs, tolerance)
+    if not found.absolute <= found.limit:
+        raise VerificationError(f"{name} differs by {found.absolute:.3g} (tolerance {found.limit:.3g})")
+    return found
 
 
-def _random(inputs: dict[str, tuple[list[int | None], str]], given: dict[str, tuple[int, ...]]) -> Arrays:
-    """Return seeded arrays for the inputs (name to lengths and dtype): floats in [0, 1), integers 0 and 1."""
-    unknown = given.keys() - inputs.keys()
-    if unknown:
-        raise IrInterpError(f"no input {sorted(unknown)[0]!r}; the inputs are {', '.join(inputs)}")
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for name, (lengths, dtype) in inputs.items():
-        shape = given.get(name) or [n if n is not None else _OPEN_LENGTH if i else 1 for i, n in enumerate(lengths)]
-        floats = np.dtype(dtype).kind == "f"
-        arrays[name] = (rng.random(shape) if floats else rng.integers(0, 2, shape)).astype(dtype)
-    return arrays
+def _compare(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float) -> Compared:
+    if np.float16 in (mine.dtype, theirs.dtype):
+        tolerance = max(tolerance, HALF_TOLERANCE)
+    mine, theirs = mine.astype(np.float64), theirs.astype(np.float64)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):  # equal infinities
+        absolute = float(np.where(same, 0.0, np.abs(mine - theirs)).max(initial=0.0))
+    largest = float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0))
+    relative = absolute / largest if largest else absolute
+    return Compared(name=name, absolute=absolute, relative=relative, limit=tolerance * max(1.0, largest))
 
 
-class _Onnx:
-    """A model in onnxruntime."""
-
-    def __init__(self, path: str) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        names = {"float": "float32", "double": "float64"}
-        return {
-            each.name: (
-                [length if isinstance(length, int) and length >= 0 else None for length in each.shape],
-                names.get(kind := each.type[len("tensor(") : -1], kind),
-            )
-            for each in self._session.get_inputs()
-        }
-
-    def run(self, arrays: list[NDArray[Any]]) -> Arrays:
-        names = [each.name for each in self._session.get_inputs()]
-        results = self._session.run(None, dict(zip(names, arrays, strict=True)))
-        return {each.name: result for each, result in zip(self._session.get_outputs(), results, strict=True)}
+def _first(run: _Runs, wired: list[Wired], source: Path, result: Path) -> str:
+    """Return which resize is the first whose own output differs between the two runtimes."""
+    tensors = [each.output for each in wired]
+    if not tensors:
+        return ""
+    (_, mine), (_, theirs) = run(source, tensors), run(result, tensors)
+    for each in wired:
+        if each.output in mine and each.output in theirs:
+            try:
+                _passed("", mine[each.output], theirs[each.output], TOLERANCE)
+            except VerificationError as problem:
+                return f"; the first resize that differs is {each.op.name!r}: it{problem}"
+    return "; no resize differs, so that the difference arises elsewhere"
 
 
-class _Ir:
-    """An IR in OpenVINO's CPU plugin."""
-
-    def __init__(self, path: str) -> None:
-        import openvino
-
-        self._model = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        return {
-            f"input{index}" if not each.names else sorted(each.names)[0]: (
-                [length.get_length() if length.is_static else None for length in each.get_partial_shape()],
-                np.dtype(each.get_element_type().to_dtype()).name,
-            )
-            for index, each in enumerate(self._model.inputs)
-        }
-
-    def run(self, arrays: list[NDArray[Any]]) -> Arrays:
-        results = self._model(arrays)
-        return {f"output{index}": results[each] for index, each in enumerate(self._model.outputs)}
+def _by_executor(run: _Runs, wired: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
+    """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
+    tensors = [name for each in wired for name in (*each.inputs.values(), each.output)]
+    _, found = run(result, tensors)
+    outputs = []
+    for each in wired:
+        names = (*each.inputs.values(), each.output)
+        if all(name in found for name in names):
+            given = {kind: found[name] for kind, name in each.inputs.items()}
+            wanted = _executed(each.op, **given)
+            outputs.append(_passed(f"resize {each.op.name!r}", wanted, found[each.output], tolerance))
+    extent = f"{len(outputs)} of {len(wired)} resizes compared with ir_interp's own executor"
+    return Verification(outputs=tuple(outputs), note=f"{problem.removesuffix(_UNWRITTEN)}; {extent}")
 
 
-if __name__ == "__main__":
-    try:
-        _main(*sys.argv[1:])
-    except IrInterpError as error:
-        print(error, file=sys.stderr)
-        sys.exit(_USAGE)
+def _single(run: _Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
+    """Compare a model of one resize with this program's own executor."""
+    ((_, got),), _ = run(result)
+    data, *rest = run.given()
+    kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
+    wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
+    compared = _passed("output", wanted, got, tolerance)
+    return Verification(outputs=(compared,), note="compared with ir_interp's own executor")
+
+
+def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
+    """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+    spec = op.spec
+    roi = given.pop("roi", None)
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
+        starts, ends = np.split(roi.astype(float), 2)
+        windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
+        spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
+    if isinstance(spec.target, AtRunTime):
+        target: Any = {kind: tuple(array.ravel().tolist()) for kind, array in given.items()}
+        return replace(op, spec=spec).run(data, **target)
+    return replace(op, spec=spec).run(data)

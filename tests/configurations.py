@@ -114,11 +114,11 @@ def run_in_openvino(case: OnnxCase | IrCase, seed: int = 0) -> Array:
     return openvino_resize(model_of(case), {"x": case.array(seed)})
 
 
-def model_of(case: OnnxCase | IrCase) -> Any:
-    """Return the ONNX or the OpenVINO model of the case."""
+def model_of(case: OnnxCase | IrCase, *, constant: bool = True) -> Any:
+    """Return the ONNX or the OpenVINO model of the case; an ONNX one may take sizes, scales and roi as inputs."""
     if isinstance(case, OnnxCase):
         given: dict[str, Any] = {"scales": case.scales, "sizes": case.sizes, "roi": case.roi}
-        return onnx_model(case.op, case.opset, case.shape, case.dtype, case.attributes, **given)
+        return onnx_model(case.op, case.opset, case.shape, case.dtype, case.attributes, constant=constant, **given)
     given = {"axes": case.axes, "sizes": case.sizes, "scales": case.scales}
     return interpolate_ir(case.version, case.shape, case.dtype, case.attributes, **given)
 
