@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from converters.report import ConversionReport, Row, form
 from ir_interp.atomic import replacing
@@ -15,6 +15,9 @@ from ir_interp.errors import InexactError, IrInterpError, ReadError, Unsupported
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
+
+if TYPE_CHECKING:
+    from converters.openvino_nodes import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +97,9 @@ def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
 
 
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import onnx_to_ir, openvino_files, openvino_nodes
+    from converters import onnx_to_ir, openvino_files
 
-    form = openvino_nodes.Form(options.only or "any")
-    built = onnx_to_ir.build(source, options.semantics, form=form, strict=options.strict)
+    built = onnx_to_ir.build(source, options.semantics, _wish(options))
     if options.fp16:
         openvino_files.save_half(built.model, output, built.constants)
     else:
@@ -120,8 +122,13 @@ def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, .
 def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import openvino_nodes
 
-    form = openvino_nodes.Form(options.only or "any")
-    return (openvino_nodes.write_resize(_single(source, options), output, form=form, strict=options.strict),)
+    return (openvino_nodes.write_resize(_single(source, options), output, _wish(options)),)
+
+
+def _wish(options: Options) -> Wish:
+    from converters import openvino_nodes
+
+    return openvino_nodes.Wish(form=openvino_nodes.Form(options.only or "any"), strict=options.strict)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

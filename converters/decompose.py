@@ -39,7 +39,8 @@ from ir_interp.spec import (
 from ir_interp.taps import axis_taps, chosen_pixel, outside, spread
 from ir_interp.translate import Grade
 
-_DENSE = 256  # up to this length a product by a matrix is faster than two gathered copies
+_DENSE = 256  # up to this length a product by a matrix is faster than gathered copies
+_FEW = 4  # taps: so many copies are faster than a sum over a further axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +54,14 @@ class Decomposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """The taps of one axis, as arrays or as symbols: a copy where ``weights`` is None."""
+    """The taps of one axis, as arrays or as symbols: a copy where ``weights`` is None.
+
+    ``in_size`` and the number of taps are None where only run time knows them.
+    """
 
     axis: int
-    in_size: Any
+    in_size: int | None
+    count: int | None
     indices: Any
     weights: Any
     beyond: Any
@@ -97,7 +102,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         y = _stored(ops, y, dtype)
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
-    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, rest))
+    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest))
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
@@ -154,6 +159,7 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[_Ax
         yield _Axis(
             axis=axis.axis,
             in_size=axis.in_size,
+            count=taps.indices.shape[1],
             indices=taps.indices[:, 0] if copies else taps.indices,
             weights=None if copies else taps.weights,
             beyond=taps.outside,
@@ -241,12 +247,13 @@ def _taps(xp: Functions, spec: ResizeSpec, axis: int, bound: _RunTimeAxis, scale
     kernel = spec.kernel
     if isinstance(kernel, Nearest):
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
-        return _Axis(axis=axis, in_size=bound.in_size, indices=chosen, weights=None, beyond=beyond)
+        return _Axis(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
     assert not isinstance(kernel, Area)
     widening = _widening(xp, kernel.antialias, bound.scale, scales)
     reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else kernels.radius(kernel)
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
-    return _Axis(axis=axis, in_size=bound.in_size, indices=indices, weights=weights, beyond=beyond)
+    count = None if isinstance(reach, Symbol) else 2 * reach
+    return _Axis(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
 
 
 def _widening(xp: Functions, antialias: Antialias, scale: Symbol, scales: list[Symbol]) -> Any:
@@ -263,11 +270,10 @@ def _resized(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
     """Return ``x`` resized along one axis."""
     if axis.weights is None:
         return ops.gather(x, _index(ops, axis.indices), axis.axis)
-    if isinstance(axis.in_size, int):
-        if axis.in_size <= _DENSE:
-            return _product(ops, x, axis, rank)
-        if axis.weights.shape[1] <= 4:
-            return _few(ops, x, axis, rank)
+    if axis.in_size is not None and axis.in_size <= _DENSE:
+        return _product(ops, x, axis, rank)
+    if axis.count is not None and axis.count <= _FEW:
+        return _few(ops, x, axis, axis.count, rank)
     taps = ops.gather(x, _index(ops, axis.indices), axis.axis)
     after = range(2, rank - axis.axis + 1)
     weighted = ops.elementwise("multiply", taps, _aligned(ops, axis.weights, after))
@@ -288,22 +294,25 @@ def _aligned(ops: Ops, array: Any, axes: range) -> Value:
     return ops.constant(array.astype(dtype).reshape(array.shape + (1,) * len(axes)))
 
 
-def _few(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
+def _few(ops: Ops, x: Value, axis: _Axis, count: int, rank: int) -> Value:
     """Return a weighted sum of a few gathered copies: cheap where the axis is long."""
     after = range(1, rank - axis.axis)
-    terms = [
-        ops.elementwise(
-            "multiply",
-            ops.gather(x, _index(ops, axis.indices[:, tap]), axis.axis),
-            _aligned(ops, axis.weights[:, tap], after),
-        )
-        for tap in range(axis.weights.shape[1])
-    ]
+    terms = []
+    for tap in range(count):
+        taken = ops.gather(x, _index(ops, _column(ops, axis.indices, tap)), axis.axis)
+        terms.append(ops.elementwise("multiply", taken, _aligned(ops, _column(ops, axis.weights, tap), after)))
     return functools.reduce(functools.partial(ops.elementwise, "add"), terms)
+
+
+def _column(ops: Ops, array: Any, tap: int) -> Any:
+    if isinstance(array, Symbol):
+        return Symbol(ops, ops.gather(array.value, ops.constant(np.int64(tap)), 1))
+    return array[:, tap]
 
 
 def _product(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
     """Return a product by a matrix of all weights: the fastest where the axis is short."""
+    assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
     if axis.axis == rank - 2:
@@ -349,7 +358,8 @@ def _form(axes: list[_Axis], at_run_time: ResizeSpec | None) -> str:
     return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
 
 
-def _grade(spec: ResizeSpec, at_run_time: ResizeSpec | None) -> Grade:
-    """Say how exact it is: at run time there are no rationals to decide a tie."""
-    decided = spec.arithmetic is not Arithmetic.EXACT or not isinstance(spec.kernel, Nearest)
-    return Grade.DECOMPOSED if at_run_time is None or decided else Grade.EXACT_BUT_TIES
+def _grade(spec: ResizeSpec, axes: list[_Axis], at_run_time: ResizeSpec | None) -> Grade:
+    """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
+    if at_run_time and spec.arithmetic is Arithmetic.EXACT and isinstance(spec.kernel, Nearest):
+        return Grade.EXACT_BUT_TIES
+    return Grade.EXACT_FOR_SHAPE if any(axis.in_size is not None for axis in axes) else Grade.DECOMPOSED

@@ -72,7 +72,7 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
         raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
-    if not model.opset_import or not model.graph.ByteSize():
+    if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", path.name)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)

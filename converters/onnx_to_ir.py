@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import FrontEndManager, NodeContext
@@ -17,7 +18,7 @@ from openvino.passes import ConstantFolding, Manager
 
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, load, read_model
-from converters.openvino_nodes import Form, Resized, RunTime, partial_shape, resize
+from converters.openvino_nodes import Resized, RunTime, Wish, partial_shape, resize
 from converters.report import Row
 from ir_interp.dialect import Context, Semantics
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
@@ -38,17 +39,16 @@ class Built:
     constants: tuple[ov.Node, ...]
 
 
-def build(
-    source: Path, semantics: Semantics = Semantics.RUNTIME, *, form: Form = Form.ANY, strict: bool = False
-) -> Built:
+def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | None = None) -> Built:
     """Return an ONNX model as an OpenVINO model.
 
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
     OpenVINO's frontend refuses the rest of the model.
     """
     load(source, semantics)  # first, so that what cannot be read is said as such
-    opset = default_opset(read_model(source), source.name)
-    builder = _Builder(source.name, opset, semantics, form, strict)
+    read = read_model(source)
+    opset = default_opset(read, source.name)
+    builder = _Builder(source.name, opset, semantics, wish or Wish(), _fed_to_lone_resizes(read))
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
@@ -64,6 +64,13 @@ def build(
     return Built(model=model, rows=builder.rows(), constants=builder.constants())
 
 
+def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the inputs of a model that a resize takes whose result is an output."""
+    ends = {each.name for each in model.graph.output}
+    taken = {node.input[0] for node in model.graph.node if node.op_type in OPS and node.output[0] in ends}
+    return frozenset(taken & {each.name for each in model.graph.input})
+
+
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("--", "While validating", "Summary"))]
@@ -77,8 +84,8 @@ class _Builder:
     file: str
     opset: int
     semantics: Semantics
-    form: Form
-    strict: bool
+    wish: Wish
+    lone: frozenset[str]
     found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
 
@@ -98,7 +105,7 @@ class _Builder:
         x = node.get_input(0)
         op, given = self._read(op_type, node, x)
         try:
-            made = resize(x, op, given, form=self.form, strict=self.strict)
+            made = resize(x, op, given, self.wish, alone=not self.lone.isdisjoint(x.get_names()))
         except InexactError as error:
             output = _stand_in(x, op)
             self.found.append((op, output, error))

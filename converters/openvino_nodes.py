@@ -45,6 +45,14 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+
+    form: Form = Form.ANY
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
     """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
 
@@ -72,23 +80,24 @@ def partial_shape(value: ov.Output) -> PartialShape | None:
 
 
 def resize(
-    x: ov.Output, op: ResizeOp, given: RunTime | None = None, *, form: Form = Form.ANY, strict: bool = False
+    x: ov.Output, op: ResizeOp, given: RunTime | None = None, wish: Wish | None = None, *, alone: bool = False
 ) -> Resized:
     """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
 
-    ``strict`` takes nothing but what is exact for every shape. Raises InexactError where there is no such form.
+    A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
+    is better kept. Raises InexactError where there is no exact form.
     """
-    given = given or RunTime()
+    given, wish = given or RunTime(), wish or Wish()
     shape = partial_shape(x)
     if shape is None:
         raise InexactError(op.name, DIALECT.name, reason="the rank of the input is open")
     spec = listed(op.spec, shape)
-    if strict:
+    if wish.strict:
         resized = resolve_axes(spec.axes, len(shape))
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
-    made = _choose(x, op, given, form)
-    if strict and made.grade is Grade.EXACT_BUT_TIES:
+    made = _choose(x, op, given, wish.form, alone)
+    if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, _note(op.dtype))))
@@ -108,7 +117,7 @@ def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
     return found
 
 
-def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form) -> Resized:
+def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form, alone: bool) -> Resized:
     """Return the native form where it is exact, else the decomposed one, and why."""
     if form is Form.DECOMPOSED:
         return _decomposed(x, op, given, "as asked")
@@ -118,9 +127,11 @@ def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form) -> Resized:
         if form is Form.NATIVE:
             raise
         return _decomposed(x, op, given, refusal.reason)
-    if form is Form.NATIVE or native.grade is not Grade.EXACT_BUT_TIES:
-        return native
-    return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
+        return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
+        return _decomposed(x, op, given, "faster than an Interpolate of this shape")
+    return native
 
 
 def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
@@ -211,14 +222,14 @@ def _node(
     )
 
 
-def write_resize(op: ResizeOp, output: Path, *, form: Form = Form.ANY, strict: bool = False) -> Row:
+def write_resize(op: ResizeOp, output: Path, wish: Wish | None = None) -> Row:
     """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
-    model, made = one_op_model(op, form=form, strict=strict)
+    model, made = one_op_model(op, wish)
     save(model, output)
     return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade, note=made.note)
 
 
-def one_op_model(op: ResizeOp, *, form: Form = Form.ANY, strict: bool = False) -> tuple[ov.Model, Resized]:
+def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resized]:
     """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
@@ -231,7 +242,7 @@ def one_op_model(op: ResizeOp, *, form: Form = Form.ANY, strict: bool = False) -
         parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
         target = parameters[1].output(0)
     op = replace(op, dtype=op.dtype or "float32")
-    resized = resize(x.output(0), op, RunTime(target=target), form=form, strict=strict)
+    resized = resize(x.output(0), op, RunTime(target=target), wish, alone=True)
     for parameter in parameters:
         parameter.output(0).set_names({parameter.get_friendly_name()})
     resized.output.get_node().set_friendly_name(op.name or "resize")
