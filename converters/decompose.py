@@ -30,6 +30,7 @@ from ir_interp.spec import (
     Coordinates,
     Crop,
     Length,
+    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -84,7 +85,8 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     """Return ``x`` (of the shape of ``op``, None where open) resized as ``op`` says, by primitive operations.
 
     ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
-    time. Floats are computed in float32; integers too, rounded half to even and saturated.
+    time. Floats are computed in float32; integers too, rounded half to even and saturated, or cut off where the
+    source's runtime does so (``cuts_off``).
     """
     assert op.shape is not None
     spec = listed(op.spec, op.shape)
@@ -99,7 +101,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     for axis in axes:
         y = _resized(ops, y, axis, len(shape))
     if not copies:
-        y = _stored(ops, y, dtype)
+        y = _stored(ops, y, dtype, cut=cuts_off(op))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
     return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest))
@@ -325,11 +327,17 @@ def _product(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
     return ops.transpose(ops.matmul(ops.transpose(x, order), right), order)
 
 
-def _stored(ops: Ops, x: Value, dtype: str) -> Value:
-    """Return floats in the element type of the resize: integers round half to even and saturate."""
+def cuts_off(op: ResizeOp) -> bool:
+    """Say whether the source's runtime leaves out what follows the point of integers: onnxruntime, linear."""
+    plain = isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is Antialias.OFF
+    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in ("uint8", "int8", "int32")
+
+
+def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:
+    """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
     if "int" in dtype:
         low, high = _bounds(dtype)
-        x = ops.elementwise("round", x)
+        x = x if cut else ops.elementwise("round", x)
         x = ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
     return x if dtype == "float32" else ops.convert(x, dtype)
 

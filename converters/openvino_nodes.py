@@ -11,7 +11,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from converters.decompose import decompose
+from converters.decompose import cuts_off, decompose
 from converters.openvino_files import save
 from converters.openvino_ops import OPS
 from converters.openvino_resize import DIALECT
@@ -152,6 +152,8 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
     axes = resolve_axes(translation.spec.axes, len(op.shape))
     groups = _groups(axes, translation, len(op.shape))
     problem = _plugin_problem(translation, len(op.shape), groups, op.dtype)
+    if cuts_off(op) and not problem:
+        problem = f"onnxruntime cuts {op.dtype} off, where OpenVINO rounds"
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
     y = x
