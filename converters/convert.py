@@ -108,9 +108,9 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters.ir_to_onnx import one_op
+    from converters.ir_to_onnx import write
 
-    return one_op.write_model(source, output, options.semantics, options.opset)
+    return write.write_model(source, output, options.semantics, options.opset)
 
 
 def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

@@ -53,7 +53,7 @@ def write_resize(op: ResizeOp, output: Path, *, opset: int | None = None, names:
         source=op,
         form=made.form,
         grade=made.grade,
-        note=(note := _runtime_note(op.spec, op.shape or (), op.dtype)),
+        note=(note := runtime_note(op.spec, op.shape or (), op.dtype)),
         runs=not note,
     )
 
@@ -180,7 +180,7 @@ def _output_shape(translation: Translation, shape: PartialShape) -> PartialShape
     return tuple(lengths)
 
 
-def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
+def runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
     """Return what onnxruntime's CPU provider does not run, or not exactly, though it is valid ONNX (1.31)."""
     if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
         return f"onnxruntime has no Resize of {dtype} on CPU"

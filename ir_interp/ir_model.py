@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
@@ -31,9 +33,16 @@ _BITS = {
     "u16": np.uint16,
     "u8": np.uint8,
     "boolean": np.bool_,
+    "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "i4": ml_dtypes.int4,
+    "u4": ml_dtypes.uint4,
 }
+_PACKED = ("i4", "u4")  # two to a byte, the first in the low bits
+_COMMA = re.compile(r"(?<!\\),")
 _MAX_DIGITS = 18  # so that every number fits 64 bits
-_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "bool": "bool"}
+_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool"}
 
 
 class MissingBinaryError(ReadError):
@@ -42,16 +51,23 @@ class MissingBinaryError(ReadError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """One end of an edge; ``shape`` and ``dtype`` (a NumPy name) are None where the file does not say."""
+    """One end of an edge; ``shape`` and ``dtype`` (a NumPy name) are None where the file does not say.
+
+    ``names`` are those of the tensor, in alphabetical order: OpenVINO shows the first.
+    """
 
     id: int
     shape: PartialShape | None
     dtype: str | None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>."""
+    """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>.
+
+    ``output_names`` are those that a Result shows.
+    """
 
     id: int
     name: str
@@ -61,16 +77,28 @@ class Layer:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     where: str
+    output_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Net:
-    """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port)."""
+    """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
+
+    ``version`` is that of the IR; None for a snippet.
+    """
 
     layers: dict[int, Layer]
     edges: dict[tuple[int, int], tuple[int, int]]
     binary: Path
+    version: int | None = None
     is_snippet: bool = False
+    name: str = ""
+
+    @property
+    def has_open_ranks(self) -> bool:
+        """Whether a parameter leaves even its rank open."""
+        parameters = (layer for layer in self.layers.values() if layer.type.lower() == "parameter")
+        return any("..." in layer.attributes.get("shape", "") for layer in parameters)
 
     def source(self, layer: Layer, index: int) -> tuple[Layer, Port] | None:
         """Return the layer and output port that feed an input of ``layer``; None where it is not connected."""
@@ -92,7 +120,10 @@ class Net:
         """
         dtype, shape = _const_dtype(layer), _const_shape(layer)
         offset, size = (_natural(layer, name) for name in ("offset", "size"))
-        if size != prod(shape) * dtype.itemsize:
+        packed = layer.attributes["element_type"].lower() in _PACKED
+        if prod(shape) == 0:  # OpenVINO writes a byte for it
+            return np.empty(shape, dtype)
+        if size != ((prod(shape) + 1) // 2 if packed else prod(shape) * dtype.itemsize):
             raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
         if not self.binary.is_file():
             raise MissingBinaryError(f"the value is needed, but {self.binary.name} is missing", layer.where)
@@ -100,8 +131,8 @@ class Net:
         if offset + size > held:
             problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {self.binary.name}"
             raise ReadError(problem, f"{layer.where}@offset")
-        if size == 0:
-            return np.empty(shape, dtype)
+        if packed:
+            return _unpacked(np.memmap(self.binary, np.uint8, "r", offset, size), dtype)[: prod(shape)].reshape(shape)
         return np.memmap(self.binary, dtype, "r", offset, shape or (1,)).reshape(shape)
 
 
@@ -116,26 +147,27 @@ def nets(path: Path) -> Iterator[Net]:
         if root.get("version") not in ("10", "11"):
             problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
             raise ReadError(problem, f"{path.name}@version")
-        yield from _nets(root, f"{path.name}:", binary)
+        yield from _nets(root, f"{path.name}:", binary, int(str(root.get("version"))))
     else:
         tag = str(root.tag)
         problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
         raise ReadError(problem, path.name)
 
 
-def _nets(element: etree._Element, prefix: str, binary: Path) -> Iterator[Net]:
+def _nets(element: etree._Element, prefix: str, binary: Path, version: int) -> Iterator[Net]:
     inside = element.find("layers")
     elements = [] if inside is None else list(inside.iterchildren("layer"))
     edges = {}
     for edge in element.iterfind("edges/edge"):
         ends = [_natural_text(edge.get(n), prefix, n) for n in ("to-layer", "to-port", "from-layer", "from-port")]
         edges[ends[0], ends[1]] = (ends[2], ends[3])
-    net = Net(layers=_layers(elements, prefix), edges=edges, binary=binary)
+    layers = _layers(elements, prefix)
+    net = Net(layers=layers, edges=edges, binary=binary, version=version, name=str(element.get("name", "")))
     yield net
     for layer, child in zip(net.layers.values(), elements, strict=True):
         for tag in _NETS:
             for body in child.iterchildren(tag):
-                yield from _nets(body, f"{layer.where}/{tag}/", binary)
+                yield from _nets(body, f"{layer.where}/{tag}/", binary, version)
 
 
 def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
@@ -162,6 +194,7 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
         inputs=tuple(_port(port, where) for port in element.iterfind("input/port")),
         outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
         where=where,
+        output_names=_names(element.get("output_names", "")),
     )
 
 
@@ -183,14 +216,21 @@ def _port(element: etree._Element, where: str) -> Port:
         id=_natural_text(element.get("id"), where, "port"),
         shape=tuple(None if dim < 0 else dim for dim in dims) if dims or precision else None,
         dtype=numpy_name(precision) if precision else None,
+        names=_names(element.get("names", "")),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return a list of names; a comma inside one is escaped."""
+    names = (name.replace("\\,", ",") for name in _COMMA.split(text))
+    return tuple(sorted(name for name in names if name))
 
 
 def numpy_name(precision: str) -> str:
     """Return the NumPy name of an IR precision (FP32) or element type (f32)."""
     lower = precision.lower()
     if lower in _BITS:
-        return np.dtype(_BITS[lower]).name
+        return str(np.dtype(_BITS[lower]).name)
     return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
 
 
@@ -198,7 +238,14 @@ def _const_dtype(layer: Layer) -> np.dtype[Any]:
     name = layer.attributes.get("element_type", "").lower()
     if name not in _BITS:
         raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", f"{layer.where}@element_type")
-    return np.dtype(_BITS[name]).newbyteorder("<")
+    dtype: np.dtype[Any] = np.dtype(_BITS[name])
+    return dtype.newbyteorder("<")
+
+
+def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    halves = np.stack([octets & 15, octets >> 4], axis=-1).ravel()
+    signed = np.where(halves > 7, halves.astype(np.int8) - 16, halves) if dtype == ml_dtypes.int4 else halves
+    return signed.astype(dtype)
 
 
 def _const_shape(layer: Layer) -> tuple[int, ...]:

@@ -1,1 +1,1 @@
-"""From IR to ONNX: ``one_op`` takes nets of a single Interpolate, and pasted layers."""
+"""From IR to ONNX: whole models, by a table of emitters per family of layers; and single resizes."""

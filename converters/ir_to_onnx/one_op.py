@@ -1,4 +1,4 @@
-"""A net that holds nothing but one Interpolate, as an ONNX model."""
+"""A pasted layer, or a net that holds nothing but one Interpolate, as an ONNX model."""
 
 from __future__ import annotations
 
@@ -6,46 +6,32 @@ from pathlib import Path
 
 from converters import onnx_nodes
 from converters.report import Row
-from ir_interp import ir_model, ir_resizes
+from ir_interp import ir_resizes
 from ir_interp.dialect import Semantics
-from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.errors import ReadError
 from ir_interp.ir_model import Layer, Net
-from ir_interp.op import ResizeOp
 
 _ENDS = ("parameter", "result")
 
 
-def write_model(source: Path, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
-    """Write the one Interpolate of an IR, or of a snippet, as an ONNX model.
-
-    Raises UnsupportedLayerError, which names the layers, where the net holds anything else that computes, and
-    InexactError where Resize has no exact form.
-    """
-    op, names = _only_resize(source, semantics)
-    return (onnx_nodes.write_resize(op, output, opset=opset, names=names),)
+def write(net: Net, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
+    """Write the one Interpolate of a net, or of a snippet. Raises InexactError where Resize has no exact form."""
+    (layer,) = _resizes(net)
+    op = ir_resizes.read_layer(net, layer, semantics)
+    return (onnx_nodes.write_resize(op, output, opset=opset, names=_names(net, layer)),)
 
 
-def _only_resize(source: Path, semantics: Semantics) -> tuple[ResizeOp, tuple[str, str]]:
-    ir_resizes.load(source, semantics)  # first, so that what cannot be read is said as such
-    found = list(ir_model.nets(source))
-    net = found[0]
-    resizes = [layer for layer in net.layers.values() if layer.type.lower() == "interpolate"]
-    if len(resizes) != 1 or len(found) > 1:
-        count = sum(layer.type.lower() == "interpolate" for each in found for layer in each.layers.values())
-        problem = f"{count} Interpolate layers in {len(found)} nets; only a net of a single one can become ONNX yet"
-        raise UnsupportedLayerError(problem, source.name)
-    layer = resizes[0]
-    aside = _feeding(net, layer, range(1, len(layer.inputs)))
-    others = [
-        each
-        for each in net.layers.values()
-        if each.id != layer.id and each.id not in aside and each.type.lower() not in _ENDS
-    ]
-    if others:
-        listing = ", ".join(sorted({each.type for each in others}))
-        problem = f"whole models cannot become ONNX yet; layers other than the resize: {listing}"
-        raise UnsupportedLayerError(problem, source.name)
-    return ir_resizes.read_layer(net, layer, semantics), _names(net, layer)
+def holds_one_resize(net: Net) -> bool:
+    """Say whether a net computes nothing but one Interpolate, apart from what feeds its sizes, scales and axes."""
+    resizes = _resizes(net)
+    if len(resizes) != 1:
+        return False
+    aside = _feeding(net, resizes[0], range(1, len(resizes[0].inputs)))
+    return all(layer is resizes[0] or layer.id in aside or layer.type.lower() in _ENDS for layer in net.layers.values())
+
+
+def _resizes(net: Net) -> list[Layer]:
+    return [layer for layer in net.layers.values() if layer.type.lower() == "interpolate"]
 
 
 def _feeding(net: Net, layer: Layer, inputs: range) -> set[int]:

@@ -1,0 +1,164 @@
+"""A whole net as an ONNX model: its layers in order, each written by the emitter of its type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import helper, numpy_helper
+
+from converters.ir_to_onnx import forms
+from converters.ir_to_onnx.families import EMITTERS
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op, as_dtype, computed
+from converters.ir_to_onnx.order import in_order, needed
+from converters.report import Row
+from ir_interp.dialect import Semantics
+from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.ir_model import Layer, Net, Port
+from ir_interp.meaning import PartialShape
+
+OLDEST_OPSET, NEWEST_OPSET = 11, 21
+"""What is written; the newest is what onnxruntime runs fully."""
+
+_OLD_INPUTS = {"float16": "float32"}
+_OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
+# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
+
+
+def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
+    """Return a net as an ONNX model, and a row for each resize in it.
+
+    Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
+    """
+    opset = NEWEST_OPSET if opset is None else opset
+    if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+    writer = _Writer(net=net, graph=Graph(opset=opset, semantics=semantics))
+    writer.write()
+    return writer.model(), tuple(writer.graph.rows)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writer:
+    """``tensors`` maps a layer and its output port to the tensor that holds it."""
+
+    net: Net
+    graph: Graph
+    tensors: dict[tuple[int, int], str] = field(default_factory=dict)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    refusals: list[IrInterpError] = field(default_factory=list)
+
+    def write(self) -> None:
+        layers = list(in_order(self.net))
+        results = [layer for layer in self.net.layers.values() if layer.type.lower() == "result"]
+        for layer in self.net.layers.values():
+            if layer.type.lower() == "parameter":
+                self._input(layer)
+        names = [self.graph.fresh(self._output_name(layer)) for layer in results]
+        for layer in layers:
+            if layer.type.lower() not in ("parameter", "result"):
+                self._layer(layer)
+        if self.refusals:
+            raise ExceptionGroup(f"{len(self.refusals)} of {len(layers)} layers cannot become ONNX", self.refusals)
+        for layer, name in zip(results, names, strict=True):
+            self._output(layer, name)
+
+    def _input(self, layer: Layer) -> None:
+        if len(layer.outputs) != 1:
+            raise ReadError(f"{len(layer.outputs)} outputs; a Parameter has one", layer.where)
+        port, since = layer.outputs[0], len(self.graph.nodes)
+        name = self.graph.layer = self.graph.fresh(_name(layer, port))
+        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
+        shape = None if "..." in layer.attributes.get("shape", "") else port.shape
+        self.inputs.append(_value_info(name, declared, shape, layer))
+        self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
+        self.graph.name_nodes(since)
+
+    def _output_name(self, layer: Layer) -> str:
+        producer, port = self._source(layer)
+        return layer.output_names[0] if layer.output_names else _name(producer, port)
+
+    def _source(self, layer: Layer) -> tuple[Layer, Port]:
+        found = self.net.source(layer, 0)
+        if found is None:
+            raise ReadError("its input is not connected", layer.where)
+        return found
+
+    def _output(self, layer: Layer, name: str) -> None:
+        producer, port = self._source(layer)
+        since = len(self.graph.nodes)
+        self.graph.layer = layer.name
+        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self.net.version == 10 else port.dtype
+        tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
+        taken = {each.name for each in (*self.inputs, *self.outputs)}
+        if tensor in taken or tensor in self.graph.initialisers:
+            tensor = self.graph.node("Identity", tensor)
+        self.graph.name_nodes(since)
+        self.graph.rename(tensor, name)
+        self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
+        shape = None if port.shape == () and self.net.has_open_ranks else port.shape
+        self.outputs.append(_value_info(name, declared, shape, layer))
+
+    def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
+        return tensor if given == wanted or wanted is None else forms.cast(self.graph, tensor, wanted)
+
+    def _layer(self, layer: Layer) -> None:
+        self.graph.layer = layer.name or layer.type
+        since = len(self.graph.nodes)
+        try:
+            made = self._emitted(layer)
+        except (UnsupportedLayerError, InexactError) as error:
+            self.refusals.append(error)
+            made = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
+        produced = {name for node in self.graph.nodes[since:] for name in node.output}
+        for port, tensor in zip(layer.outputs, made, strict=False):
+            self.tensors[layer.id, port.id] = tensor
+            if tensor in produced:
+                self.tensors[layer.id, port.id] = self.graph.fresh(_name(layer, port))
+                self.graph.rename(tensor, self.tensors[layer.id, port.id], since)
+        self.graph.name_nodes(since)
+
+    def _emitted(self, layer: Layer) -> tuple[str, ...]:
+        if layer.version is None:
+            raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
+        if layer.version == 0:
+            raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
+        emit = EMITTERS.get(layer.type.lower())
+        if emit is None:
+            raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
+        found = [self.net.source(layer, index) for index in range(len(layer.inputs))]
+        inputs = tuple(self.tensors[end[0].id, end[1].id] if end else "" for end in found)
+        made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
+        return (made,) if isinstance(made, str) else made
+
+    def model(self) -> onnx.ModelProto:
+        """Return what was written, without what no output depends on."""
+        nodes = needed(self.graph.nodes, (each.name for each in self.outputs))
+        used = {name for node in nodes for name in node.input}
+        constants = [
+            numpy_helper.from_array(value, name) for name, value in self.graph.initialisers.items() if name in used
+        ]
+        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs, constants)
+        opset = helper.make_opsetid("", self.graph.opset)
+        model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
+        model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
+        return model
+
+
+def _name(layer: Layer, port: Port) -> str:
+    """Return the name of a tensor: OpenVINO's own, else that of its layer."""
+    if port.names:
+        return port.names[0]
+    return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{layer.outputs.index(port)}"
+
+
+def _value_info(name: str, dtype: str | None, shape: PartialShape | None, layer: Layer) -> onnx.ValueInfoProto:
+    if dtype is None:
+        raise ReadError("its port has no precision", layer.where)
+    try:
+        element = helper.np_dtype_to_tensor_dtype(as_dtype(dtype))
+    except (TypeError, ValueError, KeyError):
+        raise UnsupportedLayerError(f"element type {dtype} is not supported", layer.where) from None
+    return helper.make_tensor_value_info(name, element, shape)

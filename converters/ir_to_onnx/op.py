@@ -1,0 +1,202 @@
+"""One layer as its emitter sees it: typed attributes, what is known of its inputs, and how to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp import ir_xml
+from ir_interp.errors import ReadError, UnsupportedLayerError, closest
+from ir_interp.ir_fold import fold
+from ir_interp.ir_model import Layer, Net, Port
+from ir_interp.meaning import PartialShape
+
+Array = NDArray[Any]
+
+_COMPUTED_AS = dict.fromkeys(("float16", "bfloat16", "float64"), "float32")  # as OpenVINO does on CPU
+
+WHOLE = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "int4", "uint4")
+"""The integer types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """A layer, and the tensors that feed it (empty names where nothing does)."""
+
+    net: Net
+    layer: Layer
+    inputs: tuple[str, ...]
+
+    @property
+    def version(self) -> int:
+        """The operation set of the layer."""
+        return self.layer.version or 0
+
+    def has(self, index: int) -> bool:
+        """Say whether an input is connected."""
+        return index < len(self.inputs) and bool(self.inputs[index])
+
+    def is_used(self, index: int) -> bool:
+        """Say whether anything takes an output."""
+        return (self.layer.id, self.layer.outputs[index].id) in self.net.edges.values()
+
+    def is_shared(self, index: int) -> bool:
+        """Say whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
+        found = self.net.source(self.layer, index)
+        place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
+        same = {
+            each.id
+            for each in self.net.layers.values()
+            if each.type.lower() == "const" and [each.attributes.get(name) for name in ("offset", "size")] == place
+        }
+        return sum(source in same for source, _ in self.net.edges.values()) > 1
+
+    # Attributes
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a boolean attribute."""
+        return bool(self._parsed(name, ir_xml.flag, default))
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an integer attribute; one without default must be there."""
+        return int(self._parsed(name, int, default))
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Return a list of integers."""
+        return tuple(self._parsed(name, ir_xml.integers, default))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """Return a number."""
+        return float(self._parsed(name, ir_xml.real, default))
+
+    def word(self, name: str, known: Sequence[str], default: str | None = None) -> str:
+        """Return an attribute that is one of ``known``, in lower case."""
+        text = str(self._parsed(name, str, default)).lower()
+        if text not in known:
+            raise ReadError(f"unknown value {text!r}; {closest(text, known)}", f"{self.layer.where}@{name}")
+        return text
+
+    def _parsed(self, name: str, parse: Any, default: Any) -> Any:
+        text = self.layer.attributes.get(name)
+        if text is None:
+            if default is None:
+                raise ReadError("missing", f"{self.layer.where}@{name}")
+            return default
+        try:
+            return parse(text)
+        except (ReadError, ValueError) as error:
+            raise ReadError(
+                getattr(error, "problem", f"{text!r} is not a number"), f"{self.layer.where}@{name}"
+            ) from None
+
+    # Inputs and outputs
+
+    def port(self, index: int) -> Port:
+        """Return the port that feeds an input, with what is said of it there or here."""
+        found = self.net.source(self.layer, index)
+        if found is None:
+            raise ReadError(f"input {index} is not connected", self.layer.where)
+        return found[1]
+
+    def dtype(self, index: int = 0) -> str:
+        """Return the type in which an input is computed."""
+        return self._dtype(self.port(index))
+
+    def stored_dtype(self, index: int = 0) -> str | None:
+        """Return the type that the file gives an input."""
+        return self.port(index).dtype
+
+    def result_dtype(self, index: int = 0) -> str:
+        """Return the type in which an output is computed."""
+        return self._dtype(self.layer.outputs[index])
+
+    def _dtype(self, port: Port) -> str:
+        dtype = computed(port)
+        if dtype is None:
+            raise ReadError("an output port has no precision", self.layer.where)
+        return dtype
+
+    def shape(self, index: int = 0) -> PartialShape | None:
+        """Return the lengths of an input, None where open, and as a whole where its rank is."""
+        value = self.value(index) if not self.port(index).shape else None
+        if value is not None:
+            return value.shape
+        return self._known_rank(self.port(index).shape)
+
+    def result_shape(self, index: int = 0) -> PartialShape | None:
+        """Return the lengths of an output, as for inputs."""
+        return self._known_rank(self.layer.outputs[index].shape)
+
+    def _known_rank(self, shape: PartialShape | None) -> PartialShape | None:
+        """Return a shape; a port of open rank looks like a scalar's in an IR, where there are any."""
+        return None if shape == () and self.net.has_open_ranks else shape
+
+    def rank(self, index: int = 0) -> int:
+        """Return the rank of an input, which must be known."""
+        shape = self.shape(index)
+        if shape is None:
+            raise self.refusal(f"the rank of input {index} is not known")
+        return len(shape)
+
+    def lengths(self, index: int = 0, axes: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Return the lengths of an input (on some axes), which must be known."""
+        rank, shape = self.rank(index), self.shape(index) or ()
+        chosen = [shape[axis] for axis in (range(rank) if axes is None else axes)]
+        known = tuple(length for length in chosen if length is not None)
+        if len(known) < len(chosen):
+            raise self.refusal(f"the lengths of input {index} are known only at run time")
+        return known
+
+    def space(self) -> tuple[int, ...]:
+        """Return the lengths of input 0 behind batch and channels, which must be known."""
+        return self.lengths(axes=range(2, self.rank()))
+
+    def value(self, index: int) -> Array | None:
+        """Return the value of an input; None where it is known only at run time."""
+        return fold(self.net, self.layer, index) if index < len(self.layer.inputs) else None
+
+    def known(self, index: int, what: str) -> Array:
+        """Return the value of an input that must be known."""
+        value = self.value(index)
+        if value is None:
+            raise self.refusal(f"{what} known only at run time")
+        return value
+
+    def known_integers(self, index: int, what: str) -> tuple[int, ...]:
+        """Return a list of integers that must be known."""
+        return tuple(int(each) for each in self.known(index, what).ravel())
+
+    def axes(self, index: int, rank: int, what: str = "axes are") -> tuple[int, ...]:
+        """Return axes that must be known, counted from the first."""
+        return tuple(self.from_first(axis, rank) for axis in self.known_integers(index, what))
+
+    def from_first(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the first."""
+        if not -rank <= axis < max(rank, 1):
+            raise ReadError(f"axis {axis} of rank {rank}", self.layer.where)
+        return axis % max(rank, 1)
+
+    def refusal(self, reason: str) -> UnsupportedLayerError:
+        """Return the error that says why this layer cannot become ONNX."""
+        return UnsupportedLayerError(f"{self.layer.type} cannot become ONNX: {reason}", self.layer.where)
+
+    def needs(self, opset: int, graph_opset: int, what: str = "") -> None:
+        """Refuse where the graph's operator set is older than ``opset``."""
+        if graph_opset < opset:
+            raise self.refusal(f"{what or 'it'} needs operator set {opset} or later")
+
+
+def computed(port: Port) -> str | None:
+    """Return the type in which a tensor is computed."""
+    return _COMPUTED_AS.get(port.dtype or "", port.dtype)
+
+
+def as_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy type of a name, those of ml_dtypes included."""
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name, name))

@@ -1,0 +1,56 @@
+"""The order in which layers can be written, and which nodes an output depends on."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+import onnx
+
+from ir_interp.errors import ReadError
+from ir_interp.ir_model import Layer, Net
+
+
+def in_order(net: Net) -> Iterator[Layer]:
+    """Yield the layers, each after those that feed it, and otherwise as in the file. Raises ReadError for a cycle."""
+    place = {number: index for index, number in enumerate(net.layers)}
+    waiting = {number: _feeding(net, layer) for number, layer in net.layers.items()}
+    fed: dict[int, list[int]] = {number: [] for number in net.layers}
+    for number, sources in waiting.items():
+        for source in sources:
+            fed[source].append(number)
+    ready = [(place[number], number) for number, sources in waiting.items() if not sources]
+    while ready:
+        _, number = heapq.heappop(ready)
+        del waiting[number]
+        yield net.layers[number]
+        for consumer in fed[number]:
+            waiting[consumer].discard(number)
+            if not waiting[consumer]:
+                heapq.heappush(ready, (place[consumer], consumer))
+    if waiting:
+        raise ReadError("it feeds itself, directly or through others", net.layers[_on_a_cycle(waiting)].where)
+
+
+def _feeding(net: Net, layer: Layer) -> set[int]:
+    found = (net.source(layer, index) for index in range(len(layer.inputs)))
+    return {source[0].id for source in found if source is not None}
+
+
+def _on_a_cycle(waiting: dict[int, set[int]]) -> int:
+    """Return a layer that waits for itself: the way back from any that waits leads into a cycle."""
+    number, seen = min(waiting), set()
+    while number not in seen:
+        seen.add(number)
+        number = min(waiting[number])
+    return number
+
+
+def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return the nodes on which the outputs depend."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted.intersection(node.output):
+            wanted.update(node.input)
+            kept.append(node)
+    return kept[::-1]

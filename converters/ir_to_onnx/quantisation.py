@@ -1,0 +1,42 @@
+"""FakeQuantize, in the arithmetic of OpenVINO's CPU plugin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op
+
+_Numbers = NDArray[np.float32]
+
+
+def _fake_quantize(graph: Graph, op: Op) -> str:
+    levels = op.integer("levels")
+    limits = [op.value(index) for index in range(1, 5)]
+    known = [np.asarray(each, np.float32) for each in limits if each is not None]
+    if len(known) < 4:
+        raise op.refusal("its ranges are known only at run time")
+    return _quantised(graph, op, levels, *known)
+
+
+def _quantised(
+    graph: Graph, op: Op, levels: int, low: _Numbers, high: _Numbers, out_low: _Numbers, out_high: _Numbers
+) -> str:
+    """Limit, scale and shift, round half to even, scale and shift back."""
+    steps = np.float32(levels - 1)
+    scale = steps / (high - low)
+    x = graph.node("Max", op.inputs[0], graph.constant(np.minimum(low, high)))
+    x = graph.node("Min", x, graph.constant(np.maximum(low, high)))
+    x = _line(graph, x, scale, -low * scale)
+    return _line(graph, graph.node("Round", x), (out_high - out_low) / steps, out_low)
+
+
+def _line(graph: Graph, x: str, scale: _Numbers, shift: _Numbers) -> str:
+    """Return x * scale + shift, without what changes nothing."""
+    if np.any(scale != 1):
+        x = graph.node("Mul", x, graph.constant(scale))
+    return graph.node("Add", x, graph.constant(shift)) if np.any(shift != 0) else x
+
+
+TABLE = {"FakeQuantize": _fake_quantize}

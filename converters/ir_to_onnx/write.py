@@ -1,0 +1,41 @@
+"""Write an IR as an ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from onnx import shape_inference
+
+from converters.ir_to_onnx import model, one_op
+from converters.report import Row
+from ir_interp import ir_model, ir_resizes
+from ir_interp.dialect import Semantics
+from ir_interp.errors import IrInterpError, UnsupportedLayerError
+
+
+def write_model(source: Path, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
+    """Write an IR, or a pasted Interpolate, as an ONNX model, and return a row for each resize.
+
+    Raises ReadError for what cannot be read, and an ExceptionGroup of all refusals where layers have no form.
+    """
+    net = next(ir_model.nets(source))
+    if net.is_snippet:
+        found = ir_resizes.load(source, semantics)  # which also refuses layers of other types
+        if len(found) != 1:
+            raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
+    if net.is_snippet or one_op.holds_one_resize(net):
+        return one_op.write(net, output, semantics, opset)
+    made, rows = model.build(net, semantics, opset)
+    output.write_bytes(made.SerializeToString(deterministic=True))
+    _check(output, source.name)
+    return rows
+
+
+def _check(output: Path, name: str) -> None:
+    """Check the file itself, which no size forbids."""
+    try:
+        onnx.checker.check_model(output, full_check=True)
+    except (onnx.checker.ValidationError, shape_inference.InferenceError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise IrInterpError(f"{name} would not be valid as ONNX: {problem}; please report it") from error

@@ -1,0 +1,181 @@
+"""Arithmetic, comparisons, logic and activations, with every kind of broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import Configuration, Draw, check, configurations, constant, layer
+
+NUMBERS = (np.float32, np.int32, np.int64)
+
+
+def operands(draw: Draw, dtype: Any, low: float = -4, high: float = 4) -> tuple[Any, Any]:
+    """Return two inputs that broadcast, of which the second may be a constant."""
+    shape = draw.shape()
+    other = [1 if draw.chance(0.3) else length for length in shape][draw.between(0, len(shape)) :]
+    if draw.chance(0.3):
+        return draw.numbers(other, dtype, low, high), draw.either(draw.values(shape, dtype, low, high))
+    return draw.numbers(shape, dtype, low, high), draw.either(draw.values(other, dtype, low, high))
+
+
+def arithmetic(kind: str, dtypes: Any = NUMBERS, **attributes: Any) -> Configuration:
+    return lambda draw: layer(kind, 1, *operands(draw, draw.among(*dtypes)), auto_broadcast="numpy", **attributes)
+
+
+def nonzero(draw: Draw, shape: Any, dtype: Any) -> Any:
+    values = draw.values(shape, dtype, 1, 5)
+    return values * np.where(draw.values(shape, np.bool_), 1, -1).astype(dtype)
+
+
+def division(kind: str, **attributes: Any) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        dtype, shape = draw.among(*NUMBERS), draw.shape()
+        divisor = draw.either(nonzero(draw, shape[draw.between(0, len(shape)) :], dtype))
+        return layer(kind, 1, draw.numbers(shape, dtype, -20, 20), divisor, auto_broadcast="numpy", **attributes)
+
+    return draw_layer
+
+
+def power(draw: Draw) -> Any:
+    shape = draw.shape()
+    if draw.chance():
+        return layer("Power", 1, draw.numbers(shape, np.float32, 0.1, 3), draw.either(draw.values([1], np.float32)))
+    exponent = draw.either(np.array(draw.among(2, 3, 0, -1), np.float32))
+    return layer("Power", 1, draw.numbers(shape), exponent)
+
+
+def no_broadcast(draw: Draw) -> Any:
+    shape = draw.shape()
+    return layer("Add", 1, draw.numbers(shape), draw.numbers(shape), auto_broadcast="none")
+
+
+def pdpd(draw: Draw) -> Any:
+    shape = draw.shape(2)
+    other = shape[: draw.between(1, len(shape))]
+    return layer("Multiply", 1, draw.numbers(shape), draw.numbers(other), auto_broadcast="pdpd")
+
+
+def prelu(draw: Draw) -> Any:
+    shape = draw.shape(2, 5)
+    slope = draw.among([shape[1]], [1], [shape[1], *[1] * (len(shape) - 2)], [1] * len(shape))
+    return layer("PRelu", 1, draw.numbers(shape), draw.either(draw.values(slope)))
+
+
+BINARY: dict[str, Configuration] = {
+    **{kind: arithmetic(kind) for kind in ("Add", "Subtract", "Multiply", "Maximum", "Minimum", "SquaredDifference")},
+    **{kind: arithmetic(kind) for kind in ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")},
+    **{kind: arithmetic(kind, [np.bool_]) for kind in ("LogicalAnd", "LogicalOr", "LogicalXor")},
+    "Divide": division("Divide"),
+    "Divide to zero": division("Divide", m_pythondiv=False),
+    "Mod": division("Mod"),
+    "FloorMod": division("FloorMod"),
+    "Power": power,
+    "no broadcast": no_broadcast,
+    "pdpd": pdpd,
+    "PReLU": prelu,
+}
+
+
+def unary(kind: str, version: int = 1, low: float = -4, high: float = 4, **attributes: Any) -> Configuration:
+    return lambda draw: layer(kind, version, draw.numbers(draw.shape(), np.float32, low, high), **attributes)
+
+
+def with_numbers(kind: str, version: int, *ranges: tuple[float, float]) -> Configuration:
+    """Return a layer whose further inputs are single numbers."""
+
+    def draw_layer(draw: Draw) -> Any:
+        given = [constant(draw.random.uniform(*each), np.float32) for each in ranges]
+        return layer(kind, version, draw.numbers(draw.shape()), *given)
+
+    return draw_layer
+
+
+def ties(draw: Draw) -> Any:
+    values = draw.values(draw.shape(), np.int32, -9, 9) / np.float32(2)
+    return layer(
+        "Round", 5, draw.input(values.astype(np.float32)), mode=draw.among("half_to_even", "half_away_from_zero")
+    )
+
+
+def clamp(draw: Draw) -> Any:
+    dtype = draw.among(np.float32, np.int32, np.int64, np.uint8)
+    low, high = sorted(draw.random.uniform(-3, 3, 2))
+    return layer("Clamp", 1, draw.numbers(draw.shape(), dtype), min=float(low), max=float(high))
+
+
+def elu(draw: Draw) -> Any:
+    return layer("Elu", 1, draw.numbers(draw.shape()), alpha=float(draw.random.uniform(0.1, 2)))
+
+
+def swish(draw: Draw) -> Any:
+    x = draw.numbers(draw.shape())
+    return (
+        layer("Swish", 4, x, draw.either(np.float32(draw.among(1, 0.5, 1.7))))
+        if draw.chance()
+        else layer("Swish", 4, x)
+    )
+
+
+def gelu(draw: Draw) -> Any:
+    return layer("Gelu", 7, draw.numbers(draw.shape()), approximation_mode=draw.among("erf", "tanh"))
+
+
+def along_axis(kind: str, version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        shape = draw.shape()
+        low = -len(shape) if version > 1 else 0
+        return layer(kind, version, draw.numbers(shape), axis=draw.between(low, len(shape) - 1))
+
+    return draw_layer
+
+
+def not_finite(kind: str) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        values = draw.random.choice([0.5, np.nan, np.inf, -np.inf], tuple(draw.shape())).astype(np.float32)
+        signs = {f"detect_{sign}": draw.chance() for sign in ("negative", "positive")} if kind == "IsInf" else {}
+        return layer(kind, 10, draw.input(values), **signs)
+
+    return draw_layer
+
+
+def relu(draw: Draw) -> Any:
+    return layer("Relu", 1, draw.numbers(draw.shape(), draw.among(np.float32, np.int32, np.int64, np.float16)))
+
+
+UNARY: dict[str, Configuration] = {
+    **{kind: unary(kind) for kind in ("Abs", "Atan", "Cos", "Erf", "Exp", "Negative", "Sigmoid", "Sign", "Sin", "Tan")},
+    **{kind: unary(kind) for kind in ("Cosh", "Sinh", "Tanh", "Ceiling", "Floor")},
+    **{kind: unary(kind, 1, -1, 1) for kind in ("Acos", "Asin")},
+    **{kind: unary(kind, 1, 0.1, 9) for kind in ("Log", "Sqrt")},
+    **{kind: unary(kind, 4) for kind in ("Asinh", "HSwish", "Mish", "SoftPlus")},
+    "Acosh": unary("Acosh", 4, 1, 9),
+    "Atanh": unary("Atanh", 4, -0.9, 0.9),
+    "HSigmoid": unary("HSigmoid", 5),
+    "SoftSign": unary("SoftSign", 9),
+    "Gelu-2": unary("Gelu", 2),
+    "LogicalNot": lambda draw: layer("LogicalNot", 1, draw.numbers(draw.shape(), np.bool_)),
+    "ReLU": relu,
+    "Round": ties,
+    "Clamp": clamp,
+    "Elu": elu,
+    "Selu": with_numbers("Selu", 1, (0.5, 2), (0.5, 2)),
+    "HardSigmoid": with_numbers("HardSigmoid", 1, (0.1, 0.5), (0.2, 0.7)),
+    "Swish": swish,
+    "Gelu": gelu,
+    "SoftMax-1": along_axis("Softmax", 1),
+    "SoftMax": along_axis("Softmax", 8),
+    "LogSoftmax": along_axis("LogSoftmax", 5),
+    **{kind: not_finite(kind) for kind in ("IsFinite", "IsInf", "IsNaN")},
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY))
+def test_layer(configuration: Configuration, seed: int) -> None:
+    check(configuration, seed)
+
+
+@pytest.mark.parametrize("name", [*BINARY, *UNARY])
+def test_older_opset(name: str) -> None:
+    check((BINARY | UNARY)[name], 0, opset=12)

@@ -1,0 +1,68 @@
+"""Interpolate inside whole models: where Resize is exact and runs, and where it is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import Configuration, Draw, check, configurations, constant, layer
+
+
+def followed(x: Any) -> Any:
+    """Return something else that computes, so that the net is not a resize alone."""
+    return layer("Relu", 1, x)
+
+
+def resize(draw: Draw) -> Any:
+    shape = [1, 2, *draw.integers(2, 3, 6)]
+    attributes = {
+        "mode": draw.among("nearest", "linear_onnx", "cubic"),
+        "shape_calculation_mode": "sizes",
+        "coordinate_transformation_mode": draw.among("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"),
+        "nearest_mode": draw.among("floor", "ceil"),
+        "antialias": False,
+        "pads_begin": [0],
+        "pads_end": [0],
+        "cube_coeff": draw.among(-0.75, -0.5),
+    }
+    sizes = constant(draw.integers(2, 2, 12), np.int64)
+    return followed(layer("Interpolate", 11, draw.numbers(shape), sizes, constant([2, 3], np.int64), **attributes))
+
+
+def resize_like_another(draw: Draw) -> Any:
+    """Sizes that shape arithmetic makes of another input."""
+    x, other = draw.numbers([1, 2, 3, 4]), draw.numbers([1, 1, *draw.integers(2, 3, 9)])
+    shape = layer("ShapeOf", 3, other, output_type="i64")
+    sizes = layer("StridedSlice", 1, shape, *(constant([v], np.int64) for v in (2, 4, 1)), begin_mask=[0], end_mask=[0])
+    attributes: dict[str, Any] = {
+        "mode": "nearest",
+        "nearest_mode": "floor",
+        "coordinate_transformation_mode": "asymmetric",
+    }
+    attributes |= {"shape_calculation_mode": "sizes", "pads_begin": [0], "pads_end": [0]}
+    return followed(layer("Interpolate", 11, x, sizes, constant([2, 3], np.int64), **attributes))
+
+
+def resize_at_run_time(draw: Draw) -> Any:
+    attributes: dict[str, Any] = {
+        "mode": "nearest",
+        "nearest_mode": "floor",
+        "coordinate_transformation_mode": "asymmetric",
+    }
+    attributes |= {"shape_calculation_mode": "sizes", "pads_begin": [0], "pads_end": [0]}
+    sizes = draw.input(np.array(draw.integers(2, 2, 9), draw.among(np.int32, np.int64)))
+    x = draw.numbers([1, 2, 3, 4])
+    return followed(layer("Interpolate", 11, x, sizes, constant([2, 3], np.int64), **attributes))
+
+
+RESIZES: dict[str, Configuration] = {
+    "Interpolate": resize,
+    "Interpolate like another": resize_like_another,
+    "Interpolate at run time": resize_at_run_time,
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(RESIZES))
+def test_layer(configuration: Configuration, seed: int) -> None:
+    check(configuration, seed)

@@ -1,0 +1,173 @@
+"""Products of matrices, normalisation, reduction, quantisation and conversion: where numbers are rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import Configuration, Draw, check, configurations, constant, layer
+
+
+def matmul(draw: Draw) -> Any:
+    rows, inner, columns = draw.integers(3, 1, 4)
+    flags = {"transpose_a": draw.chance(), "transpose_b": draw.chance()}
+    left, right = [rows, inner], [inner, columns]
+    left = left[::-1] if flags["transpose_a"] else left
+    right = right[::-1] if flags["transpose_b"] else right
+    batch = draw.shape(0, 2, 3)
+    left, right = draw.among((batch + left, right), (batch + left, batch + right), (left, [1, *batch, *right]))
+    return layer("MatMul", 1, draw.numbers(left), draw.either(draw.values(right)), **flags)
+
+
+def matmul_of_vectors(draw: Draw) -> Any:
+    inner, other = draw.integers(2, 1, 4)
+    flags = {"transpose_a": False, "transpose_b": draw.chance()}
+    right = [other, inner] if flags["transpose_b"] else [inner, other]
+    shapes = draw.among(([inner], right), ([inner], [inner]), ([3, other, inner], [inner]))
+    return layer("MatMul", 1, draw.numbers(shapes[0]), draw.either(draw.values(shapes[1])), **flags)
+
+
+PRODUCTS: dict[str, Configuration] = {"MatMul": matmul, "MatMul of vectors": matmul_of_vectors}
+
+
+def batch_norm(version: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        shape = draw.shape(2, 5)
+        gamma, beta, mean = (constant(draw.values([shape[1]])) for _ in range(3))
+        variance = constant(draw.values([shape[1]], np.float32, 0.1, 2))
+        x = draw.numbers(shape)
+        inputs = [x, gamma, beta, mean, variance] if version == 5 else [gamma, beta, x, mean, variance]
+        return layer("BatchNormInference", version, *inputs, epsilon=draw.among(1e-5, 1e-3))
+
+    return draw_layer
+
+
+def mvn_1(draw: Draw) -> Any:
+    shape = [*draw.integers(2, 1, 3), *draw.integers(draw.between(1, 3), 2, 5)]
+    flags = {"across_channels": draw.chance(), "normalize_variance": draw.chance()}
+    return layer("MVN", 2, draw.numbers(shape), **flags, eps=draw.among(1e-9, 1e-3))
+
+
+def mvn(draw: Draw) -> Any:
+    shape = draw.integers(draw.between(2, 5), 2, 4)
+    axes = constant(draw.some(len(shape), 1), np.int64)
+    modes = {"eps_mode": draw.among("inside_sqrt", "outside_sqrt"), "normalize_variance": draw.chance()}
+    return layer("MVN", 6, draw.numbers(shape), axes, **modes, eps=draw.among(1e-6, 1e-2))
+
+
+def normalize_l2(draw: Draw) -> Any:
+    shape = draw.integers(draw.between(2, 4), 2, 4)
+    axes = draw.among([1], list(range(1, len(shape))), [len(shape) - 1], list(range(2, len(shape))))
+    attributes = {"eps": draw.among(1e-6, 0.5), "eps_mode": draw.among("add", "max")}
+    return layer("NormalizeL2", 1, draw.numbers(shape), constant(axes, np.int64), **attributes)
+
+
+def lrn(draw: Draw) -> Any:
+    attributes = {
+        "alpha": 0.1,
+        "beta": draw.among(0.75, 1.0),
+        "bias": draw.among(1.0, 2.0),
+        "size": draw.among(1, 3, 5),
+    }
+    return layer("LRN", 1, draw.numbers([2, draw.between(1, 6), 3, 4]), constant([1], np.int64), **attributes)
+
+
+def group_norm(draw: Draw) -> Any:
+    groups, each = draw.integers(2, 1, 3)
+    channels = groups * each
+    x = draw.numbers([draw.between(1, 2), channels, *draw.integers(draw.between(1, 3), 2, 4)])
+    scale, bias = (constant(draw.values([channels])) for _ in range(2))
+    return layer("GroupNormalization", 12, x, scale, bias, num_groups=groups, epsilon=draw.among(1e-5, 1e-2))
+
+
+NORMALISATIONS: dict[str, Configuration] = {
+    "BatchNormInference-1": batch_norm(1),
+    "BatchNormInference-5": batch_norm(5),
+    "MVN-1": mvn_1,
+    "MVN-6": mvn,
+    "NormalizeL2": normalize_l2,
+    "LRN": lrn,
+    "GroupNormalization": group_norm,
+}
+
+
+def reduction(kind: str, version: int = 1, dtypes: Any = (np.float32,)) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        shape = draw.shape(1, 4)
+        axes = [axis - len(shape) if draw.chance(0.3) else axis for axis in draw.some(len(shape))]
+        given, x = np.array(axes, draw.among(np.int32, np.int64)), draw.numbers(shape, draw.among(*dtypes))
+        if draw.chance(0.3) or not axes:  # other than so, OpenVINO's CPU plugin runs neither
+            return layer(kind, version, x, draw.input(given) if axes else constant(given), keep_dims=True)
+        return layer(kind, version, x, constant(given), keep_dims=draw.chance())
+
+    return draw_layer
+
+
+REDUCTIONS: dict[str, Configuration] = {
+    **{kind: reduction(kind, 1, (np.float32, np.int32)) for kind in ("ReduceSum", "ReduceMax", "ReduceMin")},
+    **{kind: reduction(kind) for kind in ("ReduceMean", "ReduceProd")},
+    **{kind: reduction(kind, 4) for kind in ("ReduceL1", "ReduceL2")},
+    **{f"ReduceLogical{name}": reduction(f"ReduceLogical{name}", 1, (np.bool_,)) for name in ("And", "Or")},
+}
+
+
+def ranges(draw: Draw, channels: int, rank: int) -> tuple[Any, Any]:
+    shape = draw.among([], [1], [1, channels] + [1] * (rank - 2), [1] * rank)
+    low = draw.values(shape, np.float32, -3, -0.5)
+    return low, (low + draw.values(shape, np.float32, 1, 5)).astype(np.float32)
+
+
+def fake_quantize(draw: Draw) -> Any:
+    shape = [2, draw.between(1, 4), *draw.integers(draw.between(1, 3), 1, 6)]
+    low, high = ranges(draw, shape[1], len(shape))
+    out_low, out_high = (low, high) if draw.chance() else ranges(draw, shape[1], len(shape))
+    limits = [constant(each) for each in (low, high, out_low, out_high)]
+    return layer("FakeQuantize", 1, draw.numbers(shape, np.float32, -5, 5), *limits, levels=draw.among(2, 16, 255, 256))
+
+
+def fake_quantize_on_the_grid(draw: Draw) -> Any:
+    """Inputs halfway between two levels, in a range of which every level is exact."""
+    step = np.float32(draw.among(0.5, 0.125, 1))
+    low, high = np.float32(-128 * step), np.float32(127 * step)
+    values = (draw.values(draw.shape(2, 4), np.int32, -300, 300) * step / 2).astype(np.float32)
+    limits = [constant(each) for each in (low, high, low, high)]
+    return layer("FakeQuantize", 1, draw.input(values), *limits, levels=256)
+
+
+def convert(draw: Draw) -> Any:
+    """Numbers that a narrow type does not hold wrap around."""
+    names = {
+        np.float32: "f32",
+        np.float16: "f16",
+        np.int32: "i32",
+        np.int64: "i64",
+        np.uint8: "u8",
+        np.int8: "i8",
+        np.bool_: "boolean",
+    }
+    source, target = draw.among(*names), draw.among(*names)
+    values = draw.values(draw.shape(), source, -400, 400 if np.dtype(source).itemsize > 1 else 100)
+    return layer("Convert", 1, draw.input(values), destination_type=names[target])
+
+
+def convert_like(draw: Draw) -> Any:
+    return layer("ConvertLike", 8, draw.numbers(draw.shape(), np.int32), constant(np.zeros(2, np.float32)))
+
+
+ROUNDING: dict[str, Configuration] = {
+    "FakeQuantize": fake_quantize,
+    "FakeQuantize on the grid": fake_quantize_on_the_grid,
+    "Convert": convert,
+    "ConvertLike": convert_like,
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(PRODUCTS | NORMALISATIONS | REDUCTIONS | ROUNDING))
+def test_layer(configuration: Configuration, seed: int) -> None:
+    check(configuration, seed)
+
+
+@pytest.mark.parametrize("name", [*PRODUCTS, *NORMALISATIONS, *ROUNDING])
+def test_older_opset(name: str) -> None:
+    check((PRODUCTS | NORMALISATIONS | ROUNDING)[name], 0, opset=12)

@@ -1,0 +1,161 @@
+"""Convolutions and pooling: strides, dilations, pads, and how lengths are rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import Configuration, Draw, check, configurations, constant, layer
+
+AUTO_PADS = ("explicit", "explicit", "valid", "same_upper", "same_lower")
+
+
+def windows(draw: Draw, rank: int, *, automatic: bool = True) -> dict[str, Any]:
+    return {
+        "strides": draw.integers(rank, 1, 3),
+        "dilations": draw.integers(rank, 1, 2),
+        "pads_begin": draw.integers(rank, 0, 1),
+        "pads_end": draw.integers(rank, 0, 1),
+        "auto_pad": draw.among(*AUTO_PADS) if automatic else "explicit",
+    }
+
+
+def image(draw: Draw, channels: int, rank: int) -> Any:
+    values = draw.values([draw.between(1, 2), channels, *draw.integers(rank, 6, 9)])
+    return draw.input(values, open_axes=[0, 2] if draw.chance(0.0) else [0] if draw.chance(0.3) else [])
+
+
+def convolution(draw: Draw) -> Any:
+    rank = draw.between(1, 3)
+    rows, columns = draw.integers(2, 1, 4)
+    weights = draw.values([rows, columns, *draw.integers(rank, 1, 3)])
+    return layer("Convolution", 1, image(draw, columns, rank), draw.either(weights), **windows(draw, rank))
+
+
+def group_convolution(draw: Draw) -> Any:
+    rank = draw.between(1, 3)
+    groups, rows, columns = draw.integers(3, 1, 3)
+    weights = draw.values([groups, rows, columns, *draw.integers(rank, 1, 3)])
+    x = image(draw, groups * columns, rank)
+    return layer("GroupConvolution", 1, x, draw.either(weights), **windows(draw, rank))
+
+
+def open_convolution(draw: Draw) -> Any:
+    """Lengths known only at run time."""
+    x = draw.input(draw.values([1, 3, *draw.integers(2, 6, 9)]), open_axes=[0, 2, 3])
+    attributes = windows(draw, 2) | {"dilations": [1, 1]}
+    return layer("Convolution", 1, x, constant(draw.values([2, 3, 3, 2])), **attributes)
+
+
+def backprop(groups: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        rank = draw.between(1, 3)
+        attributes = windows(draw, rank)
+        padding = [draw.between(0, max(stride, 1) - 1) for stride in attributes["strides"]]
+        rows, columns = draw.integers(2, 1, 3)
+        sizes = draw.integers(rank, 2, 3)
+        shape = [groups, rows, columns, *sizes] if groups else [rows, columns, *sizes]
+        kind = "GroupConvolutionBackpropData" if groups else "ConvolutionBackpropData"
+        x = image(draw, rows * max(groups, 1), rank)
+        weights = constant(draw.values(shape))
+        return layer(kind, 1, x, weights, **attributes, output_padding=padding)
+
+    return draw_layer
+
+
+def backprop_to_shape(groups: int) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        rank = draw.between(1, 3)
+        attributes = windows(draw, rank) | {"dilations": [1] * rank}
+        lengths, sizes = draw.integers(rank, 3, 5), draw.integers(rank, 2, 3)
+        wanted = [
+            (length - 1) * stride + size - draw.between(-3, 1)
+            for length, stride, size in zip(lengths, attributes["strides"], sizes, strict=True)
+        ]
+        shape = [groups, 2, 3, *sizes] if groups else [2, 3, *sizes]
+        kind = "GroupConvolutionBackpropData" if groups else "ConvolutionBackpropData"
+        x, weights = draw.numbers([1, 2 * max(groups, 1), *lengths]), constant(draw.values(shape))
+        return layer(kind, 1, x, weights, constant(wanted, np.int64), **attributes, output_padding=[0] * rank)
+
+    return draw_layer
+
+
+def pooling(kind: str, version: int, roundings: Sequence[str], **attributes: Any) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        rank = draw.between(1, 3)
+        stated = windows(draw, rank) | {"kernel": [3] * rank, "strides": draw.integers(rank, 1, 2)}
+        stated["rounding_type"] = draw.among(*roundings)
+        if kind == "AvgPool":
+            del stated["dilations"]
+            stated["exclude-pad"] = draw.chance()
+        elif version == 1:
+            del stated["dilations"]
+        else:
+            stated["axis"] = draw.between(0, rank + 1)
+            stated["index_element_type"] = draw.among("i32", "i64")
+        shape = [draw.between(1, 2), draw.between(1, 3), *draw.integers(rank, 6, 9)]
+        return layer(kind, version, draw.input(draw.distinct(shape)), **stated)
+
+    return draw_layer
+
+
+def open_pooling(kind: str) -> Configuration:
+    """Lengths known only at run time."""
+
+    def draw_layer(draw: Draw) -> Any:
+        x = draw.input(draw.distinct([1, 2, *draw.integers(2, 6, 9)]), open_axes=[0, 2, 3])
+        attributes: dict[str, Any] = {"strides": [2, 1], "kernel": [3, 3], "rounding_type": "floor"}
+        if kind == "AvgPool":
+            attributes |= {"exclude-pad": draw.chance()}
+        pads = {"pads_begin": draw.integers(2, 0, 1), "pads_end": draw.integers(2, 0, 1)}
+        return layer(kind, 1, x, **attributes, **pads, auto_pad=draw.among(*AUTO_PADS))
+
+    return draw_layer
+
+
+def adaptive(kind: str) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        rank = draw.between(1, 3)
+        lengths = draw.integers(rank, 2, 9)
+        wanted = [draw.between(1, length) for length in lengths]
+        x = draw.input(draw.distinct([2, 3, *lengths]))
+        made = layer(kind, 8, x, constant(wanted, np.int64), **({"index_element_type": "i32"} if "Max" in kind else {}))
+        return [made.output(0)]
+
+    return draw_layer
+
+
+def adaptive_places(draw: Draw) -> Any:
+    wanted = draw.integers(draw.between(1, 3), 1, 3)
+    x = draw.input(draw.distinct([2, 3, *(each * draw.between(1, 3) for each in wanted)]))
+    return layer("AdaptiveMaxPool", 8, x, constant(wanted, np.int64), index_element_type="i32")
+
+
+CONVOLUTIONS: dict[str, Configuration] = {
+    "Convolution": convolution,
+    "open Convolution": open_convolution,
+    "GroupConvolution": group_convolution,
+    "ConvolutionBackpropData": backprop(0),
+    "GroupConvolutionBackpropData": backprop(2),
+    "ConvolutionBackpropData to a shape": backprop_to_shape(0),
+    "GroupConvolutionBackpropData to a shape": backprop_to_shape(2),
+}
+POOLING: dict[str, Configuration] = {
+    "MaxPool-1": pooling("MaxPool", 1, ["floor", "ceil"]),
+    "MaxPool-8": pooling("MaxPool", 8, ["floor", "ceil"]),
+    "MaxPool-14": pooling("MaxPool", 14, ["floor", "ceil", "ceil_torch"]),
+    "AvgPool-1": pooling("AvgPool", 1, ["floor", "ceil"]),
+    "AvgPool-14": pooling("AvgPool", 14, ["floor", "ceil", "ceil_torch"]),
+    "open MaxPool": open_pooling("MaxPool"),
+    "open AvgPool": open_pooling("AvgPool"),
+    "AdaptiveAvgPool": adaptive("AdaptiveAvgPool"),
+    "AdaptiveMaxPool": adaptive("AdaptiveMaxPool"),
+    "AdaptiveMaxPool places": adaptive_places,
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(CONVOLUTIONS | POOLING))
+def test_layer(configuration: Configuration, seed: int) -> None:
+    check(configuration, seed)
