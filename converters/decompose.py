@@ -90,10 +90,10 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     """
     assert op.shape is not None
     spec = listed(op.spec, op.shape)
-    if isinstance(spec.kernel, Area):
-        raise InexactError(op.name, "primitive operations", reason="mode area is not decomposed")
     x, shape = _padded(ops, x, spec, op.shape)
     known, rest = _parts(spec, shape)
+    if rest and isinstance(spec.kernel, Area):
+        raise InexactError(op.name, "primitive operations", reason="mode area needs lengths that are known")
     axes = [*_constant_axes(known, shape), *_run_time_axes(ops, x, rest, len(shape), target, roi)]
     dtype = op.dtype or "float32"
     copies = isinstance(spec.kernel, Nearest)

@@ -24,7 +24,7 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
         found = ir_resizes.load(source, semantics)  # which also refuses layers of other types
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-    if net.is_snippet or one_op.holds_one_resize(net):
+    if net.is_snippet:
         return one_op.write(net, output, semantics, opset)
     made, rows = model.build(net, semantics, opset)
     output.write_bytes(made.SerializeToString(deterministic=True))
