@@ -209,7 +209,11 @@ def _first(run: _Runs, wired: list[Wired], source: Path, result: Path) -> str:
 def _by_executor(run: _Runs, wired: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     tensors = [name for each in wired for name in (*each.inputs.values(), each.output)]
-    _, found = run(result, tensors)
+    problem = problem.removesuffix(_UNWRITTEN)
+    try:
+        _, found = run(result, tensors)
+    except VerificationError as other:
+        raise VerificationError(f"{problem}; {other}") from None
     outputs = []
     for each in wired:
         names = (*each.inputs.values(), each.output)
@@ -219,7 +223,7 @@ def _by_executor(run: _Runs, wired: list[Wired], result: Path, problem: str, tol
             name, least = f"resize {each.op.name!r}", 1.0 if _rounds(each.op) else 0.0
             outputs.append(_passed(name, wanted, found[each.output], tolerance, least=least))
     extent = f"{len(outputs)} of {len(wired)} resizes compared with ir_interp's own executor"
-    return Verification(outputs=tuple(outputs), note=f"{problem.removesuffix(_UNWRITTEN)}; {extent}")
+    return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 
 def _single(run: _Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
