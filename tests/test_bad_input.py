@@ -1000,7 +1000,9 @@ def test_a_destination_in_a_folder_that_is_not_there(source: str, end: str, good
 @pytest.mark.parametrize(("source", "end"), CONVERSIONS)
 def test_a_folder_in_place_of_the_destination(source: str, end: str, good: Path, fails: Fails) -> None:
     (good / f"b.{end}").mkdir()
-    reason = fails("convert", source, f"b.{end}", "--no-verify")  # which also compares what is in the folder before and after
+    reason = fails(
+        "convert", source, f"b.{end}", "--no-verify"
+    )  # which also compares what is in the folder before and after
     assert reason.endswith("cannot be written: Is a directory")
 
 
@@ -1089,7 +1091,10 @@ def test_every_opset_that_is_written(opset: int, good: Path) -> None:
         (["--input", "image=x.npy"], "no input 'image'; the inputs are x"),
         (["--input", "x=gone.npy"], "gone.npy: not an array (.npy): [Errno 2] No such file or directory: 'gone.npy'"),
         (["--input", "x=a.json"], "a.json: not an array (.npy): "),
-        (["--input", "x=wide.npy"], "wide.npy: float64 of shape [1, 1, 4, 6]; input 'x' is float32 of shape [1, 1, 4, 6]"),
+        (
+            ["--input", "x=wide.npy"],
+            "wide.npy: float64 of shape [1, 1, 4, 6]; input 'x' is float32 of shape [1, 1, 4, 6]",
+        ),
         (["--input", "x=flat.npy"], "flat.npy: float32 of shape [4, 6]; input 'x' is float32 of shape [1, 1, 4, 6]"),
     ],
 )

@@ -23,8 +23,8 @@ from configurations import (
     run_in_openvino,
 )
 from runtimes import Child
-from sweep import magnitude, spec_of
 from translations import OPEN, Outcome, ir_to_onnx, onnx_to_ir
+from verdicts import magnitude, spec_of
 
 from ir_interp import resize
 
