@@ -189,7 +189,8 @@ class _Ir:
 
         for node in model.get_ordered_ops():
             for output in node.outputs():
-                if name in output.get_names() and node.get_type_name() != "Result":
+                names = output.get_names() or {node.get_friendly_name()}
+                if name in names and node.get_type_name() != "Result":
                     model.add_results([opset13.result(output)])
                     return True
         return False
