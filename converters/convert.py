@@ -73,10 +73,11 @@ def convert(
         rows = PATHS[ends](source, temporary[-1], chosen)
         verification = None
         if verify and ends[1] in _MODELS:
+            from converters import child, comparison
             from converters import verify as verifying
 
-            given = verifying.Inputs(shapes=shapes or {}, files={k: Path(v) for k, v in (inputs or {}).items()})
-            tolerance = verifying.HALF_TOLERANCE if chosen.fp16 else verifying.TOLERANCE
+            given = child.Inputs(shapes=shapes or {}, files={k: Path(v) for k, v in (inputs or {}).items()})
+            tolerance = comparison.HALF_TOLERANCE if chosen.fp16 else comparison.TOLERANCE
             verification = verifying.verify(source, temporary[-1], rows, given, tolerance=tolerance)
     return ConversionReport(source=source, destination=destination, rows=rows, verification=verification)
 

@@ -151,11 +151,17 @@ def _antialias(spec: ResizeSpec) -> Antialias:
 
 
 def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[_Axis]:
-    """Yield the executor's taps, the axis that shrinks most first."""
+    """Yield the executor's taps, the axis that shrinks most first, but those without outputs last.
+
+    OpenVINO's CPU plugin dies of a Gather from an empty tensor.
+    """
     if spec is None:
         return
     bound = plan(spec, tuple(1 if length is None else length for length in shape))
-    pairs = sorted(zip(bound.axes, axis_taps(bound), strict=True), key=lambda pair: pair[0].out_size / pair[0].in_size)
+    pairs = sorted(
+        zip(bound.axes, axis_taps(bound), strict=True),
+        key=lambda pair: (pair[0].out_size == 0, pair[0].out_size / pair[0].in_size),
+    )
     for axis, taps in pairs:
         copies = taps.weights is None or axis.out_size == 0
         yield _Axis(
@@ -276,6 +282,8 @@ def _resized(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
         return _product(ops, x, axis, rank)
     if axis.count is not None and axis.count <= _FEW:
         return _few(ops, x, axis, axis.count, rank)
+    if rank > 5:  # a Multiply of rank 7 may compute garbage in OpenVINO's CPU plugin
+        return _run_time_product(ops, x, axis, rank) if axis.in_size is None else _product(ops, x, axis, rank)
     taps = ops.gather(x, _index(ops, axis.indices), axis.axis)
     after = range(2, rank - axis.axis + 1)
     weighted = ops.elementwise("multiply", taps, _aligned(ops, axis.weights, after))
@@ -319,11 +327,24 @@ def _product(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
     if axis.axis == rank - 2:
         return ops.matmul(ops.constant(matrix.astype(np.float32)), x)
-    right = ops.constant(np.ascontiguousarray(matrix.T, np.float32))
-    if axis.axis == rank - 1:
+    return _multiplied(ops, x, ops.constant(np.ascontiguousarray(matrix.T, np.float32)), axis.axis, rank)
+
+
+def _run_time_product(ops: Ops, x: Value, axis: _Axis, rank: int) -> Value:
+    """Return a product by a matrix of all weights that is made at run time."""
+    xp = Functions(ops)
+    length = _entry(ops, ops.convert(ops.lengths(x), "float32"), axis.axis)
+    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length)
+    matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)
+    return _multiplied(ops, x, ops.transpose(matrix.value, (1, 0)), axis.axis, rank)
+
+
+def _multiplied(ops: Ops, x: Value, right: Value, axis: int, rank: int) -> Value:
+    """Return ``x`` with ``axis`` multiplied by a matrix from the right."""
+    if axis == rank - 1:
         return ops.matmul(x, right)
     order = list(range(rank))
-    order[axis.axis], order[-1] = order[-1], order[axis.axis]
+    order[axis], order[-1] = order[-1], order[axis]
     return ops.transpose(ops.matmul(ops.transpose(x, order), right), order)
 
 

@@ -188,6 +188,8 @@ def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]]
         return f"OpenVINO's CPU plugin corrupts memory in a linear Interpolate of rank {rank}"
     if rank > (4 if mode == "cubic" else 5) and dtype in ("int32", "int64", "float64"):
         return f"OpenVINO's CPU plugin has no {mode} Interpolate of rank {rank} for {dtype}"
+    if mode == "cubic" and rank > 4 and dtype in ("int8", "uint8"):
+        return f"OpenVINO's CPU plugin wraps {dtype} around in a cubic Interpolate of rank {rank}"
     if mode.endswith("pillow") and not _pillow_runs(rank, groups):
         return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
     if integer and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):

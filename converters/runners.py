@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -92,24 +93,30 @@ def _made(inputs: dict[str, tuple[list[int | None], str]], request: Request) -> 
 def _input(
     rng: np.random.Generator, name: str, lengths: list[int | None], dtype: str, request: Request
 ) -> NDArray[Any]:
+    wanted = f"input {name!r} is {dtype} of shape [{', '.join('?' if n is None else str(n) for n in lengths)}]"
     if name in request.files:
-        return _read(request.files[name], name, lengths, dtype)
+        return _read(request.files[name], wanted, lengths, dtype)
+    sensible = [n if n is not None else _OPEN_LENGTH if i else 1 for i, n in enumerate(lengths)]
+    shape = request.shapes.get(name, sensible)
+    if not _fits(shape, lengths):
+        raise IrInterpError(f"no {dtype} of shape {shape}; {wanted}")
     if name in request.values:
         return np.array(request.values[name], dtype)
-    sensible = [n if n is not None else _OPEN_LENGTH if i else 1 for i, n in enumerate(lengths)]
-    return _random(rng, request.shapes.get(name) or sensible, np.dtype(dtype))
+    return _random(rng, shape, np.dtype(dtype))
 
 
-def _read(file: str, name: str, lengths: list[int | None], dtype: str) -> NDArray[Any]:
+def _read(file: str, wanted: str, lengths: list[int | None], dtype: str) -> NDArray[Any]:
     try:
         array = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise IrInterpError(f"{file}: not an array (.npy): {error}") from None
-    fits = array.ndim == len(lengths) and all(n in (None, m) for n, m in zip(lengths, array.shape, strict=True))
-    if not fits or array.dtype != dtype:
-        wanted = f"{dtype} of shape [{', '.join('?' if n is None else str(n) for n in lengths)}]"
-        raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; input {name!r} is {wanted}")
+    if not _fits(array.shape, lengths) or array.dtype != dtype:
+        raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; {wanted}")
     return np.asarray(array)
+
+
+def _fits(shape: Sequence[int], lengths: Sequence[int | None]) -> bool:
+    return len(shape) == len(lengths) and all(m >= 0 and n in (None, m) for m, n in zip(shape, lengths, strict=True))
 
 
 def _random(rng: np.random.Generator, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -182,7 +189,8 @@ class _Ir:
 
         for node in model.get_ordered_ops():
             for output in node.outputs():
-                if name in output.get_names() and node.get_type_name() != "Result":
+                names = output.get_names() or {node.get_friendly_name()}
+                if name in names and node.get_type_name() != "Result":
                     model.add_results([opset13.result(output)])
                     return True
         return False
@@ -207,3 +215,6 @@ if __name__ == "__main__":
     except IrInterpError as error:
         print(error, file=sys.stderr)
         sys.exit(USAGE)
+    except Exception as error:  # whatever a runtime throws, of several lines
+        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr)
+        sys.exit(1)

@@ -18,6 +18,9 @@ from ir_interp.taps import axis_taps
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
 
+_BLOCK = 2**20  # elements that are looked at in one go
+_EXPONENT = 0x7C00  # of a float16: all ones are infinity or NaN
+
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 
@@ -112,8 +115,9 @@ def _is_finite(x: NDArray[Any]) -> bool:
     if x.dtype.kind in "iu":
         return True
     if x.dtype.name == "float16" and x.flags.c_contiguous:
-        exponents = x.view(np.uint16) & 0x7C00
-        return bool(exponents.max(initial=0) < 0x7C00)
+        bits = x.view(np.uint16).reshape(-1)
+        blocks = (bits[start : start + _BLOCK] & _EXPONENT for start in range(0, bits.size, _BLOCK))
+        return all(block.max() < _EXPONENT for block in blocks)
     if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -62,13 +62,13 @@ def _run_onnx(path: Path, x: Array) -> Array:
 
 def _outcome(source: Path, destination: Path, run: Any) -> Outcome:
     try:
-        report = ir_interp.convert(source, destination)
+        report = ir_interp.convert(source, destination, verify=False)
     except (InexactError, ExceptionGroup) as refusal:
         leaf = refusal.exceptions[0] if isinstance(refusal, ExceptionGroup) else refusal
         assert isinstance(leaf, InexactError), leaf
         assert not destination.exists()
         return Outcome(grade="refused", form=leaf.reason)
     row = report.rows[0]
-    if row.note.startswith("onnxruntime"):
+    if not row.runs:
         return Outcome(grade=row.grade.value, form=row.form, note=row.note)
     return Outcome(grade=row.grade.value, form=row.form, note=row.note, output=np.array(run()))
