@@ -62,7 +62,8 @@ class Draw:
         if np.dtype(dtype).kind == "b":
             return np.asarray(self.random.random(tuple(shape)) < 0.5)
         lowest = max(int(low), np.iinfo(dtype).min)
-        return np.asarray(self.random.integers(lowest, int(high) + 1, tuple(shape))).astype(dtype)
+        highest = min(int(high), np.iinfo(dtype).max)
+        return np.asarray(self.random.integers(lowest, highest + 1, tuple(shape))).astype(dtype)
 
     def distinct(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
         """Return values of which no two are equal."""

@@ -42,12 +42,13 @@ def _round(graph: Graph, op: Op) -> str:
 
 
 def _clamp(graph: Graph, op: Op) -> str:
-    """Limit to a range; that of an integer is made of integers."""
+    """Limit to a range; that of an integer is made of integers, for narrow ones as a conversion makes them."""
     low, high, dtype = op.real("min"), op.real("max"), op.dtype()
     if dtype in WHOLE:
         held = np.iinfo(as_dtype(dtype))
-        high = max(math.floor(min(high, held.max)), held.min)
-        low = min(math.ceil(max(low, held.min)), high)
+        low, high = (min(max(each, held.min), held.max) for each in (low, high))
+        least, most = (math.trunc, math.trunc) if held.bits < 32 else (math.ceil, math.floor)
+        low, high = min(least(low), most(high)), most(high)
         op.needs(12, graph.opset, dtype)
     return forms.clip(graph, op.inputs[0], low, high, dtype)
 

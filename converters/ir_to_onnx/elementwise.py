@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import WHOLE, Op
@@ -31,12 +33,40 @@ def _node(kind: str, since: int = 0, **attributes: int) -> _Binary:
     return write
 
 
+def _saturating(kind: str) -> _Binary:
+    """Compute; what 8 bits cannot hold becomes the nearest that they can."""
+
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        dtype = op.dtype()
+        if dtype not in ("int8", "uint8"):
+            return graph.node(kind, x, y)
+        op.needs(12, graph.opset, dtype)
+        wide = graph.node(kind, *(forms.cast(graph, each, "int32") for each in (x, y)))
+        held = np.iinfo(dtype)
+        return forms.cast(graph, forms.clip(graph, wide, held.min, held.max, "int32"), dtype)
+
+    return write
+
+
 def _extreme(kind: str) -> _Binary:
     def write(graph: Graph, op: Op, x: str, y: str) -> str:
-        op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, f"{op.dtype()}")
+        op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, op.dtype())
+        if op.dtype() in ("int16", "uint16"):
+            raise op.refusal(f"onnxruntime has no {kind} of {op.dtype()}")
         return graph.node(kind, x, y)
 
     return write
+
+
+def _power(graph: Graph, op: Op, x: str, y: str) -> str:
+    _refuse_narrow(op)
+    op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, op.dtype())
+    return graph.node("Pow", x, y)
+
+
+def _refuse_narrow(op: Op) -> None:
+    if op.dtype() not in ("float32", "int32", "int64"):
+        raise op.refusal(f"no form of {op.dtype()} computes what OpenVINO does")
 
 
 def _negated(kind: str) -> _Binary:
@@ -66,6 +96,7 @@ def _floor_mod(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
+    _refuse_narrow(op)
     difference = graph.node("Sub", x, y)
     return graph.node("Mul", difference, difference)
 
@@ -81,11 +112,11 @@ def _prelu(graph: Graph, op: Op) -> str:
 
 
 _BINARY: dict[str, _Binary] = {
-    "Add": _node("Add"),
-    "Subtract": _node("Sub"),
-    "Multiply": _node("Mul"),
+    "Add": _saturating("Add"),
+    "Subtract": _saturating("Sub"),
+    "Multiply": _saturating("Mul"),
     "Divide": _node("Div"),  # of integers towards zero: OpenVINO's CPU plugin does not regard m_pythondiv
-    "Power": _node("Pow"),
+    "Power": _power,
     "Maximum": _extreme("Max"),
     "Minimum": _extreme("Min"),
     "Mod": _mod,

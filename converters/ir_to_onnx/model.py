@@ -71,8 +71,9 @@ class _Writer:
         port, since = layer.outputs[0], len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
-        shape = None if "..." in layer.attributes.get("shape", "") else port.shape
-        self.inputs.append(_value_info(name, declared, shape, layer))
+        if "..." in layer.attributes.get("shape", ""):
+            self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
+        self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
 
@@ -136,14 +137,14 @@ class _Writer:
     def model(self) -> onnx.ModelProto:
         """Return what was written, without what no output depends on."""
         nodes = needed(self.graph.nodes, (each.name for each in self.outputs))
-        used = {name for node in nodes for name in node.input}
-        constants = [
-            numpy_helper.from_array(value, name) for name, value in self.graph.initialisers.items() if name in used
-        ]
-        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs, constants)
+        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs)
         opset = helper.make_opsetid("", self.graph.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
         model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
+        used = {name for node in nodes for name in node.input}
+        for name, value in self.graph.initialisers.items():
+            if name in used:  # one by one into the model itself: to make a graph or a model of parts copies them
+                model.graph.initializer.append(numpy_helper.from_array(value, name))
         return model
 
 

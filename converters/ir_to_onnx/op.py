@@ -106,10 +106,6 @@ class Op:
         """Return the type in which an input is computed."""
         return self._dtype(self.port(index))
 
-    def stored_dtype(self, index: int = 0) -> str | None:
-        """Return the type that the file gives an input."""
-        return self.port(index).dtype
-
     def result_dtype(self, index: int = 0) -> str:
         """Return the type in which an output is computed."""
         return self._dtype(self.layer.outputs[index])

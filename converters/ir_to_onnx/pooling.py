@@ -76,13 +76,21 @@ def _avg_pool(graph: Graph, op: Op) -> str:
     return graph.node("AveragePool", op.inputs[0], ceil_mode=ceil, count_include_pad=include, **over.attributes)
 
 
-def _adaptive(write: Callable[[Graph, Op, str, int, int, int], str]) -> Callable[[Graph, Op], tuple[str, ...]]:
-    """Pool axis by axis to the lengths that input 1 gives: the windows of an axis are the same in every row."""
+def _adaptive(
+    write: Callable[[Graph, Op, str, int, int, int], str], whole: str
+) -> Callable[[Graph, Op], tuple[str, ...]]:
+    """Pool axis by axis to the lengths that input 1 gives: the windows of an axis are the same in every row.
+
+    One window over all of an axis is a reduction, ``whole``.
+    """
 
     def emit(graph: Graph, op: Op) -> tuple[str, ...]:
         rank, lengths = op.rank(), op.known_integers(1, "the output's lengths are")
         x = op.inputs[0]
         for axis, length in zip(range(rank - len(lengths), rank), lengths, strict=True):
+            if length == 1:
+                x = forms.reduced(graph, whole, x, [axis])
+                continue
             (held,) = op.lengths(axes=[axis])
             x = write(graph, op, x, axis, held, length) if held != length else x
         return (x,)
@@ -97,8 +105,6 @@ def _edges(held: int, length: int) -> list[tuple[int, int]]:
 
 def _mean_of_windows(graph: Graph, op: Op, x: str, axis: int, held: int, length: int) -> str:
     """Take means as a matrix product."""
-    if length == 1:
-        return forms.reduced(graph, "ReduceMean", x, [axis])
     shares: NDArray[np.float64] = np.zeros((held, length))
     for i, (start, stop) in enumerate(_edges(held, length)):
         shares[start:stop, i] = 1 / (stop - start)
@@ -120,7 +126,7 @@ def _largest_of_windows(graph: Graph, op: Op, x: str, axis: int, held: int, leng
 def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
     if len(op.layer.outputs) > 1 and op.is_used(1):
         return _adaptive_max_with_places(graph, op)
-    return _adaptive(_largest_of_windows)(graph, op)
+    return _adaptive(_largest_of_windows, "ReduceMax")(graph, op)
 
 
 def _adaptive_max_with_places(graph: Graph, op: Op) -> tuple[str, ...]:
@@ -138,6 +144,6 @@ def _adaptive_max_with_places(graph: Graph, op: Op) -> tuple[str, ...]:
 TABLE = {
     "MaxPool": _max_pool,
     "AvgPool": _avg_pool,
-    "AdaptiveAvgPool": _adaptive(_mean_of_windows),
+    "AdaptiveAvgPool": _adaptive(_mean_of_windows, "ReduceMean"),
     "AdaptiveMaxPool": _adaptive_max,
 }

@@ -17,7 +17,26 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
     known = [np.asarray(each, np.float32) for each in limits if each is not None]
     if len(known) < 4:
         raise op.refusal("its ranges are known only at run time")
-    return _quantised(graph, op, levels, *known)
+    return _in_integers(graph, op, levels, *known) or _quantised(graph, op, levels, *known)
+
+
+def _in_integers(
+    graph: Graph, op: Op, levels: int, low: _Numbers, high: _Numbers, out_low: _Numbers, out_high: _Numbers
+) -> str | None:
+    """Return QuantizeLinear and DequantizeLinear where they compute the same bit by bit; None where not.
+
+    They do where the step is a power of two, zero is a level, and what comes out is what went in.
+    """
+    step = (high - low) / np.float32(levels - 1)
+    same = np.array_equal(low, out_low) and np.array_equal(high, out_high)
+    if levels != 256 or low.size != 1 or not same or high <= low or np.frexp(step)[0] != 0.5:
+        return None
+    zero = -low / step
+    kind = _INTEGERS.get(float(zero.ravel()[0]))
+    if kind is None:
+        return None
+    scale, offset = graph.constant(step.reshape(())), graph.constant(0, kind)
+    return graph.node("DequantizeLinear", graph.node("QuantizeLinear", op.inputs[0], scale, offset), scale, offset)
 
 
 def _quantised(
@@ -37,6 +56,9 @@ def _line(graph: Graph, x: str, scale: _Numbers, shift: _Numbers) -> str:
     if np.any(scale != 1):
         x = graph.node("Mul", x, graph.constant(scale))
     return graph.node("Add", x, graph.constant(shift)) if np.any(shift != 0) else x
+
+
+_INTEGERS = {0.0: "uint8", 128.0: "int8"}  # by the level that is zero
 
 
 TABLE = {"FakeQuantize": _fake_quantize}

@@ -10,7 +10,8 @@ from converters.ir_to_onnx.op import Op
 
 
 def _select(graph: Graph, op: Op) -> str:
-    op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy")
+    if op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy") == "pdpd":
+        raise op.refusal("the axis of pdpd is not in an IR")
     return graph.node("Where", *op.inputs)
 
 

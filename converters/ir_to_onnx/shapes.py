@@ -98,6 +98,8 @@ def _tile(graph: Graph, op: Op) -> str:
 def _broadcast(graph: Graph, op: Op) -> str:
     """Expand; "explicit" ("none" in Broadcast-1) says at which axes of the target those of the input stand."""
     mode = op.word("mode", ("numpy", "none", "explicit", "bidirectional", "pdpd"), "numpy")
+    if mode == "pdpd":
+        raise op.refusal("the axis of mode pdpd is not in an IR")
     x = op.inputs[0]
     if mode in ("explicit", "none"):
         mapping = op.known_integers(2, "the mapping of axes is")

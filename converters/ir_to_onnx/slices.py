@@ -27,9 +27,7 @@ class _Cut:
 
 def _slice(graph: Graph, op: Op) -> str:
     start, stop, step = (forms.int64(graph, op, index) for index in (1, 2, 3))
-    axes = forms.int64(graph, op, 4) if op.has(4) else ""
-    if not axes and graph.opset and len(op.lengths(1)) == 1:
-        axes = graph.ints(range(op.lengths(1)[0]))
+    axes = forms.int64(graph, op, 4) if op.has(4) else graph.ints(range(op.lengths(1)[0]))
     return graph.node("Slice", op.inputs[0], start, stop, axes, step)
 
 
@@ -51,28 +49,28 @@ def _entries(op: Op) -> int:
 def _walk(op: Op) -> tuple[list[_Cut], list[int], list[int]]:
     """Return the cuts, the axes that are new in the result, and the axes that are dropped."""
     count = _entries(op)
-    masks = {name: [bool(bit) for bit in op.integers(name, ())] for name in _MASKS}
-    begins, ends, news, shrinks, ellipses = (bits + [False] * (count - len(bits)) for bits in masks.values())
-    cuts, new_axes, squeezed = [], [], []
-    axis = place = 0
+    begins, ends, news, shrinks, ellipses = (_bits(op, name, count) for name in _MASKS)
+    cuts: list[_Cut] = []
+    new_axes: list[int] = []
+    axis = place = 0  # in the input, in the result
     for entry in range(count):
         if ellipses[entry]:
-            skipped = op.rank() - axis - sum(not new for new in news[entry + 1 : count])
+            skipped = op.rank() - axis - news[entry + 1 :].count(False)
             axis, place = axis + skipped, place + skipped
-            continue
-        if news[entry]:
+        elif news[entry]:
             new_axes.append(place)
             place += 1
-            continue
-        cuts.append(
-            _Cut(entry=entry, axis=axis, open_begin=begins[entry], open_end=ends[entry], shrinks=shrinks[entry])
-        )
-        if shrinks[entry]:
-            squeezed.append(axis)
         else:
-            place += 1
-        axis += 1
-    return cuts, new_axes, squeezed
+            sides = {"open_begin": begins[entry], "open_end": ends[entry], "shrinks": shrinks[entry]}
+            cuts.append(_Cut(entry=entry, axis=axis, **sides))
+            axis, place = axis + 1, place + (not shrinks[entry])
+    return cuts, new_axes, [cut.axis for cut in cuts if cut.shrinks]
+
+
+def _bits(op: Op, name: str, count: int) -> list[bool]:
+    """Return a mask; bits that it leaves out are not set."""
+    bits = [bool(bit) for bit in op.integers(name, ())][:count]
+    return bits + [False] * (count - len(bits))
 
 
 def _cut(graph: Graph, op: Op, cuts: list[_Cut]) -> str:
@@ -129,14 +127,12 @@ def _reverse(graph: Graph, op: Op) -> str:
 
 def _roll(graph: Graph, op: Op) -> str:
     """Move along axes; what leaves at one end comes in at the other."""
-    rank, x = op.rank(), op.inputs[0]
-    shifts, axes = op.known_integers(1, "shifts are"), op.axes(2, rank)
+    x, shifts, axes = op.inputs[0], op.known_integers(1, "shifts are"), op.axes(2, op.rank())
     for shift, axis in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=False):
-        (length,) = op.lengths(axes=[axis])
-        moved = shift % length if length else 0
-        if moved:
-            ends = forms.cut(graph, x, [-moved], [END], [axis]), forms.cut(graph, x, [0], [-moved], [axis])
-            x = graph.node("Concat", *ends, axis=axis)
+        length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+        middle, place = graph.node("Mod", graph.ints([-shift]), length), graph.ints([axis])
+        back = graph.node("Slice", x, middle, graph.ints([END]), place)
+        x = graph.node("Concat", back, graph.node("Slice", x, graph.ints([0]), middle, place), axis=axis)
     return x
 
 

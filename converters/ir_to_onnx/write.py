@@ -12,6 +12,10 @@ from converters.report import Row
 from ir_interp import ir_model, ir_resizes
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, UnsupportedLayerError
+from ir_interp.ir_model import Net
+
+LARGEST = 2**31 - 2**24
+"""Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
 
 
 def write_model(source: Path, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
@@ -26,9 +30,18 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
     if net.is_snippet:
         return one_op.write(net, output, semantics, opset)
-    made, rows = model.build(net, semantics, opset)
-    output.write_bytes(made.SerializeToString(deterministic=True))
+    rows = _save(net, output, semantics, opset)
     _check(output, source.name)
+    return rows
+
+
+def _save(net: Net, output: Path, semantics: Semantics, opset: int | None) -> tuple[Row, ...]:
+    """Write a net; one too large for a single file gets its constants in another."""
+    made, rows = model.build(net, semantics, opset)
+    if sum(len(tensor.raw_data) for tensor in made.graph.initializer) > LARGEST:
+        onnx.save_model(made, output, save_as_external_data=True, location=f"{output.name}.data")
+    else:
+        output.write_bytes(made.SerializeToString(deterministic=True))
     return rows
 
 

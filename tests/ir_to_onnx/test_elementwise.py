@@ -24,6 +24,12 @@ def arithmetic(kind: str, dtypes: Any = NUMBERS, **attributes: Any) -> Configura
     return lambda draw: layer(kind, 1, *operands(draw, draw.among(*dtypes)), auto_broadcast="numpy", **attributes)
 
 
+def saturated(kind: str) -> Configuration:
+    return lambda draw: layer(
+        kind, 1, *operands(draw, draw.among(np.int8, np.uint8), -120, 250 if draw.chance() else 100)
+    )
+
+
 def nonzero(draw: Draw, shape: Any, dtype: Any) -> Any:
     values = draw.values(shape, dtype, 1, 5)
     return values * np.where(draw.values(shape, np.bool_), 1, -1).astype(dtype)
@@ -67,6 +73,7 @@ BINARY: dict[str, Configuration] = {
     **{kind: arithmetic(kind) for kind in ("Add", "Subtract", "Multiply", "Maximum", "Minimum", "SquaredDifference")},
     **{kind: arithmetic(kind) for kind in ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")},
     **{kind: arithmetic(kind, [np.bool_]) for kind in ("LogicalAnd", "LogicalOr", "LogicalXor")},
+    **{f"{kind} of 8 bits": saturated(kind) for kind in ("Add", "Subtract", "Multiply")},
     "Divide": division("Divide"),
     "Divide to zero": division("Divide", m_pythondiv=False),
     "Mod": division("Mod"),
@@ -100,7 +107,7 @@ def ties(draw: Draw) -> Any:
 
 
 def clamp(draw: Draw) -> Any:
-    dtype = draw.among(np.float32, np.int32, np.int64, np.uint8)
+    dtype = draw.among(np.float32, np.int32, np.int64, np.uint8, np.int8)
     low, high = sorted(draw.random.uniform(-3, 3, 2))
     return layer("Clamp", 1, draw.numbers(draw.shape(), dtype), min=float(low), max=float(high))
 

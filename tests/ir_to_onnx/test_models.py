@@ -194,6 +194,19 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
+def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "LARGEST", 1000)
+    x = ops.parameter([1, 64], np.float32, name="x")
+    y = ops.matmul(x, constant(np.random.default_rng(0).random((64, 64), np.float32)), False, False)
+    y.output(0).set_names({"y"})
+    source = saved(tmp_path, [y], [x])
+    ir_interp.convert(source, tmp_path / "net.onnx")
+    files = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert sorted(files) == ["net.bin", "net.onnx", "net.onnx.data", "net.xml"]
+    assert files["net.onnx"] < 1000 < files["net.onnx.data"]
+    same(source)
+
+
 def test_a_missing_binary(tmp_path: Path) -> None:
     x = ops.parameter([2], np.float32, name="x")
     source = saved(tmp_path, [ops.add(x, constant([1.0, 2.0], np.float32))], [x])

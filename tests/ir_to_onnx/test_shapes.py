@@ -210,9 +210,8 @@ def leading_slice(draw: Draw) -> Any:
 def roll(draw: Draw) -> Any:
     shape = draw.shape()
     axes = draw.some(len(shape), 1)
-    return layer(
-        "Roll", 7, copied(draw, shape), constant(draw.integers(len(axes), -9, 9), np.int64), constant(axes, np.int64)
-    )
+    x = draw.input(draw.distinct(shape), open_axes=draw.some(len(shape)))
+    return layer("Roll", 7, x, constant(draw.integers(len(axes), -9, 9), np.int64), constant(axes, np.int64))
 
 
 def reverse(draw: Draw) -> Any:

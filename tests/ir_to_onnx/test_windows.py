@@ -82,6 +82,27 @@ def backprop_to_shape(groups: int) -> Configuration:
     return draw_layer
 
 
+def deformable(draw: Draw) -> Any:
+    size, groups, stride, pad = draw.between(1, 3), draw.among(1, 2), draw.between(1, 2), draw.between(0, 1)
+    rows, columns = ((length + 2 * pad - size) // stride + 1 for length in (6, 7))
+    shifted = draw.among(1, 2)
+    inputs = [
+        draw.numbers([1, 4, 6, 7]),
+        draw.numbers([1, shifted * 2 * size**2, rows, columns], np.float32, -1.5, 1.5),
+    ]
+    inputs.append(constant(draw.values([4, 4 // groups, size, size])))
+    if draw.chance():
+        inputs.append(draw.numbers([1, shifted * size**2, rows, columns], np.float32, 0, 1))
+    attributes: dict[str, Any] = {
+        "strides": [stride] * 2,
+        "pads_begin": [pad] * 2,
+        "pads_end": [pad] * 2,
+        "dilations": [1, 1],
+    }
+    attributes |= {"group": groups, "deformable_group": shifted, "bilinear_interpolation_pad": True}
+    return layer("DeformableConvolution", 8, *inputs, **attributes)
+
+
 def pooling(kind: str, version: int, roundings: Sequence[str], **attributes: Any) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         rank = draw.between(1, 3)
@@ -134,6 +155,7 @@ def adaptive_places(draw: Draw) -> Any:
 
 
 CONVOLUTIONS: dict[str, Configuration] = {
+    "DeformableConvolution": deformable,
     "Convolution": convolution,
     "open Convolution": open_convolution,
     "GroupConvolution": group_convolution,
