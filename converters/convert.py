@@ -115,9 +115,9 @@ def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 
 
 def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import onnx_nodes
+    from converters.ir_to_onnx import one_op
 
-    return (onnx_nodes.write_resize(_single(source, options), output, opset=options.opset),)
+    return (one_op.write_resize(_single(source, options), output, options.opset),)
 
 
 def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

@@ -13,17 +13,13 @@ from ir_interp.translate import Grade, Translation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One translated resize: what it was, what it became, how exactly, and what else to know.
-
-    ``runs`` is false where the target's runtime is known not to compute it right, though it is well-formed.
-    """
+    """One translated resize: what it was, what it became, how exactly, and what else to know."""
 
     name: str
     source: ResizeOp
     form: str
     grade: Grade
     note: str = ""
-    runs: bool = True
 
     @property
     def configuration(self) -> str:

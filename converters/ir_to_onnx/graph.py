@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from onnx import helper
+from onnx import helper, numpy_helper
 
+from converters.ir_to_onnx.order import needed
 from converters.report import Row
 from ir_interp.dialect import Semantics
 
@@ -80,6 +81,22 @@ class Graph:
             node.name = _unique(f"{self.layer}/{node.op_type}", self._nodes)
         for node in self.nodes[since:][-1:]:
             node.name = _unique(self.layer, self._nodes)
+
+    def model(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.ModelProto:
+        """Return a model of what was added, without what no output depends on."""
+        nodes = needed(self.nodes, (each.name for each in outputs))
+        opset = helper.make_opsetid("", self.opset)
+        model = helper.make_model(
+            helper.make_graph(nodes, name, inputs, outputs), opset_imports=[opset], producer_name="ir_interp"
+        )
+        model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
+        used = {tensor for node in nodes for tensor in node.input}
+        for tensor, value in self.initialisers.items():
+            if tensor in used:  # one by one into the model itself: to make a graph or a model of parts copies them
+                model.graph.initializer.append(numpy_helper.from_array(value, tensor))
+        return model
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

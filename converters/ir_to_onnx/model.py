@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
-from converters.ir_to_onnx.order import in_order, needed
+from converters.ir_to_onnx.order import in_order
 from converters.report import Row
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -36,7 +36,7 @@ def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onn
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     writer = _Writer(net=net, graph=Graph(opset=opset, semantics=semantics))
     writer.write()
-    return writer.model(), tuple(writer.graph.rows)
+    return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(writer.graph.rows)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,19 +133,6 @@ class _Writer:
         inputs = tuple(self.tensors[end[0].id, end[1].id] if end else "" for end in found)
         made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
         return (made,) if isinstance(made, str) else made
-
-    def model(self) -> onnx.ModelProto:
-        """Return what was written, without what no output depends on."""
-        nodes = needed(self.graph.nodes, (each.name for each in self.outputs))
-        graph = helper.make_graph(nodes, self.net.name or "net", self.inputs, self.outputs)
-        opset = helper.make_opsetid("", self.graph.opset)
-        model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
-        model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
-        used = {name for node in nodes for name in node.input}
-        for name, value in self.graph.initialisers.items():
-            if name in used:  # one by one into the model itself: to make a graph or a model of parts copies them
-                model.graph.initializer.append(numpy_helper.from_array(value, name))
-        return model
 
 
 def _name(layer: Layer, port: Port) -> str:

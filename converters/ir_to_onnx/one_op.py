@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnx import helper, numpy_helper
+import onnx
 
 from converters import onnx_nodes
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.resizes import resized
 from converters.report import Row
-from ir_interp.errors import InexactError, ShapeError
+from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
 
-_DECOMPOSED = 13
+_OLDEST_PRIMITIVES = 11
+_PRIMITIVES = 13
 """The operator set of primitive operations where none is asked for: old enough for every runtime."""
 
 
 def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
     """Write a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
 
-    Inputs are x, and sizes or scales where they are known only at run time; the output is y.
+    Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError
+    where neither is exact.
     """
-    try:
-        row = onnx_nodes.write_resize(op, output, opset=opset)
-        why = row.note
-    except InexactError as refusal:
-        why = refusal.reason
-    return row if not why else _write_primitives(op, output, opset)
+    name = op.name or op.where
+    made, why = onnx_nodes.native(op, opset)
+    if made is not None:
+        model, row = made.model, Row(name=name, source=op, form=made.form, grade=made.grade)
+    elif opset is not None and opset < _OLDEST_PRIMITIVES:
+        raise InexactError(name, f"onnx {opset}", reason=why)
+    else:
+        model, row = _primitives(op, opset or _PRIMITIVES)
+    output.write_bytes(model.SerializeToString(deterministic=True))
+    return row
+
+
+def _primitives(op: ResizeOp, opset: int) -> tuple[onnx.ModelProto, Row]:
+    graph = Graph(opset=opset, layer=op.name or "resize")
+    *inputs, output = onnx_nodes.ends(op)
+    names = [graph.fresh(each.name) for each in (*inputs, output)]
+    result = resized(graph, op, names[0], names[1] if len(inputs) > 1 else "")
+    graph.rename(result, output.name)
+    graph.name_nodes(0)
+    return graph.model(op.name or "resize", inputs, [output]), graph.rows[0]

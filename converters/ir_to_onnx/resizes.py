@@ -15,10 +15,8 @@ from converters.ir_to_onnx.op import Op
 from converters.ir_to_onnx.primitives import Primitives
 from converters.report import Row
 from ir_interp import ir_resizes
-from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime
-from ir_interp.translate import Grade
 
 
 def _interpolate(graph: Graph, op: Op) -> str:
@@ -38,25 +36,13 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> str:
     which. Raises InexactError where neither is.
     """
     name = resize.name or resize.where
-    made, why = _native(graph, resize)
+    made, why = onnx_nodes.native(resize, graph.opset)
     if made is not None:
         graph.rows.append(Row(name=name, source=resize, form=made.form, grade=made.grade))
         return _grafted(graph, made, {"x": x, "sizes": target, "scales": target})
     parts = decompose(Primitives(graph), x, resize, target=target or None)
     graph.rows.append(Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why))
     return str(parts.output) if parts.output != x else graph.node("Identity", x)
-
-
-def _native(graph: Graph, resize: ResizeOp) -> tuple[onnx_nodes.OneResize | None, str]:
-    """Return a model of one Resize; or None, and why none will do."""
-    try:
-        made = onnx_nodes.one_op_model(resize, opset=graph.opset)
-    except InexactError as refusal:
-        return None, refusal.reason
-    if made.grade is Grade.EXACT_BUT_TIES:
-        return None, "Resize may decide float32 ties otherwise"
-    note = onnx_nodes.runtime_note(resize.spec, resize.shape or (), resize.dtype)
-    return (None, note) if note else (made, "")
 
 
 def _grafted(graph: Graph, made: onnx_nodes.OneResize, tensors: dict[str, str]) -> str:

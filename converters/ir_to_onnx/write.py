@@ -28,8 +28,7 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
         found = ir_resizes.load(source, semantics)  # which also refuses layers of other types
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-    if net.is_snippet:
-        return one_op.write(net, output, semantics, opset)
+        return (one_op.write_resize(found[0], output, opset),)
     rows = _save(net, output, semantics, opset)
     _check(output, source.name)
     return rows
