@@ -192,8 +192,8 @@ def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]]
         return f"OpenVINO's CPU plugin wraps {dtype} around in a cubic Interpolate of rank {rank}"
     if mode.endswith("pillow") and not _pillow_runs(rank, groups):
         return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
-    if integer and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
-        return "integers would be rounded more than once"
+    if (integer or dtype == "bfloat16") and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
+        return f"{'integers' if integer else dtype} would be rounded more than once"
     return None
 
 

@@ -43,8 +43,10 @@ def _hidden(divisor: ov.Output, dividend: ov.Output) -> ov.Output:
 
 
 def _is_constant(x: ov.Output) -> bool:
-    """Say whether a value depends on constants alone."""
+    """Say whether a value depends on constants alone, or on lengths, which are folded where they are known."""
     node = x.get_node()
+    if node.get_type_name() == "ShapeOf":
+        return True
     sources = [each.get_source_output() for each in node.inputs()]
     return all(map(_is_constant, sources)) if sources else bool(node.get_type_name() == "Constant")
 
