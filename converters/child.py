@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from converters.report import Progress
 from converters.runners import USAGE, Named, Request, load
 from ir_interp.errors import IrInterpError, VerificationError
 
@@ -33,11 +34,13 @@ class Runs:
     folder: Path
     inputs: Inputs
     values: dict[str, list[float]]
+    progress: Progress
     _number: Iterator[int] = field(default_factory=count)
 
     def __call__(self, model: Path, tensors: Sequence[str] = ()) -> tuple[Named, dict[str, NDArray[Any]]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name."""
         number = next(self._number)
+        self.progress(f"running {model.name}", 0, 0)
         request = Request(
             model=str(model),
             inputs=str(self.folder / "inputs.npz"),

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from converters.report import ConversionReport, Row, form
+from converters.child import Inputs
+from converters.counts import operations
+from converters.report import ConversionReport, Progress, Row, Verification, form, silent
 from ir_interp.atomic import replacing
 from ir_interp.dialect import Dialect, Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -30,6 +32,7 @@ class Options:
     only: str | None = None
     strict: bool = False
     fp16: bool = False
+    progress: Progress = silent
 
 
 def convert(
@@ -44,17 +47,17 @@ def convert(
     """Translate ``source`` into ``destination``; what both are, their extensions say.
 
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
-    * .xml to .onnx: a net of a single Interpolate, or a pasted layer; to .json or .py: all its resizes
+    * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
 
-    Options: ``opset`` asks for one version of ONNX's Resize or Upsample; the default is the newest that can say it.
+    Options: ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it.
     ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml,
     ``only`` ("native", "decomposed") forces one form of the resizes, ``strict`` refuses what is not exact for every
     shape, and ``fp16`` stores the model's weights in half precision, but never those of a resize.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32), on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (by input name) where
-    the model leaves lengths open.
+    the model leaves lengths open. ``progress`` is told what is being done.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
     target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
@@ -66,23 +69,31 @@ def convert(
         problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
         known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
-    chosen = Options(**options)
+    chosen = Options(**{**options, "semantics": Semantics(options.get("semantics", Semantics.RUNTIME))})
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
     with replacing(*files) as temporary:
         rows = PATHS[ends](source, temporary[-1], chosen)
         verification = None
-        if verify and ends[1] in _MODELS:
-            from converters import child, comparison
-            from converters import verify as verifying
+        if verify:
+            given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
+            verification = _verify(source, temporary[-1], rows, given, chosen)
+        after = operations(temporary[-1])
+    return ConversionReport(
+        source=source,
+        destination=destination,
+        rows=rows,
+        verification=verification,
+        before=operations(source),
+        after=after,
+    )
 
-            given = child.Inputs(shapes=shapes or {}, files={k: Path(v) for k, v in (inputs or {}).items()})
-            tolerance = comparison.HALF_TOLERANCE if chosen.fp16 else comparison.TOLERANCE
-            verification = verifying.verify(source, temporary[-1], rows, given, tolerance=tolerance)
-    return ConversionReport(source=source, destination=destination, rows=rows, verification=verification)
 
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
+    from converters import comparison, verify
 
-_MODELS = (".onnx", ".xml")
+    tolerance = comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE
+    return verify.verify(source, result, rows, inputs, tolerance=tolerance, progress=options.progress)
 
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
@@ -111,7 +122,7 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters.ir_to_onnx import write
 
-    return write.write_model(source, output, options.semantics, options.opset)
+    return write.write_model(source, output, options.semantics, options.opset, options.progress)
 
 
 def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

@@ -81,7 +81,7 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 def external_files(path: Path) -> set[Path]:
     """Return the files that hold a model's external data."""
-    tensors = (tensor for graph in _graphs(read_model(path).graph) for tensor in graph.initializer)
+    tensors = (tensor for graph in graphs(read_model(path).graph) for tensor in graph.initializer)
     entries = (entry for tensor in tensors for entry in tensor.external_data)
     return {path.parent / entry.value for entry in entries if entry.key == "location"}
 
@@ -191,12 +191,13 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     return light
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             for inner in _subgraphs(attribute):
-                yield from _graphs(inner)
+                yield from graphs(inner)
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

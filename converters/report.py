@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,13 @@ from typing import Any
 from ir_interp import describe
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Grade, Translation
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +55,17 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at."""
+    """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
+
+    ``before`` and ``after`` count the operations of both models by type, the most frequent first.
+    """
 
     source: Path
     destination: Path
     rows: tuple[Row, ...]
     verification: Verification | None = None
+    before: dict[str, int] | None = None
+    after: dict[str, int] | None = None
 
     def record(self) -> dict[str, Any]:
         """Return the report as plain values, for JSON."""
@@ -70,6 +83,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
+            "operations": {"before": self.before, "after": self.after},
             "verification": asdict(self.verification) if self.verification else None,
         }
 

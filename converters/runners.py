@@ -136,7 +136,7 @@ class _Onnx:
         options.log_severity_level = 4
         folder = str(Path(request.model).parent)
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-        model, self.count = _with_outputs(request)
+        model, self.count, self._names = _with_outputs(request)
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def inputs(self) -> dict[str, tuple[list[int | None], str]]:
@@ -152,21 +152,22 @@ class _Onnx:
     def run(self, arrays: list[NDArray[Any]]) -> Named:
         names = [each.name for each in self._session.get_inputs()]
         results = self._session.run(None, dict(zip(names, arrays, strict=True)))
-        return [(each.name, result) for each, result in zip(self._session.get_outputs(), results, strict=True)]
+        return list(zip(self._names, results, strict=True))
 
 
-def _with_outputs(request: Request) -> tuple[bytes, int]:
-    """Return the model with more tensors after its outputs, and the number of its own."""
+def _with_outputs(request: Request) -> tuple[bytes, int, list[str]]:
+    """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
     import onnx
 
     model = onnx.load(request.model, load_external_data=False)
-    count = len(model.graph.output)
+    own = [each.name for each in model.graph.output]
     made = {name for node in model.graph.node for name in node.output}
-    for index, name in enumerate(name for name in request.tensors if name in made):
+    shown = [name for name in request.tensors if name in made]
+    for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # an output once more would be refused
         model.graph.node.append(onnx.helper.make_node("Identity", [name], [alias]))
         model.graph.output.append(onnx.ValueInfoProto(name=alias))
-    return bytes(model.SerializeToString()), count
+    return bytes(model.SerializeToString()), len(own), own + shown
 
 
 class _Ir:

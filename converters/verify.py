@@ -14,14 +14,20 @@ from numpy.typing import NDArray
 from converters.child import Inputs, Runs
 from converters.comparison import TOLERANCE, compared, passed
 from converters.locate import Wired, first_layer, first_resize
-from converters.report import Row, Verification
+from converters.report import Progress, Row, Verification, silent
 from ir_interp.errors import VerificationError
 from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 
 def verify(
-    source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, *, tolerance: float = TOLERANCE
+    source: Path,
+    result: Path,
+    rows: Sequence[Row],
+    inputs: Inputs,
+    *,
+    tolerance: float = TOLERANCE,
+    progress: Progress = silent,
 ) -> Verification | None:
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
@@ -33,15 +39,17 @@ def verify(
     if not _is_model(result):
         return None
     try:
-        return _verified(source, result, rows, inputs, tolerance)
+        return _verified(source, result, rows, inputs, tolerance, progress)
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
 
-def _verified(source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float) -> Verification:
+def _verified(
+    source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float, progress: Progress
+) -> Verification:
     wired = _wired(source) if source.suffix.lower() == ".onnx" else []
     with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, _values(wired))
+        run = Runs(Path(folder), inputs, _values(wired), progress)
         if not _is_model(source):
             return _single(run, rows[0].source, result, tolerance)
         try:

@@ -12,7 +12,7 @@ from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
 from converters.ir_to_onnx.order import in_order
-from converters.report import Row
+from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.ir_model import Layer, Net, Port
@@ -26,7 +26,9 @@ _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32":
 # OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
 
 
-def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
+def build(
+    net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
+) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
     """Return a net as an ONNX model, and a row for each resize in it.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
@@ -35,7 +37,7 @@ def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onn
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     writer = _Writer(net=net, graph=Graph(opset=opset, semantics=semantics))
-    writer.write()
+    writer.write(progress)
     return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(writer.graph.rows)
 
 
@@ -50,14 +52,15 @@ class _Writer:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: list[IrInterpError] = field(default_factory=list)
 
-    def write(self) -> None:
+    def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
         results = [layer for layer in self.net.layers.values() if layer.type.lower() == "result"]
         for layer in self.net.layers.values():
             if layer.type.lower() == "parameter":
                 self._input(layer)
         names = [self.graph.fresh(self._output_name(layer)) for layer in results]
-        for layer in layers:
+        for index, layer in enumerate(layers):
+            progress("writing layers", index, len(layers))
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:

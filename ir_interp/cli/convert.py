@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +18,8 @@ from ir_interp.cli import options
 from ir_interp.dialect import Semantics
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from converters.report import ConversionReport, Verification
 
 EXAMPLES = """
@@ -24,7 +29,9 @@ Examples:
 
   ir-interp convert model.onnx model.xml --shape image:1,3,640,640 --report report.json
 
-  ir-interp convert layer.xml resize.onnx --opset 11
+  ir-interp convert model.xml model.onnx --opset 17
+
+  ir-interp convert layer.xml resize.onnx
 
   ir-interp convert model.onnx resizes.json --dialect tensorrt
 """
@@ -40,7 +47,7 @@ class Only(Enum):
 def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
-    opset: Annotated[int | None, typer.Option(help="ONNX operator set to write, 7 to 21.")] = None,
+    opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
     dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
     semantics: Annotated[
         Semantics, typer.Option(help="Which reading to take where several exist.")
@@ -55,19 +62,21 @@ def convert(
     report: Annotated[Path | None, typer.Option(help="Write the report to this file too, as JSON.")] = None,
 ) -> None:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
-    done = ir_interp.convert(
-        source,
-        destination,
-        opset=opset,
-        dialect=dialect,
-        semantics=semantics,
-        only=only and only.value,
-        strict=strict,
-        fp16=fp16,
-        verify=verify,
-        shapes=options.shapes(shape or []),
-        inputs=options.files(array or []),
-    )
+    with _progress() as progress:
+        done = ir_interp.convert(
+            source,
+            destination,
+            opset=opset,
+            dialect=dialect,
+            semantics=semantics,
+            only=only and only.value,
+            strict=strict,
+            fp16=fp16,
+            verify=verify,
+            shapes=options.shapes(shape or []),
+            inputs=options.files(array or []),
+            progress=progress,
+        )
     text = json.dumps(done.record(), indent=2)
     if report:
         with replacing(report) as (temporary,):
@@ -76,6 +85,18 @@ def convert(
         print(text)
     else:
         _show(done)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar while something is done, where somebody looks at a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total or None)
 
 
 def _show(report: ConversionReport) -> None:
@@ -90,10 +111,25 @@ def _show(report: ConversionReport) -> None:
     for row in report.rows:
         grade = row.grade.value + (f" ({row.note})" if row.note else "")
         table.add_row(*map(escape, (row.name, row.configuration, row.form, grade)))
-    console.print(table)
+    if report.rows:
+        console.print(table)
+    if report.before and report.after:
+        console.print(_operations(report.before, report.after))
     for line in _verified(report.verification):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"wrote {report.destination}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="operations", title_justify="left")
+    for name, counts in (("before", before), ("after", after)):
+        table.add_column(name)
+        table.add_column(str(sum(counts.values())), justify="right")
+    for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", "")):
+        table.add_row(mine, str(many), theirs, str(more))
+    return table
 
 
 def _verified(verification: Verification | None) -> list[str]:
