@@ -48,4 +48,4 @@ def _compare(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: flo
     largest = float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0))
     relative = absolute / largest if largest else absolute
     limit = max(tolerance * max(1.0, largest), least)
-    return Compared(name=name, absolute=absolute, relative=relative, limit=limit)
+    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)

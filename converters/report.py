@@ -40,9 +40,15 @@ class Compared:
     """The largest difference of an output, absolute and relative to its largest value, and the absolute limit."""
 
     name: str
+    largest: float
     absolute: float
     relative: float
     limit: float
+
+    @property
+    def says_little(self) -> bool:
+        """Whether the output is so close to 0 on these inputs that any other as close would have passed."""
+        return self.largest <= self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

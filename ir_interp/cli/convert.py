@@ -137,6 +137,7 @@ def _verified(verification: Verification | None) -> list[str]:
         return ["not verified"]
     lines = [
         f"{each.name}: largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
+        + ("; it is nearly 0 on these inputs, try others with --input" if each.says_little else "")
         for each in verification.outputs
     ]
     return [*([verification.note] if verification.note else []), *lines]
