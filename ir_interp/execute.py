@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ir_interp import plain, tiles
+from ir_interp import half, plain, tiles
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.geometry import Plan, plan
 from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
@@ -17,9 +17,6 @@ from ir_interp.taps import axis_taps
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
-
-_BLOCK = 2**20  # elements that are looked at in one go
-_EXPONENT = 0x7C00  # of a float16: all ones are infinity or NaN
 
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
@@ -84,10 +81,11 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
     """Fill ``y``; where there are infinities or NaN, by plain sums.
 
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
-    the input, and the smaller of the two is looked at.
+    the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    tiles.run(x, y, bound, work, _store)
-    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(min(x, y, key=np.size)):
+    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else _store)
+    shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
+    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
         _store(plain.run(x.astype(work), bound), y)
 
 
@@ -115,9 +113,7 @@ def _is_finite(x: NDArray[Any]) -> bool:
     if x.dtype.kind in "iu":
         return True
     if x.dtype.name == "float16" and x.flags.c_contiguous:
-        bits = x.view(np.uint16).reshape(-1)
-        blocks = (bits[start : start + _BLOCK] & _EXPONENT for start in range(0, bits.size, _BLOCK))
-        return all(block.max() < _EXPONENT for block in blocks)
+        return half.is_finite(x)
     if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
