@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -20,18 +22,21 @@ def test_every_finite_value_is_loaded() -> None:
 
 def _between() -> NDArray[np.float32]:
     """Return every value, what lies half-way to the next, and what lies just beside that."""
-    values = FINITE.astype(np.float32)
-    middles = values + np.spacing(FINITE).astype(np.float32) / 2
-    return np.concatenate([values, middles, np.nextafter(middles, 0), np.nextafter(middles, np.float32(np.inf))])
+    positive = np.sort(FINITE[FINITE >= 0]).astype(np.float32)
+    middles = (positive[1:] + positive[:-1]) / 2
+    beside = [np.nextafter(middles, np.float32(bound)) for bound in (0, np.inf)]
+    values = np.concatenate([positive, middles, *beside])
+    return np.concatenate([values, -values])
 
 
 @pytest.mark.parametrize(
     "values",
-    [_between(), np.float32([65504, 65519.9, 65520, 1e9, -1e9]), np.float32([0.0, -0.0]), np.float32([])],
+    [_between(), np.array([65504, 65519.9, 65520, 1e9, -1e9]), np.array([0.0, -0.0]), np.zeros(0)],
     ids=["all and between", "too large", "zeros", "none"],
 )
 @pytest.mark.parametrize("with_small_ones", [True, False])
-def test_values_are_rounded_half_to_even(values: NDArray[np.float32], with_small_ones: bool) -> None:
+def test_values_are_rounded_half_to_even(values: NDArray[np.floating[Any]], with_small_ones: bool) -> None:
+    values = values.astype(np.float32)
     values = values if with_small_ones else values[(np.abs(values) >= 2**-14) | (values == 0)]
     stored = np.empty((1, values.size), np.float16)
     half.store(values[None], stored)
