@@ -21,7 +21,7 @@ from ir_interp import resize
 SAME_OPSETS = {7: (7, 8), 11: (11, 12), 13: (13, 14, 15, 16, 17), 19: (19, 20, 21)}
 """Operator sets between which Resize and Upsample do not change."""
 
-BATCH = 250  # conversions between two words of progress
+BATCH = 250  # conversions whose results are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from configurations import (
     run_in_onnxruntime,
     run_in_openvino,
 )
+from conversions import sweep_conversions
 from runtimes import Child
 from translations import OPEN, Outcome, ir_to_onnx, onnx_to_ir
 from verdicts import magnitude, spec_of
@@ -67,6 +68,12 @@ def test_onnx_to_ir(left_open: str) -> None:
         _check(case, answer if copied else resize(case.array(), spec_of(case)), outcome)
         assert isinstance(outcome, Outcome)
         assert outcome.grade in EXACT, case
+
+
+def test_any_onnx_to_ir() -> None:
+    """Any axes and element types too, whether onnxruntime runs them or not."""
+    differing = [str(each) for each in sweep_conversions(CASES, seed=1) if each.difference]
+    assert not differing, "\n".join(differing)
 
 
 def test_ir_to_onnx() -> None:
