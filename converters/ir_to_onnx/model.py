@@ -64,7 +64,10 @@ class _Writer:
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
-            raise ExceptionGroup(f"{len(self.refusals)} of {len(layers)} layers cannot become ONNX", self.refusals)
+            refusals = list(
+                {str(each): each for each in self.refusals}.values()
+            )  # a constant is met by all its readers
+            raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
 
