@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from converters.report import ConversionReport, Row, form
+from converters.child import Inputs
+from converters.counts import operations
+from converters.report import ConversionReport, Progress, Row, Verification, form, silent
 from ir_interp.atomic import replacing
 from ir_interp.dialect import Dialect, Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -15,27 +18,46 @@ from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
 
+if TYPE_CHECKING:
+    from converters.openvino_nodes import Wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to translate; ``convert`` says what each means."""
+
+    opset: int | None = None
+    dialect: str = "tensorrt"
+    semantics: Semantics = Semantics.RUNTIME
+    only: str | None = None
+    strict: bool = False
+    fp16: bool = False
+    progress: Progress = silent
+
 
 def convert(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     *,
-    opset: int | None = None,
-    dialect: str = "tensorrt",
-    semantics: Semantics | str = Semantics.RUNTIME,
-    verify: bool = False,
-    shapes: dict[str, tuple[int, ...]] | None = None,
+    verify: bool = True,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    **options: Any,
 ) -> ConversionReport:
     """Translate ``source`` into ``destination``; what both are, their extensions say.
 
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
-    * .xml to .onnx: a net of a single Interpolate, or a pasted layer; to .json or .py: all its resizes
+    * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
 
-    ``opset`` asks for one version of ONNX's Resize or Upsample; the default is the newest that can say it.
-    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. ``verify``
-    runs source and result in their own runtimes first (onnxruntime, OpenVINO on CPU in float32), with random inputs
-    of ``shapes`` (by input name) where the model leaves lengths open.
+    Options: ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it.
+    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml,
+    ``only`` ("native", "decomposed") forces one form of the resizes, ``strict`` refuses what is not exact for every
+    shape, and ``fp16`` stores the model's weights in half precision, but never those of a resize.
+
+    ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
+    in float32), on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (by input name) where
+    the model leaves lengths open. ``progress`` is told what is being done.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
     target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
@@ -47,17 +69,31 @@ def convert(
         problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
         known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
-    options = _Options(opset=opset, dialect=dialect, semantics=Semantics(semantics))
+    chosen = Options(**{**options, "semantics": Semantics(options.get("semantics", Semantics.RUNTIME))})
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
     with replacing(*files) as temporary:
-        rows = PATHS[ends](source, temporary[-1], options)
-        differences = None
+        rows = PATHS[ends](source, temporary[-1], chosen)
+        verification = None
         if verify:
-            from converters.verify import compare
+            given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
+            verification = _verify(source, temporary[-1], rows, given, chosen)
+        after = operations(temporary[-1])
+    return ConversionReport(
+        source=source,
+        destination=destination,
+        rows=rows,
+        verification=verification,
+        before=operations(source),
+        after=after,
+    )
 
-            differences = compare(source, temporary[-1], shapes or {})
-    return ConversionReport(source=source, destination=destination, rows=rows, differences=differences)
+
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
+    from converters import comparison, verify
+
+    tolerance = comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE
+    return verify.verify(source, result, rows, inputs, tolerance=tolerance, progress=options.progress)
 
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
@@ -72,38 +108,42 @@ def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
             raise IrInterpError(f"{path} holds weights of {source.name} and would be overwritten; choose another name")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    opset: int | None
-    dialect: str
-    semantics: Semantics
+def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from converters import onnx_to_ir, openvino_files
+
+    built = onnx_to_ir.build(source, options.semantics, _wish(options))
+    if options.fp16:
+        openvino_files.save_half(built.model, output, built.constants)
+    else:
+        openvino_files.save(built.model, output)
+    return built.rows
 
 
-def _onnx_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
-    from converters import onnx_to_ir
-
-    return onnx_to_ir.write_model(source, output, options.semantics)
-
-
-def _ir_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters.ir_to_onnx import write
 
-    return write.write_model(source, output, options.semantics, options.opset)
+    return write.write_model(source, output, options.semantics, options.opset, options.progress)
 
 
-def _layer_to_onnx(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
-    from converters import onnx_nodes
+def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from converters.ir_to_onnx import one_op
 
-    return (onnx_nodes.write_resize(_single(source, options), output, opset=options.opset),)
+    return (one_op.write_resize(_single(source, options), output, options.opset),)
 
 
-def _layer_to_ir(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import openvino_nodes
 
-    return (openvino_nodes.write_resize(_single(source, options), output),)
+    return (openvino_nodes.write_resize(_single(source, options), output, _wish(options)),)
 
 
-def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _wish(options: Options) -> Wish:
+    from converters import openvino_nodes
+
+    return openvino_nodes.Wish(form=openvino_nodes.Form(options.only or "any"), strict=options.strict)
+
+
+def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import layer_json
 
     said, rows = _translated(source, options)
@@ -111,7 +151,7 @@ def _to_json(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
     return rows
 
 
-def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]:
+def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters import tensorrt_layer
 
     if options.dialect != "tensorrt":
@@ -121,14 +161,14 @@ def _to_python(source: Path, output: Path, options: _Options) -> tuple[Row, ...]
     return rows
 
 
-def _single(source: Path, options: _Options) -> ResizeOp:
+def _single(source: Path, options: Options) -> ResizeOp:
     found = load(source, semantics=options.semantics)
     if len(found) != 1:
         raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
     return found[0]
 
 
-def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
+def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     from converters import registry
 
@@ -150,7 +190,7 @@ def _translated(source: Path, options: _Options) -> tuple[list[tuple[ResizeOp, T
     )
 
 
-PATHS: dict[tuple[str, str], Callable[[Path, Path, _Options], tuple[Row, ...]]] = {
+PATHS: dict[tuple[str, str], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (".onnx", ".xml"): _onnx_to_ir,
     (".onnx", ".json"): _to_json,
     (".onnx", ".py"): _to_python,

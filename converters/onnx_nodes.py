@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import given_names
-from converters.report import Row, form
+from converters.report import form
 from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.geometry import plan, resolve_axes
 from ir_interp.meaning import PartialShape, listed
@@ -24,6 +23,7 @@ from ir_interp.translate import Grade, Translation, write
 
 OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years
+_OWN = Arithmetic.ONNXRUNTIME
 _DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
 
 
@@ -36,25 +36,19 @@ class OneResize:
     grade: Grade
 
 
-def write_resize(op: ResizeOp, output: Path, *, opset: int | None = None, names: tuple[str, str] = ("x", "y")) -> Row:
-    """Write a model of nothing but ``op``. Raises InexactError where Resize has no exact form."""
-    made = one_op_model(op, opset=opset, names=names)
+def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, str]:
+    """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None, and why none does."""
     try:
+        made = one_op_model(op, opset=opset)
         onnx.checker.check_model(made.model, full_check=True)
+    except InexactError as refusal:
+        return None, refusal.reason
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        version = made.model.opset_import[0].version
-        problem = str(error).strip().splitlines()[0]
-        raise InexactError(
-            op.name or op.where, f"onnx {version}", reason=f"it would not be valid: {problem}"
-        ) from error
-    output.write_bytes(made.model.SerializeToString(deterministic=True))
-    return Row(
-        name=op.name or op.where,
-        source=op,
-        form=made.form,
-        grade=made.grade,
-        note=runtime_note(op.spec, op.shape or (), op.dtype),
-    )
+        return None, f"a Resize would not be valid: {str(error).strip().splitlines()[0]}"
+    if made.grade is Grade.EXACT_BUT_TIES:
+        return None, "Resize may decide float32 ties otherwise"
+    note = _runtime_note(op.spec, op.shape or (), op.dtype)
+    return (None, note) if note else (made, "")
 
 
 def operator_version(opset: int) -> int:
@@ -64,8 +58,8 @@ def operator_version(opset: int) -> int:
     return max(version for version in DIALECT.versions if version <= opset)
 
 
-def one_op_model(op: ResizeOp, *, opset: int | None = None, names: tuple[str, str] = ("x", "y")) -> OneResize:
-    """Return a model of nothing but ``op``: its data input and output by ``names``, sizes or scales if inputs.
+def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
+    """Return a model of nothing but ``op``: from x, and sizes or scales where they are inputs, to y.
 
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
     """
@@ -76,15 +70,15 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None, names: tuple[str, st
     version = None if opset is None else operator_version(opset)
     translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
     opset = opset or translation.version
-    nodes, tensors = _pad_nodes(op.spec, shape, names[0], opset) if op.spec.pads else ([], [])
+    nodes, tensors = _pad_nodes(op.spec, shape, "x", opset) if op.spec.pads else ([], [])
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
-    data = nodes[-1].output[0] if nodes else names[0]
-    nodes.append(_node(translation, [data, *inputs], names[1], op.name))
+    data = nodes[-1].output[0] if nodes else "x"
+    nodes.append(_node(translation, [data, *inputs], "y", op.name))
     graph = helper.make_graph(
         nodes,
         op.name or "resize",
-        [_value(names[0], op.dtype, shape), *_run_time_inputs(translation, padded)],
-        [_value(names[1], op.dtype, _output_shape(translation, padded))],
+        ends(op)[:-1],
+        ends(op)[-1:],
         [*tensors, *constants],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
@@ -148,13 +142,17 @@ def _node(translation: Translation, inputs: Sequence[str], output: str, name: st
     return helper.make_node(op, list(inputs), [output], name=name or op.lower(), **attributes)
 
 
-def _run_time_inputs(translation: Translation, shape: PartialShape) -> list[onnx.ValueInfoProto]:
-    target = translation.spec.target
-    if target is None or isinstance(target, Sizes | Scales):
-        return []
-    axes = translation.spec.axes
-    count = len(shape) if axes is None else len(axes)
-    return [_value(target.value, np.dtype(_DTYPE_OF[target.value]).name, (count,))]
+def ends(op: ResizeOp) -> list[onnx.ValueInfoProto]:
+    """Return the inputs of a model of one resize: x, and sizes or scales where they are inputs; and its output y."""
+    shape = op.shape
+    if shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    bare, padded = _without_pads(op.spec, shape)
+    inputs = [_value("x", op.dtype, shape)]
+    if not isinstance(bare.target, Sizes | Scales):
+        kind = bare.target.value if bare.target else "sizes"
+        inputs.append(_value(kind, np.dtype(_DTYPE_OF[kind]).name, (len(resolve_axes(bare.axes, len(shape))),)))
+    return [*inputs, _value("y", op.dtype, _output_shape(bare, padded))]
 
 
 def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoProto:
@@ -163,9 +161,8 @@ def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoP
     return helper.make_tensor_value_info(name, element, shape)
 
 
-def _output_shape(translation: Translation, shape: PartialShape) -> PartialShape:
+def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
-    spec = translation.spec
     if not isinstance(spec.target, Sizes | Scales):
         return (None,) * len(shape)
     known = tuple(length for length in shape if length is not None)
@@ -179,13 +176,15 @@ def _output_shape(translation: Translation, shape: PartialShape) -> PartialShape
     return tuple(lengths)
 
 
-def runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
+def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
     """Return what onnxruntime's CPU provider does not run, or not exactly, though it is valid ONNX (1.31)."""
     if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
         return f"onnxruntime has no Resize of {dtype} on CPU"
     if not isinstance(spec.kernel, Linear | Cubic):
         return ""
     cubic, filtered = isinstance(spec.kernel, Cubic), spec.kernel.antialias is not Antialias.OFF
+    if dtype in ("uint8", "int8", "int32") and not cubic and not filtered and spec.arithmetic is not _OWN:
+        return f"onnxruntime cuts {dtype} off in linear"
     if filtered and dtype in ("uint8", "int8"):
         return f"onnxruntime is not exact in antialias of {dtype} on CPU"
     if cubic and not filtered and dtype in ("uint8", "int8", "int32"):

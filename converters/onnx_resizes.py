@@ -19,6 +19,7 @@ from ir_interp.dialect import Context, Semantics
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.meaning import PartialShape
 from ir_interp.op import ResizeOp, interpret
+from ir_interp.spec import AtRunTime, Crop
 
 OPS = ("Resize", "Upsample")
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
@@ -31,15 +32,36 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     Raises ReadError for a file that is no ONNX model or a node that contradicts itself, UnsupportedLayerError for
     operator versions that are not interpreted (Upsample-1).
     """
+    return [_read_node(node, place, scope, semantics) for place, node, scope in _resizes(path)]
+
+
+def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+    """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
+
+    Inputs are the data, and sizes, scales or roi where they are known only at run time.
+    """
+    found = []
+    for place, node, scope in _resizes(path):
+        if scope.outer is None:
+            op = _read_node(node, place, scope, Semantics.RUNTIME)
+            names = ("data", *given_names(op.version))
+            given = {name: tensor for name, tensor in zip(names, node.input, strict=False) if tensor}
+            kept = {"data", op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "data"}
+            if isinstance(op.spec.coordinates, Crop) and op.spec.coordinates.roi is None:
+                kept.add("roi")
+            found.append((op, {name: given[name] for name in given if name in kept}, node.output[0]))
+    return found
+
+
+def _resizes(path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every Resize and Upsample with its place and the values that it sees."""
     model = read_model(path)
     opset = default_opset(model, path.name)
     inferred = _inferred(model)
     values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
-    return [
-        _read_node(node, place, scope, semantics)
-        for place, node, scope in _nodes(f"{path.name}:", values)
-        if node.op_type in OPS and node.domain in ("", "ai.onnx")
-    ]
+    for place, node, scope in _nodes(f"{path.name}:", values):
+        if node.op_type in OPS and node.domain in ("", "ai.onnx"):
+            yield place, node, scope
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -50,7 +72,7 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
         raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
-    if not model.opset_import or not model.graph.ByteSize():
+    if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", path.name)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
@@ -59,7 +81,7 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 def external_files(path: Path) -> set[Path]:
     """Return the files that hold a model's external data."""
-    tensors = (tensor for graph in _graphs(read_model(path).graph) for tensor in graph.initializer)
+    tensors = (tensor for graph in graphs(read_model(path).graph) for tensor in graph.initializer)
     entries = (entry for tensor in tensors for entry in tensor.external_data)
     return {path.parent / entry.value for entry in entries if entry.key == "location"}
 
@@ -169,12 +191,13 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     return light
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             for inner in _subgraphs(attribute):
-                yield from _graphs(inner)
+                yield from graphs(inner)
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

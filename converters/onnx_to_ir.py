@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import FrontEndManager, NodeContext
@@ -17,7 +18,7 @@ from openvino.passes import ConstantFolding, Manager
 
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, load, read_model
-from converters.openvino_nodes import Interpolated, interpolate, partial_shape, save
+from converters.openvino_nodes import Resized, RunTime, Wish, partial_shape, resize
 from converters.report import Row
 from ir_interp.dialect import Context, Semantics
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
@@ -29,22 +30,25 @@ from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
 
-def write_model(source: Path, output: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[Row, ...]:
-    """Write an ONNX model as an IR to ``output`` (.xml) and, beside it, .bin; its weights as they are.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A model, what became of each resize, and the constants that decide the values of resizes."""
 
-    Raises an ExceptionGroup of InexactError, one for each resize that Interpolate cannot say; UnsupportedLayerError
-    where OpenVINO's frontend refuses the rest of the model.
+    model: ov.Model
+    rows: tuple[Row, ...]
+    constants: tuple[ov.Node, ...]
+
+
+def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | None = None) -> Built:
+    """Return an ONNX model as an OpenVINO model.
+
+    Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
+    OpenVINO's frontend refuses the rest of the model.
     """
-    model, rows = build(source, semantics)
-    save(model, output)
-    return rows
-
-
-def build(source: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[ov.Model, tuple[Row, ...]]:
-    """Return an ONNX model as an OpenVINO model, and what became of each resize; raises as ``write_model``."""
     load(source, semantics)  # first, so that what cannot be read is said as such
-    opset = default_opset(read_model(source), source.name)
-    builder = _Builder(source.name, opset, semantics)
+    read = read_model(source)
+    opset = default_opset(read, source.name)
+    builder = _Builder(source.name, opset, semantics, wish or Wish(), _fed_to_lone_resizes(read))
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
@@ -57,7 +61,14 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME) -> tuple[ov.Mo
         raise UnsupportedLayerError(
             f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
         ) from error
-    return model, builder.rows()
+    return Built(model=model, rows=builder.rows(), constants=builder.constants())
+
+
+def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the inputs of a model that a resize takes whose result is an output."""
+    ends = {each.name for each in model.graph.output}
+    taken = {node.input[0] for node in model.graph.node if node.op_type in OPS and node.output[0] in ends}
+    return frozenset(taken & {each.name for each in model.graph.input})
 
 
 def _first_line(error: Exception) -> str:
@@ -73,7 +84,9 @@ class _Builder:
     file: str
     opset: int
     semantics: Semantics
-    found: list[tuple[ResizeOp, ov.Output, Interpolated | InexactError]] = field(default_factory=list)
+    wish: Wish
+    lone: frozenset[str]
+    found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
 
     def converter(self, op: str) -> Callable[[NodeContext], list[ov.Output]]:
@@ -90,9 +103,9 @@ class _Builder:
 
     def _convert(self, op_type: str, node: NodeContext) -> ov.Output:
         x = node.get_input(0)
-        op, target = self._read(op_type, node, x)
+        op, given = self._read(op_type, node, x)
         try:
-            made = interpolate(x, op, target)
+            made = resize(x, op, given, self.wish, alone=not self.lone.isdisjoint(x.get_names()))
         except InexactError as error:
             output = _stand_in(x, op)
             self.found.append((op, output, error))
@@ -100,8 +113,8 @@ class _Builder:
         self.found.append((op, made.output, made))
         return made.output
 
-    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
-        """Return a node as a resize, and its sizes or scales where they are known only at run time."""
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
+        """Return a node as a resize, and what it takes at run time."""
         where = f"{self.file}:{op_type}"
         version = dialect_version(op_type, self.opset, where)
         inputs = _inputs(node, given_names(version))
@@ -123,8 +136,9 @@ class _Builder:
             diagnostics=diagnostics,
         )
         if not isinstance(spec.target, AtRunTime):
-            return op, None
-        return _narrowed(op, x, inputs[spec.target.value])
+            return op, RunTime(roi=inputs.get("roi"))
+        op, target = _narrowed(op, x, inputs[spec.target.value])
+        return op, RunTime(target=target, roi=inputs.get("roi"))
 
     def rows(self) -> tuple[Row, ...]:
         """Return a row for each resize, or raise all refusals together."""
@@ -138,8 +152,12 @@ class _Builder:
                 source = replace(op, name=name, where=f'{op.where}["{name}"]')
                 rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))
         if refusals:
-            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact native form", refusals)
+            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
         return tuple(rows)
+
+    def constants(self) -> tuple[ov.Node, ...]:
+        """Return the constants of all resizes."""
+        return tuple(node for _, _, result in self.found if isinstance(result, Resized) for node in result.constants)
 
 
 def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
@@ -182,14 +200,14 @@ def _is_empty(value: np.ndarray[Any, Any]) -> bool:
 def _narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
     """Return ``op`` without the axes that are known to keep their length, and with sizes that are known after all."""
     spec, shape = op.spec, op.shape
-    if shape is None or not spec.gives_sizes or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
+    if shape is None or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return op, target
     axes = resolve_axes(spec.axes, len(shape))
-    lengths = _known_sizes(target)
+    lengths = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
     places = [
         place
         for place, axis in enumerate(axes)
-        if not (shape[axis] is not None and shape[axis] == lengths[place]) and not _copies(target, place, x, axis)
+        if not (shape[axis] is not None and shape[axis] == lengths[place]) and not _keeps(target, place, x, axis)
     ]
     narrowed = replace(spec, axes=tuple(axes[place] for place in places))
     known = [length for place in places if (length := lengths[place]) is not None]
@@ -203,37 +221,46 @@ def _known_sizes(sizes: ov.Output) -> PartialShape:
     return partial_shape(ops.broadcast(ops.constant(np.float32(0)), sizes).output(0)) or ()
 
 
-def _copies(sizes: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
-    """Say whether an entry of ``sizes`` is the length of ``axis`` of ``x``, taken from its ShapeOf."""
-    node = sizes.get_node()
+def _keeps(target: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
+    """Say whether an entry of sizes or scales leaves ``axis`` of ``x`` as it is: its own length, or a scale of 1."""
+    origin, entry = _origin(target, place)
+    node = origin.get_node()
+    if node.get_type_name() == "ShapeOf":
+        shaped = node.input(0).get_source_output()
+        return _is_same(shaped, x) and entry % len(partial_shape(x) or (1,)) == axis
+    scales = _constant(origin) if origin.get_element_type().is_real() else None
+    return scales is not None and bool(scales.ravel()[entry] == 1)
+
+
+def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
+    """Return the vector, and the place in it, that an entry was copied from."""
+    node = vector.get_node()
     sources = [each.get_source_output() for each in node.inputs()]
     match node.get_type_name():
-        case "ShapeOf":
-            return place == axis and _is_same(sources[0], x)
         case "Convert" | "Squeeze" | "Unsqueeze" | "Reshape":
-            return _copies(sources[0], place, x, axis)
+            return _origin(sources[0], place)
         case "Concat":
-            return _copies_piece(sources, place, x, axis)
+            return _origin_in_piece(vector, sources, place)
         case "Gather":
             indices = _constant(sources[1])
-            return indices is not None and _copies(sources[0], int(indices.ravel()[place]), x, axis)
+            return _origin(sources[0], int(indices.ravel()[place])) if indices is not None else (vector, place)
         case "Slice":
             start, step = _constant(sources[1]), _constant(sources[3])
-            if start is None or step is None or step.ravel()[0] != 1:
-                return False
-            return _copies(sources[0], int(start.ravel()[0]) + place, x, axis)
-    return False
+            if start is not None and step is not None and step.ravel()[0] == 1:
+                return _origin(sources[0], int(start.ravel()[0]) + place)
+    return vector, place
 
 
-def _copies_piece(pieces: list[ov.Output], place: int, x: ov.Output, axis: int) -> bool:
+def _origin_in_piece(joined: ov.Output, pieces: list[ov.Output], place: int) -> tuple[ov.Output, int]:
+    rest = place
     for piece in pieces:
         shape = partial_shape(piece)
         if shape is None or len(shape) != 1 or shape[0] is None:
-            return False
-        if place < shape[0]:
-            return _copies(piece, place, x, axis)
-        place -= shape[0]
-    return False
+            break
+        if rest < shape[0]:
+            return _origin(piece, rest)
+        rest -= shape[0]
+    return joined, place
 
 
 def _is_same(left: ov.Output, right: ov.Output) -> bool:

@@ -1,8 +1,9 @@
-"""Build Interpolate nodes in an OpenVINO graph: only such as OpenVINO's CPU plugin computes as it should."""
+"""Build a resize in an OpenVINO graph: only of nodes that OpenVINO's CPU plugin computes as it should."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,17 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
+from converters.decompose import cuts_off, decompose
+from converters.openvino_files import save
+from converters.openvino_ops import OPS
 from converters.openvino_resize import DIALECT
-from converters.report import Row, form
+from converters.report import Row
+from converters.report import form as form_of
 from ir_interp.errors import InexactError, ShapeError
 from ir_interp.geometry import resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Scales, Sizes
 from ir_interp.translate import Grade, Translation, write
 
 _VERSION = 11
@@ -31,14 +36,39 @@ _WORDS = (
 )
 
 
+class Form(Enum):
+    """Which nodes a resize may become."""
+
+    ANY = "any"  # native where that is exact, else decomposed
+    NATIVE = "native"
+    DECOMPOSED = "decomposed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interpolated:
-    """The output of one or more Interpolate nodes that together are one resize."""
+class Wish:
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+
+    form: Form = Form.ANY
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
 
     output: ov.Output
     form: str
     grade: Grade
-    note: str
+    note: str = ""
+    constants: tuple[ov.Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTime:
+    """The tensors that a resize takes at run time: sizes or scales, and a crop's windows."""
+
+    target: ov.Output | None = None
+    roi: ov.Output | None = None
 
 
 def partial_shape(value: ov.Output) -> PartialShape | None:
@@ -49,26 +79,93 @@ def partial_shape(value: ov.Output) -> PartialShape | None:
     return tuple(length.get_length() if length.is_static else None for length in shape)
 
 
-def interpolate(x: ov.Output, op: ResizeOp, target: ov.Output | None = None) -> Interpolated:
-    """Return ``x`` resized as ``op`` says by native Interpolate nodes, at most two axes each.
+def resize(
+    x: ov.Output, op: ResizeOp, given: RunTime | None = None, wish: Wish | None = None, *, alone: bool = False
+) -> Resized:
+    """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
 
-    ``target`` is the tensor of sizes or scales where they are inputs at run time. Raises InexactError where
-    Interpolate has no form that computes the same, or where the CPU plugin computes that form wrongly.
+    A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
+    is better kept. Raises InexactError where there is no exact form.
     """
+    given, wish = given or RunTime(), wish or Wish()
     shape = partial_shape(x)
     if shape is None:
         raise InexactError(op.name, DIALECT.name, reason="the rank of the input is open")
     spec = listed(op.spec, shape)
-    translation = write(spec, DIALECT, shape=shape, version=_VERSION, name=op.name)
-    axes = resolve_axes(translation.spec.axes, len(shape))
-    groups = _groups(axes, translation, len(shape))
-    problem = _plugin_problem(translation, len(shape), groups, op.dtype)
+    if wish.strict:
+        resized = resolve_axes(spec.axes, len(shape))
+        shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
+    op = replace(op, spec=spec, shape=shape)
+    made = _choose(x, op, given, wish.form, alone)
+    if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
+        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
+    stops = [each for each in (x, given.target, given.roi) if each is not None]
+    notes = "; ".join(filter(None, (made.note, _note(op.dtype))))
+    return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
+
+
+def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the constants that ``output`` is computed from, on the way up to ``stops``."""
+    seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in seen:
+            seen.add(node)
+            open_ends += [each.get_source_output().get_node() for each in node.inputs()]
+            if node.get_type_name() == "Constant":
+                found.append(node)
+    return found
+
+
+def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form, alone: bool) -> Resized:
+    """Return the native form where it is exact, else the decomposed one, and why."""
+    if form is Form.DECOMPOSED:
+        return _decomposed(x, op, given, "as asked")
+    try:
+        native = _native(x, op, given)
+    except InexactError as refusal:
+        if form is Form.NATIVE:
+            raise
+        return _decomposed(x, op, given, refusal.reason)
+    if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
+        return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
+        return _decomposed(x, op, given, "faster than an Interpolate of this shape")
+    return native
+
+
+def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
+    if op.dtype == "str":
+        raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
+    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
+    return Resized(output=_own(made.output, x), form=made.form, grade=made.grade, note=why)
+
+
+def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+    """Return ``x`` resized by Interpolate nodes, at most two axes each.
+
+    Raises InexactError where Interpolate has no form that computes the same, or where the CPU plugin computes that
+    form wrongly.
+    """
+    assert op.shape is not None
+    translation = write(op.spec, DIALECT, shape=op.shape, version=_VERSION, name=op.name)
+    axes = resolve_axes(translation.spec.axes, len(op.shape))
+    groups = _groups(axes, translation, len(op.shape))
+    problem = _plugin_problem(translation, len(op.shape), groups, op.dtype)
+    if cuts_off(op) and not problem:
+        problem = f"onnxruntime cuts {op.dtype} off, where OpenVINO rounds"
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
-    y = x if groups else ops.convert(x, x.get_element_type().get_type_name()).output(0)
+    y = x
     for group in groups:
-        y = _node(y, translation, group, [axes.index(axis) for axis in group], target)
-    return Interpolated(output=y, form=form(translation), grade=translation.grade, note=_note(spec, op.dtype))
+        y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
+    return Resized(output=_own(y, x), form=form_of(translation), grade=translation.grade)
+
+
+def _own(y: ov.Output, x: ov.Output) -> ov.Output:
+    """Return ``y``, or where that is ``x`` itself a node that copies it: an output has one name only."""
+    is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
+    return ops.convert(x, x.get_element_type().get_type_name()).output(0) if is_same else y
 
 
 def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[list[int]]:
@@ -85,14 +182,18 @@ def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]]
     integer = dtype is not None and "int" in dtype
     if dtype is not None and dtype not in _DTYPES:
         return f"OpenVINO's Interpolate does not take {dtype}"
+    if mode == "nearest" and dtype in ("int32", "int64"):
+        return "OpenVINO's CPU plugin computes in float32: values beyond 2**24 would lose their last bits"
     if mode.startswith("linear") and rank > 5:
         return f"OpenVINO's CPU plugin corrupts memory in a linear Interpolate of rank {rank}"
     if rank > (4 if mode == "cubic" else 5) and dtype in ("int32", "int64", "float64"):
         return f"OpenVINO's CPU plugin has no {mode} Interpolate of rank {rank} for {dtype}"
+    if mode == "cubic" and rank > 4 and dtype in ("int8", "uint8"):
+        return f"OpenVINO's CPU plugin wraps {dtype} around in a cubic Interpolate of rank {rank}"
     if mode.endswith("pillow") and not _pillow_runs(rank, groups):
         return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
-    if integer and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
-        return "integers would be rounded more than once"
+    if (integer or dtype == "bfloat16") and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
+        return f"{'integers' if integer else dtype} would be rounded more than once"
     return None
 
 
@@ -100,9 +201,9 @@ def _pillow_runs(rank: int, groups: list[list[int]]) -> bool:
     return 2 <= rank <= 4 and len(groups) == 1 and set(groups[0]) <= {rank - 2, rank - 1}
 
 
-def _note(spec: ResizeSpec, dtype: str | None) -> str:
-    if dtype in ("int32", "int64") and isinstance(spec.kernel, Nearest):
-        return "OpenVINO's CPU plugin computes in float32: values beyond 2**24 lose their last bits"
+def _note(dtype: str | None) -> str:
+    if dtype in ("int64", "uint64"):
+        return f"OpenVINO's CPU plugin holds {dtype} in 32 bits"
     if dtype == "float64":
         return "OpenVINO's CPU plugin computes in float32"
     return ""
@@ -125,20 +226,14 @@ def _node(
     )
 
 
-def save(model: ov.Model, output: Path) -> None:
-    """Write an IR, .xml and .bin, with every constant as it is: half precision would move scales."""
-    ov.save_model(model, output, compress_to_fp16=False)
-    output.with_suffix(".bin").touch()  # a model without constants leaves none
-
-
-def write_resize(op: ResizeOp, output: Path) -> Row:
-    """Write an IR of nothing but ``op``. Raises InexactError where Interpolate has no exact form."""
-    model, made = one_op_model(op)
+def write_resize(op: ResizeOp, output: Path, wish: Wish | None = None) -> Row:
+    """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
+    model, made = one_op_model(op, wish)
     save(model, output)
     return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade, note=made.note)
 
 
-def one_op_model(op: ResizeOp) -> tuple[ov.Model, Interpolated]:
+def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resized]:
     """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
@@ -150,7 +245,8 @@ def one_op_model(op: ResizeOp) -> tuple[ov.Model, Interpolated]:
         count = len(op.shape) if op.spec.axes is None else len(op.spec.axes)
         parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
         target = parameters[1].output(0)
-    resized = interpolate(x.output(0), replace(op, dtype=op.dtype or "float32"), target)
+    op = replace(op, dtype=op.dtype or "float32")
+    resized = resize(x.output(0), op, RunTime(target=target), wish, alone=True)
     for parameter in parameters:
         parameter.output(0).set_names({parameter.get_friendly_name()})
     resized.output.get_node().set_friendly_name(op.name or "resize")

@@ -1,12 +1,22 @@
-"""What a conversion did: one row a resize."""
+"""What a conversion did: one row a resize, and how far the result was seen to differ."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from ir_interp import describe
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Grade, Translation
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +29,69 @@ class Row:
     grade: Grade
     note: str = ""
 
+    @property
+    def configuration(self) -> str:
+        """The resize as it was, in one line."""
+        return f"{describe.target(self.source.spec)}: {describe.formula(self.source.spec)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The largest difference of an output, absolute and relative to its largest value, and the absolute limit."""
+
+    name: str
+    largest: float
+    absolute: float
+    relative: float
+    limit: float
+
+    @property
+    def says_little(self) -> bool:
+        """Whether the output is so close to 0 on these inputs that any other as close would have passed."""
+        return self.largest <= self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was compared, and what to know about it."""
+
+    outputs: tuple[Compared, ...] = ()
+    note: str = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """The files of a conversion, its resizes, and the largest difference per output where it was verified."""
+    """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
+
+    ``before`` and ``after`` count the operations of both models by type, the most frequent first.
+    """
 
     source: Path
     destination: Path
     rows: tuple[Row, ...]
-    differences: dict[str, float] | None = None
+    verification: Verification | None = None
+    before: dict[str, int] | None = None
+    after: dict[str, int] | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return the report as plain values, for JSON."""
+        return {
+            "source": str(self.source),
+            "destination": str(self.destination),
+            "resizes": [
+                {
+                    "name": row.name,
+                    "where": row.source.where,
+                    "configuration": row.configuration,
+                    "form": row.form,
+                    "grade": row.grade.value,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
+            "operations": {"before": self.before, "after": self.after},
+            "verification": asdict(self.verification) if self.verification else None,
+        }
 
 
 def form(translation: Translation) -> str:

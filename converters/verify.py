@@ -2,169 +2,143 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, VerificationError
-
-TOLERANCE = 1e-4
-"""The largest difference allowed, absolute and relative to the largest value of an output."""
-
-_SECONDS = 600
-_USAGE = 3  # the child's exit code for a request that makes no sense
-_OPEN_LENGTH = 64  # an open length is taken as this, a multiple of what networks shrink by; the first axis as 1
-
-Arrays = dict[str, NDArray[Any]]
+from converters.child import Inputs, Runs
+from converters.comparison import TOLERANCE, compared, passed
+from converters.locate import Wired, first_layer, first_resize
+from converters.report import Progress, Row, Verification, silent
+from ir_interp.errors import VerificationError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import AtRunTime, Crop, Nearest
 
 
-def compare(source: Path, result: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, float]:
-    """Return the largest difference per output of two models on the same random inputs.
+def verify(
+    source: Path,
+    result: Path,
+    rows: Sequence[Row],
+    inputs: Inputs,
+    *,
+    tolerance: float = TOLERANCE,
+    progress: Progress = silent,
+) -> Verification | None:
+    """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
-    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32. ``shapes`` gives the lengths of inputs by name;
-    open ones are 1 on the first axis and 64 elsewhere. Raises VerificationError where outputs differ by more than
-    ``TOLERANCE``, and where either model does not run.
+    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32. Open lengths of inputs are 1 on the first axis
+    and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
+    program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
+    ``result`` does not run; it names the first resize or layer that differs.
     """
-    for model in (source, result):
-        if not _is_runnable(model):
-            raise IrInterpError(
-                f"--verify: {model.name} is no model that a runtime takes; expected .onnx or a whole IR"
-            )
+    if not _is_model(result):
+        return None
+    try:
+        return _verified(source, result, rows, inputs, tolerance, progress)
+    except VerificationError as problem:
+        raise VerificationError(f"{problem}; nothing was written") from None
+
+
+def _verified(
+    source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float, progress: Progress
+) -> Verification:
+    wired = _wired(source) if source.suffix.lower() == ".onnx" else []
     with tempfile.TemporaryDirectory() as folder:
-        inputs, wanted, got = (Path(folder, f"{name}.npz") for name in ("inputs", "wanted", "got"))
-        words = [f"{name}:{','.join(map(str, shape))}" for name, shape in shapes.items()]
-        _run(source, inputs, wanted, words)
-        _run(result, inputs, got, [])
-        with np.load(wanted) as mine, np.load(got) as theirs:
-            return _differences(dict(mine), list(theirs.values()), result.name)
+        run = Runs(Path(folder), inputs, _values(wired), progress)
+        if not _is_model(source):
+            return _single(run, rows[0].source, result, tolerance)
+        try:
+            wanted, _ = run(source)
+        except VerificationError as problem:
+            return _by_executor(run, wired, result, str(problem), tolerance)
+        got, _ = run(result)
+        try:
+            return Verification(outputs=compared(wanted, got, result.name, tolerance))
+        except VerificationError as problem:
+            if any(_rounds(each.op) for each in wired):
+                return _by_executor(run, wired, result, f"{problem}, for integers are rounded", tolerance)
+            where = first_resize(run, wired, source, result) if wired else first_layer(run, source, result)
+            raise VerificationError(f"{problem}{where}") from None
 
 
-def _is_runnable(model: Path) -> bool:
+def _is_model(path: Path) -> bool:
     """Say whether a file is a model, not settings or a pasted layer."""
-    if model.suffix.lower() == ".xml":
+    if path.suffix.lower() == ".xml":
         from ir_interp.ir_xml import parse
 
-        return parse(model).tag == "net"
-    return model.suffix.lower() == ".onnx"
+        return parse(path).tag == "net"
+    return path.suffix.lower() == ".onnx"
 
 
-def _differences(wanted: Arrays, got: list[NDArray[Any]], name: str) -> dict[str, float]:
-    if len(wanted) != len(got):
-        raise VerificationError(f"{name} has {len(got)} outputs, its source {len(wanted)}; nothing was written")
-    found = {}
-    for (output, mine), theirs in zip(wanted.items(), got, strict=True):
-        if mine.shape != theirs.shape:
-            shapes = f"{list(theirs.shape)}, in the source {list(mine.shape)}"
-            raise VerificationError(f"output {output!r} has shape {shapes}; nothing was written")
-        with np.errstate(invalid="ignore"):  # equal infinities
-            distance = np.abs(mine.astype(np.float64) - theirs.astype(np.float64))
-        found[output] = float(np.where(mine == theirs, 0.0, distance).max(initial=0.0))
-        scale = max(1.0, float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0)))
-        if not found[output] <= TOLERANCE * scale:
-            excess = f"{found[output]:.3g} (tolerance {TOLERANCE * scale:.3g})"
-            raise VerificationError(f"output {output!r} differs by {excess}; nothing was written")
-    return found
+def _wired(source: Path) -> list[Wired]:
+    from converters.onnx_resizes import wired
+
+    return [Wired(op=op, inputs=inputs, output=output) for op, inputs, output in wired(source)]
 
 
-def _run(model: Path, inputs: Path, outputs: Path, shapes: list[str]) -> None:
-    """Run a model in a child process: a runtime that dies or hangs takes nothing else along."""
-    command = [sys.executable, "-m", "converters.verify", str(model), str(inputs), str(outputs), *shapes]
+def _values(wired: list[Wired]) -> dict[str, list[float]]:
+    """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
+    values: dict[str, list[float]] = {}
+    for each in wired:
+        shape = each.op.shape or ()
+        axes = each.op.spec.axes or tuple(range(len(shape)))
+        spatial = [axis % len(shape) >= len(shape) - 2 if shape else True for axis in axes]
+        lengths = [shape[axis] if shape else None for axis in axes]
+        sizes = [96.0 if grows else float(n or 1) for grows, n in zip(spatial, lengths, strict=True)]
+        known = {"sizes": sizes, "scales": [1.5 if grows else 1.0 for grows in spatial]}
+        known["roi"] = [0.0] * len(axes) + [1.0] * len(axes)
+        values |= {tensor: known[name] for name, tensor in each.inputs.items() if name in known}
+    return values
+
+
+def _by_executor(run: Runs, wired: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
+    """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
+    tensors = [name for each in wired for name in (*each.inputs.values(), each.output)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise VerificationError(f"{model.name} did not finish in {_SECONDS} s; nothing was written") from None
-    if done.returncode == _USAGE:
-        raise IrInterpError(done.stderr.strip())
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
-        raise VerificationError(f"{model.name} does not run: {lines[-1]}; nothing was written")
+        _, found = run(result, tensors)
+    except VerificationError as other:
+        raise VerificationError(f"{problem}; {other}") from None
+    outputs = []
+    for each in wired:
+        names = (*each.inputs.values(), each.output)
+        if all(name in found for name in names):
+            given = {kind: found[name] for kind, name in each.inputs.items()}
+            wanted = _executed(each.op, **given)
+            name, least = f"resize {each.op.name!r}", 1.0 if _rounds(each.op) else 0.0
+            outputs.append(passed(name, wanted, found[each.output], tolerance, least=least))
+    extent = f"{len(outputs)} of {len(wired)} resizes compared with ir_interp's own executor"
+    return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 
-def _main(model: str, inputs: str, outputs: str, *shapes: str) -> None:
-    """Run ``model`` on the arrays of ``inputs``, made first if the file is not there, and save what comes out."""
-    runner = _Onnx(model) if model.endswith(".onnx") else _Ir(model)
-    if not Path(inputs).exists():
-        given = dict(_shape(word) for word in shapes)
-        np.savez(inputs, allow_pickle=False, **_random(runner.inputs(), given))
-    with np.load(inputs) as arrays:
-        np.savez(outputs, allow_pickle=False, **runner.run(list(arrays.values())))
+def _single(run: Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
+    """Compare a model of one resize with this program's own executor."""
+    ((_, got),), _ = run(result)
+    data, *rest = run.given()
+    kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
+    wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
+    found = passed("output", wanted, got, tolerance)
+    return Verification(outputs=(found,), note="compared with ir_interp's own executor")
 
 
-def _shape(word: str) -> tuple[str, tuple[int, ...]]:
-    name, _, lengths = word.rpartition(":")
-    return name, tuple(int(length) for length in lengths.split(","))
+def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
+    """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+    spec = op.spec
+    roi = given.pop("roi", None)
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
+        starts, ends = np.split(roi.astype(float), 2)
+        windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
+        spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
+    if isinstance(spec.target, AtRunTime):
+        target: Any = {kind: tuple(array.ravel().tolist()) for kind, array in given.items()}
+        return replace(op, spec=spec).run(data, **target)
+    return replace(op, spec=spec).run(data)
 
 
-def _random(inputs: dict[str, tuple[list[int | None], str]], given: dict[str, tuple[int, ...]]) -> Arrays:
-    """Return seeded arrays for the inputs (name to lengths and dtype): floats in [0, 1), integers 0 and 1."""
-    unknown = given.keys() - inputs.keys()
-    if unknown:
-        raise IrInterpError(f"no input {sorted(unknown)[0]!r}; the inputs are {', '.join(inputs)}")
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for name, (lengths, dtype) in inputs.items():
-        shape = given.get(name) or [n if n is not None else _OPEN_LENGTH if i else 1 for i, n in enumerate(lengths)]
-        floats = np.dtype(dtype).kind == "f"
-        arrays[name] = (rng.random(shape) if floats else rng.integers(0, 2, shape)).astype(dtype)
-    return arrays
-
-
-class _Onnx:
-    """A model in onnxruntime."""
-
-    def __init__(self, path: str) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        names = {"float": "float32", "double": "float64"}
-        return {
-            each.name: (
-                [length if isinstance(length, int) and length >= 0 else None for length in each.shape],
-                names.get(kind := each.type[len("tensor(") : -1], kind),
-            )
-            for each in self._session.get_inputs()
-        }
-
-    def run(self, arrays: list[NDArray[Any]]) -> Arrays:
-        names = [each.name for each in self._session.get_inputs()]
-        results = self._session.run(None, dict(zip(names, arrays, strict=True)))
-        return {each.name: result for each, result in zip(self._session.get_outputs(), results, strict=True)}
-
-
-class _Ir:
-    """An IR in OpenVINO's CPU plugin."""
-
-    def __init__(self, path: str) -> None:
-        import openvino
-
-        self._model = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        return {
-            f"input{index}" if not each.names else sorted(each.names)[0]: (
-                [length.get_length() if length.is_static else None for length in each.get_partial_shape()],
-                np.dtype(each.get_element_type().to_dtype()).name,
-            )
-            for index, each in enumerate(self._model.inputs)
-        }
-
-    def run(self, arrays: list[NDArray[Any]]) -> Arrays:
-        results = self._model(arrays)
-        return {f"output{index}": results[each] for index, each in enumerate(self._model.outputs)}
-
-
-if __name__ == "__main__":
-    try:
-        _main(*sys.argv[1:])
-    except IrInterpError as error:
-        print(error, file=sys.stderr)
-        sys.exit(_USAGE)
+def _rounds(op: ResizeOp) -> bool:
+    """Say whether a resize rounds integers: onnxruntime does so in several ways, all within 1 of ours."""
+    return op.dtype is not None and "int" in op.dtype and not isinstance(op.spec.kernel, Nearest)

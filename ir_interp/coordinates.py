@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.spec import Arithmetic, Coordinates, Crop, Length
 
@@ -37,17 +36,42 @@ class AxisPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
-    """Source coordinates as whole and fractional parts; ``half`` is the sign of fraction - 1/2, ties told exactly."""
+class Numbers:
+    """What a formula is computed in: rationals, float32, or nodes of a graph.
 
-    floor: NDArray[np.int64]
-    fraction: NDArray[np.float64]
-    half: NDArray[np.int8]
+    ``wide`` is what onnxruntime widens to in half_pixel_symmetric; ``choose`` takes a condition and two functions.
+    """
+
+    number: Callable[[Any], Any]
+    wide: Callable[[Any], Any]
+    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Source coordinates as whole and fractional parts; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
+
+    floor: Any
+    fraction: Any
+    half: Any
+
+
+def single(value: Any) -> Any:
+    """Return the float32 nearest to a number."""
+    return np.float32(float(value))
+
+
+def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    return yes() if condition else no()
+
+
+_RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
+_SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
 
 def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
     """Return step and offset of an axis: its formula at two indices, in rationals, gives both exactly."""
-    first, second = (Fraction(_source(axis, Fraction(i), Fraction, Fraction)) for i in (0, 1))
+    first, second = (Fraction(source(axis, Fraction(i), _RATIONAL)) for i in (0, 1))
     return second - first, first
 
 
@@ -56,14 +80,18 @@ def positions(axis: AxisPlan) -> Positions:
     if axis.arithmetic is Arithmetic.EXACT:
         return _exact_positions(axis.step, axis.offset, axis.out_size)
     index = np.arange(axis.out_size, dtype=np.float32)
-    source = np.asarray(_source(axis, index, single, np.float64), dtype=np.float32).astype(np.float64)
-    source = np.broadcast_to(source, index.shape)
-    floor = np.floor(source)
-    fraction = source - floor
-    half = np.sign(fraction - 0.5)
-    if axis.arithmetic is Arithmetic.ONNXRUNTIME:
-        half[np.abs(fraction - 0.5) <= _TIE] = 0
-    return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
+    at = np.asarray(source(axis, index, _SINGLE), dtype=np.float32).astype(np.float64)
+    return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+
+
+def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
+    """Return float coordinates as whole and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
+    floor = xp.floor(coordinate)
+    fraction = coordinate - floor
+    half = fraction - 0.5
+    if arithmetic is Arithmetic.ONNXRUNTIME:
+        half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
+    return Positions(floor, fraction, half)
 
 
 def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
@@ -78,45 +106,36 @@ def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
     return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
 
 
-def _source(axis: AxisPlan, i: Any, number: Callable[..., Any], wide: Callable[..., Any]) -> Any:
-    """Return the source coordinate of output index ``i``: every formula once, for rationals and for float32 alike.
+def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
+    """Return the source coordinate of output index ``i``: every formula once, whatever it is computed in.
 
     Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
     in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds as there.
-    ``wide`` is what onnxruntime widens to in half_pixel_symmetric.
+    ``axis`` is an AxisPlan, or has the same fields with lengths, scale and window as nodes of a graph.
     """
-    n, m, s = number(axis.in_size), number(axis.out_size), number(axis.scale)
-    half = number(1) / 2
+    number, wide, choose = numbers.number, numbers.wide, numbers.choose
+    n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
     last = s * n if axis.length is Length.FRACTIONAL else m
     match axis.coordinates:
-        case Coordinates.TF_HALF_PIXEL_FOR_NN if axis.scale == 1 and n == m:
-            return i
-        case Coordinates.TF_HALF_PIXEL_FOR_NN:
-            return (i + half) / s
         case Coordinates.ASYMMETRIC:
             return i / s
-        case Coordinates.PYTORCH_HALF_PIXEL | Coordinates.ALIGN_CORNERS if axis.out_size == 1:
-            return i * 0
-        case Coordinates.HALF_PIXEL | Coordinates.PYTORCH_HALF_PIXEL:
+        case Coordinates.HALF_PIXEL:
             return (i + half) / s - half
+        case Coordinates.PYTORCH_HALF_PIXEL:
+            return choose(m == 1, lambda: i * 0, lambda: (i + half) / s - half)
+        case Coordinates.TF_HALF_PIXEL_FOR_NN:
+            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: (i + half) / s)
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (s * n))
-            return wide(shift) + (_widened(i, wide) + wide(1) / 2) / wide(s) - wide(1) / 2
-        case Coordinates.ALIGN_CORNERS if axis.arithmetic is Arithmetic.OPENVINO and last != 1:
-            return i * ((n - 1) / (last - 1))
+            return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
+        case Coordinates.ALIGN_CORNERS if axis.arithmetic is Arithmetic.OPENVINO:
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
         case Coordinates.ALIGN_CORNERS:
-            return i * (n - 1) / (last - 1) if last != 1 else i * 0
-        case Crop():
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
+        case _:
             start, end = (number(edge) for edge in axis.window)
-            if last == 1:
-                return i * 0 + half * (start + end) * (n - 1)
-            return start * (n - 1) + i * (end - start) * (n - 1) / (last - 1)
-
-
-def _widened(i: Any, wide: Callable[..., Any]) -> Any:
-    return i.astype(np.float64) if isinstance(i, np.ndarray) else wide(i)
-
-
-def single(value: Any) -> Any:
-    """Return the float32 nearest to a number."""
-    return np.float32(float(value))
+            return choose(
+                last == 1,
+                lambda: i * 0 + half * (start + end) * (n - 1),
+                lambda: start * (n - 1) + i * (end - start) * (n - 1) / (last - 1),
+            )

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ir_interp import plain, tiles
+from ir_interp import half, plain, tiles
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.geometry import Plan, plan
 from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
@@ -81,10 +81,11 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
     """Fill ``y``; where there are infinities or NaN, by plain sums.
 
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
-    the input, and the smaller of the two is looked at.
+    the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    tiles.run(x, y, bound, work, _store)
-    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(min(x, y, key=np.size)):
+    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else _store)
+    shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
+    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
         _store(plain.run(x.astype(work), bound), y)
 
 
@@ -112,8 +113,7 @@ def _is_finite(x: NDArray[Any]) -> bool:
     if x.dtype.kind in "iu":
         return True
     if x.dtype.name == "float16" and x.flags.c_contiguous:
-        exponents = x.view(np.uint16) & 0x7C00
-        return bool(exponents.max(initial=0) < 0x7C00)
+        return half.is_finite(x)
     if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -128,9 +128,15 @@ def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
         return
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         if taps.outside is not None and taps.outside.any():
-            fill = np.empty(1, y.dtype)
-            _store(np.full(1, bound.spec.coordinates.extrapolation), fill)
-            y[(slice(None),) * axis.axis + (taps.outside,)] = fill[0]
+            fill = stored(bound.spec.coordinates.extrapolation, y.dtype)
+            y[(slice(None),) * axis.axis + (taps.outside,)] = fill
+
+
+def stored(value: float, dtype: DTypeLike) -> NDArray[Any]:
+    """Return one number as the results of a resize of ``dtype`` are stored, without axes."""
+    fill = np.empty(1, dtype)
+    _store(np.full(1, value), fill)
+    return fill.reshape(())
 
 
 def _store(values: NDArray[Any], target: NDArray[Any]) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,28 +44,29 @@ def _taps(kernel: Nearest | Linear | Cubic | Area, axis: AxisPlan, any_shrinking
     if isinstance(kernel, Area):
         return _area(axis)
     at = positions(axis)
-    outside = _outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
+    beyond = outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
     if isinstance(kernel, Nearest):
-        chosen = np.clip(_round(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
-        return Taps(chosen[:, None].astype(np.intp), None, outside)
-    return _kernel(kernel, at, axis.in_size, _widening(kernel.antialias, axis.scale, any_shrinking), outside)
+        chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
+        return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
+    widening = _widening(kernel.antialias, axis.scale, any_shrinking)
+    reach = math.ceil(kernels.radius(kernel) / widening)
+    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach)
+    return Taps(indices.astype(np.intp), weights, beyond)
 
 
-def _round(at: Positions, rounding: Rounding, *, shrinks: bool) -> NDArray[np.int64]:
+def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
     """Return the source index that a nearest resize takes (ONNX Resize-19, ``nearest_mode``; OpenVINO: ``simple``)."""
-    up: NDArray[np.bool_] | bool
     match rounding:
         case Rounding.ROUND_PREFER_FLOOR:
-            up = at.half > 0
+            return at.floor + (at.half > 0)
         case Rounding.ROUND_PREFER_CEIL:
-            up = at.half >= 0
+            return at.floor + (at.half >= 0)
         case Rounding.FLOOR:
-            up = False
+            return at.floor
         case Rounding.CEIL:
-            up = at.fraction > 0
+            return at.floor + (at.fraction > 0)
         case Rounding.SIMPLE:
-            up = at.fraction > 0 if shrinks else False
-    return at.floor + up
+            return at.floor + ((at.fraction > 0) & shrinks)
 
 
 def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
@@ -78,20 +80,23 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
             return scale if any_shrinking else Fraction(1)
 
 
-def _kernel(
-    kernel: Linear | Cubic, at: Positions, size: int, widening: Fraction, outside: NDArray[np.bool_] | None
-) -> Taps:
-    """Weigh every pixel within the kernel's reach; those beyond the image fall on its edge or are left out."""
-    reach = math.ceil(kernels.radius(kernel) / widening)
-    steps = np.arange(1 - reach, reach + 1)
-    indices = at.floor[:, None] + steps
-    weights = kernels.weigh(kernel, np.abs(steps - at.fraction[:, None]) * float(widening))
+def spread(
+    kernel: Linear | Cubic, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np
+) -> tuple[Any, Any]:
+    """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
+
+    Pixels beyond the image fall on its edge or are left out. ``xp`` holds NumPy's functions, or a graph's.
+    """
+    steps = xp.arange(1 - reach, reach + 1)
+    indices = xp.expand_dims(at.floor, 1) + steps
+    weights = kernels.weigh(kernel, xp.abs(steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
     if kernel.exclude_outside:
-        weights = np.where((indices >= 0) & (indices < size), weights, 0.0)
-    if kernel.exclude_outside or widening != 1:
-        total = weights.sum(axis=1, keepdims=True)
-        weights = np.divide(weights, total, out=np.zeros_like(weights), where=np.abs(total) > _NOTHING)
-    return Taps(np.clip(indices, 0, size - 1).astype(np.intp), weights, outside)
+        weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
+    if kernel.exclude_outside or kernel.antialias is not Antialias.OFF:
+        total = xp.sum(weights, axis=1, keepdims=True)
+        nothing = xp.abs(total) <= _NOTHING
+        weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
+    return xp.clip(indices, 0, size - 1), weights
 
 
 def _area(axis: AxisPlan) -> Taps:
@@ -102,10 +107,10 @@ def _area(axis: AxisPlan) -> Taps:
     begin = start.fraction[:, None]
     cover = np.minimum(steps + 1, begin + float(step)) - np.maximum(steps, begin)
     weights = np.maximum(cover, 0.0) / float(step)
-    return Taps(np.clip(start.floor[:, None] + steps, 0, axis.in_size - 1).astype(np.intp), weights)
+    indices = np.clip(start.floor[:, None] + steps, 0, axis.in_size - 1)
+    return Taps(indices.astype(np.intp), weights)
 
 
-def _outside(at: Positions, size: int) -> NDArray[np.bool_]:
+def outside(at: Positions, size: Any) -> Any:
     """Return where the source coordinate is below 0 or above size - 1."""
-    beyond = (at.floor > size - 1) | ((at.floor == size - 1) & (at.fraction > 0))
-    return np.asarray((at.floor < 0) | beyond)
+    return (at.floor < 0) | (at.floor > size - 1) | ((at.floor == size - 1) & (at.fraction > 0))

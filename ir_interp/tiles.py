@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp import half
 from ir_interp.bands import Band, Pick, prepare
 from ir_interp.geometry import Plan
 from ir_interp.taps import axis_taps
@@ -76,7 +77,10 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
     for index, step in enumerate(tile.steps):
         if isinstance(step.operation, Band) and not (values.dtype == work and _is_dense(values)):
             loaded = _scratch(2, values.shape, work)
-            loaded[...] = values
+            if values.dtype == np.float16 and work == np.float32:
+                half.load(values, loaded)
+            else:
+                loaded[...] = values
             values = loaded
         values = values.reshape(step.shape_in)
         direct = step is tile.steps[-1] and values.dtype == place.dtype

@@ -14,11 +14,13 @@ from runtimes import Array, interpolate_ir, onnx_model, onnxruntime_resize, open
 CUBIC_COEFFICIENTS = (-0.75, -0.5, -0.3)
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 AWKWARD_SCALES = (0.1, 0.3, 0.6, 0.7, 1.1, 1.2, 1.3, 1.4, 1.7, 2.3, 2.6, 3.1)
+PERIODS = {"int8": 127, "uint8": 251, "bfloat16": 251, "float16": 2039, "int16": 32_749, "uint16": 65_521}
 LONGEST = 40  # of an axis that is resized
 LARGEST = 200_000  # elements, of the input and of the output
 
 ONNX_OPS = (("Upsample", 7), ("Upsample", 9), *(("Resize", opset) for opset in (10, 11, 13, 18, 19)))
-ONNX_TYPES = ("float32", "float16", "uint8", "int8", "int32")
+ONNX_TYPES = ("float32", "float16", "uint8", "int8", "int32")  # those that onnxruntime resizes
+NUMERIC_TYPES = (*ONNX_TYPES, "float64", "bfloat16", "int16", "int64", "uint16", "uint32", "uint64")
 OPENVINO_COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
 PILLOW_MODES = ("bilinear_pillow", "bicubic_pillow")
 REPEATABLE_OPENVINO_BUGS = ("B1", "B5", "B8", "B9")
@@ -95,12 +97,14 @@ def input_array(shape: Sequence[int], dtype: str, mode: str, seed: int = 0) -> A
     kind = np.dtype(dtype)
     if mode == "nearest":
         # A prime above every length keeps elements of one row, column, ... apart even where the type wraps.
-        period = {"int8": 127, "uint8": 251, "float16": 2039}.get(dtype, 16_777_213)
+        if dtype == "bool":
+            return np.random.default_rng([seed, *shape]).random(shape) < 0.5
+        period = PERIODS.get(dtype, 16_777_213)
         return ((np.arange(math.prod(shape)) + seed) % period).astype(kind).reshape(shape)
     rng = np.random.default_rng([seed, *shape])
-    if kind.kind == "f":
+    if "float" in dtype:
         return rng.uniform(-4, 4, shape).astype(kind)
-    limits = np.iinfo(np.uint8 if dtype == "uint8" else np.int8)
+    limits = np.iinfo(np.uint8 if dtype.startswith("uint") else np.int8)
     return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(kind)
 
 
@@ -114,11 +118,11 @@ def run_in_openvino(case: OnnxCase | IrCase, seed: int = 0) -> Array:
     return openvino_resize(model_of(case), {"x": case.array(seed)})
 
 
-def model_of(case: OnnxCase | IrCase) -> Any:
-    """Return the ONNX or the OpenVINO model of the case."""
+def model_of(case: OnnxCase | IrCase, *, constant: bool = True) -> Any:
+    """Return the ONNX or the OpenVINO model of the case; an ONNX one may take sizes, scales and roi as inputs."""
     if isinstance(case, OnnxCase):
         given: dict[str, Any] = {"scales": case.scales, "sizes": case.sizes, "roi": case.roi}
-        return onnx_model(case.op, case.opset, case.shape, case.dtype, case.attributes, **given)
+        return onnx_model(case.op, case.opset, case.shape, case.dtype, case.attributes, constant=constant, **given)
     given = {"axes": case.axes, "sizes": case.sizes, "scales": case.scales}
     return interpolate_ir(case.version, case.shape, case.dtype, case.attributes, **given)
 
@@ -181,18 +185,30 @@ def random_onnx_case(rng: Rng) -> OnnxCase:
             return case
 
 
+def random_node(rng: Rng) -> OnnxCase:
+    """Return a case of any axes and any element type of numbers or truth, whether onnxruntime runs it or not."""
+    while True:
+        case = _draw_onnx_case(rng, anything=True)
+        lengths, _ = onnxruntime_geometry(case)
+        if _fits(case.shape, lengths):
+            return case
+
+
 def _fits(shape: Sequence[int], lengths: Sequence[int]) -> bool:
     return min(lengths) > 0 and max(math.prod(shape), math.prod(lengths)) <= LARGEST
 
 
-def _draw_onnx_case(rng: Rng) -> OnnxCase:
+def _draw_onnx_case(rng: Rng, *, anything: bool = False) -> OnnxCase:
     op, opset = _pick(rng, ONNX_OPS, (1, 1, 1.5, 3, 3, 5, 5))
     mode = _pick(rng, ("nearest", "linear", "cubic"), (2, 2, 1.5 * (opset >= 11)))
     attributes = _onnx_attributes(rng, opset, mode)
     antialias = "antialias" in attributes
-    rank, resized = _onnxruntime_layout(rng, mode)
+    rank, resized = _any_layout(rng) if anything else _onnxruntime_layout(rng, mode)
     grows = op == "Upsample" or (mode == "cubic" and not antialias and _channel_last(rank, resized))
-    dtype = _pick(rng, ONNX_TYPES, (14, 1, *([0] * 3 if mode == "cubic" and not antialias else [1] * 3)))
+    if anything:
+        dtype = _pick(rng, (*NUMERIC_TYPES, "bool") if mode == "nearest" else NUMERIC_TYPES)
+    else:
+        dtype = _pick(rng, ONNX_TYPES, (14, 1, *([0] * 3 if mode == "cubic" and not antialias else [1] * 3)))
     shape = _lengths(rng, rank)
     axes = _listed_axes(rng, rank, resized) if opset >= 18 and _chance(rng, 0.7) else None
     order = range(rank) if axes is None else [axis % rank for axis in axes]
@@ -240,13 +256,17 @@ def _onnx_coordinates(opset: int) -> list[str]:
 def _onnxruntime_layout(rng: Rng, mode: str) -> tuple[int, tuple[int, ...]]:
     """Return a rank and the axes to resize, such that onnxruntime has a kernel for them."""
     if mode == "nearest":
-        rank = int(rng.integers(1, 7))
-        return rank, _subset(rng, range(rank))
+        return _any_layout(rng)
     ranks: dict[int, list[Sequence[int]]] = {2: [(0, 1)], 4: [(2, 3), (2, 3), (1, 2)]}
     if mode == "linear":
         ranks |= {3: [(0, 1, 2)], 5: [(2, 3, 4)]}
     rank = _pick(rng, sorted(ranks))
     return rank, _subset(rng, _pick(rng, ranks[rank]))
+
+
+def _any_layout(rng: Rng) -> tuple[int, tuple[int, ...]]:
+    rank = int(rng.integers(1, 7))
+    return rank, _subset(rng, range(rank))
 
 
 def _subset(rng: Rng, axes: Sequence[int]) -> tuple[int, ...]:

@@ -251,7 +251,10 @@ def openvino_resize(model: openvino.Model | onnx.ModelProto | str | Path, feeds:
     if isinstance(model, onnx.ModelProto):
         model = _core().read_model(model.SerializeToString())
     compiled = _core().compile_model(model, "CPU", settings)
-    return np.array(compiled(dict(feeds))[0])
+    result = np.array(compiled(dict(feeds))[0])
+    if compiled.output(0).get_element_type() == openvino.Type.bf16:  # which its Python interface shows as float16
+        return result.view("bfloat16")
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The official ONNX node tests for Resize and Upsample, run by our executor.
+"""The official ONNX node tests for Resize and Upsample, run by our executor, and by OpenVINO once converted.
 
 Two of them, downscaling by scales under align_corners, hold what the reference implementation computes: it takes
 scale * length, not yet rounded down, for the output length. The words of the operator page, onnxruntime and OpenVINO
@@ -16,9 +16,11 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
+from runtimes import openvino_resize
 
 import ir_interp
 from ir_interp.dialect import Semantics
+from ir_interp.translate import Grade
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ONNX makes all its node tests here, some of which overflow on purpose
@@ -63,6 +65,17 @@ def test_default_reading(case: Any, tmp_path: Path) -> None:
     assert agrees == (case.name not in FRACTIONAL)
     if case.name in FRACTIONAL:
         assert [each.code for each in op.diagnostics] == ["IRI006"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_converted_to_ir(case: Any, tmp_path: Path) -> None:
+    """All of them, the two with a fractional length as the reference reads them."""
+    path, x, expected = _with_constants(case, tmp_path)
+    semantics = Semantics.REFERENCE if case.name in FRACTIONAL else Semantics.RUNTIME
+    report = ir_interp.convert(path, tmp_path / "model.xml", semantics=semantics, verify=False)
+    assert report.rows[0].grade is not Grade.EXACT_BUT_TIES
+    actual = openvino_resize(tmp_path / "model.xml", {case.model.graph.input[0].name: x})
+    np.testing.assert_allclose(actual, expected, rtol=case.rtol, atol=1e-5, strict=True)
 
 
 def test_semantics_are_named() -> None:

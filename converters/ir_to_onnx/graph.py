@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from converters.ir_to_onnx.order import needed, with_inner
 from converters.report import Row
@@ -29,7 +29,7 @@ class Graph:
     """
 
     opset: int
-    write_body: Callable[[Graph, Net, Mapping[int, str]], dict[int, str]]
+    write_body: Callable[[Graph, Net, Mapping[int, str]], dict[int, str]] = lambda graph, net, given: {}
     semantics: Semantics = Semantics.RUNTIME
     layer: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -94,6 +94,20 @@ class Graph:
     ) -> onnx.GraphProto:
         """Return what was written, without what no output depends on; constants apart."""
         return helper.make_graph(needed(self.nodes, (each.name for each in outputs)), name, inputs, outputs)
+
+    def model(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.ModelProto:
+        """Return a model of what was written, with its constants."""
+        graph = self.proto(name, inputs, outputs)
+        opset = helper.make_opsetid("", self.opset)
+        model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
+        model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
+        used = {tensor for node in with_inner(graph.node) for tensor in node.input}
+        for tensor, value in self.initialisers.items():
+            if tensor in used:  # one by one into the model itself: to make a graph or a model of parts copies them
+                model.graph.initializer.append(numpy_helper.from_array(value, tensor))
+        return model
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

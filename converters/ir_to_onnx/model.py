@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
-from converters.ir_to_onnx.order import in_order, with_inner
-from converters.report import Row
+from converters.ir_to_onnx.order import in_order
+from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.ir_model import Layer, Net, Port
@@ -27,7 +27,9 @@ _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32":
 # OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
 
 
-def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
+def build(
+    net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
+) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
     """Return a net as an ONNX model, and a row for each resize in it.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
@@ -37,8 +39,8 @@ def build(net: Net, semantics: Semantics, opset: int | None = None) -> tuple[onn
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: list[IrInterpError] = []
     writer = _Writer(net=net, graph=_graph(opset, semantics, refusals), refusals=refusals)
-    writer.write()
-    return writer.model(), tuple(writer.graph.rows)
+    writer.write(progress)
+    return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(writer.graph.rows)
 
 
 def _graph(opset: int, semantics: Semantics, refusals: list[IrInterpError]) -> Graph:
@@ -59,18 +61,21 @@ class _Writer:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: list[IrInterpError] = field(default_factory=list)
 
-    def write(self) -> None:
+    def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
         results = [layer for layer in self.net.layers.values() if layer.type.lower() == "result"]
         for layer in self.net.layers.values():
             if layer.type.lower() == "parameter":
                 self._input(layer)
         names = [self.graph.fresh(self._output_name(layer)) for layer in results]
-        for layer in layers:
+        for index, layer in enumerate(layers):
+            progress("writing layers", index, len(layers))
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
-            raise ExceptionGroup(f"{len(self.refusals)} of {len(layers)} layers cannot become ONNX", self.refusals)
+            # A constant is met by all its readers.
+            refusals = list({str(each): each for each in self.refusals}.values())
+            raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
 
@@ -155,18 +160,6 @@ class _Writer:
         inputs = tuple(self.tensors[end[0].id, end[1].id] if end else "" for end in found)
         made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
         return (made,) if isinstance(made, str) else made
-
-    def model(self) -> onnx.ModelProto:
-        """Return what was written, without what no output depends on."""
-        graph = self.graph.proto(self.net.name or "net", self.inputs, self.outputs)
-        opset = helper.make_opsetid("", self.graph.opset)
-        model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
-        model.ir_version = 10 if self.graph.opset > 20 else 9 if self.graph.opset > 18 else 8
-        used = {name for node in with_inner(graph.node) for name in node.input}
-        for name, value in self.graph.initialisers.items():
-            if name in used:  # one by one into the model itself: to make a graph or a model of parts copies them
-                model.graph.initializer.append(numpy_helper.from_array(value, name))
-        return model
 
 
 def _only_port(parameter: Layer) -> Port:

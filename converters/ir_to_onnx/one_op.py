@@ -1,58 +1,46 @@
-"""A pasted layer, or a net that holds nothing but one Interpolate, as an ONNX model."""
+"""A resize that is no part of a model, a pasted layer or one of a .json, as an ONNX model."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
+
 from converters import onnx_nodes
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.resizes import resized
 from converters.report import Row
-from ir_interp import ir_resizes
-from ir_interp.dialect import Semantics
-from ir_interp.errors import ReadError
-from ir_interp.ir_model import Layer, Net
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
 
-_ENDS = ("parameter", "result")
-
-
-def write(net: Net, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
-    """Write the one Interpolate of a net, or of a snippet. Raises InexactError where Resize has no exact form."""
-    (layer,) = _resizes(net)
-    op = ir_resizes.read_layer(net, layer, semantics)
-    return (onnx_nodes.write_resize(op, output, opset=opset, names=_names(net, layer)),)
+_OLDEST_PRIMITIVES = 11
+_PRIMITIVES = 13
+"""The operator set of primitive operations where none is asked for: old enough for every runtime."""
 
 
-def holds_one_resize(net: Net) -> bool:
-    """Say whether a net computes nothing but one Interpolate, apart from what feeds its sizes, scales and axes."""
-    resizes = _resizes(net)
-    if len(resizes) != 1:
-        return False
-    aside = _feeding(net, resizes[0], range(1, len(resizes[0].inputs)))
-    return all(layer is resizes[0] or layer.id in aside or layer.type.lower() in _ENDS for layer in net.layers.values())
+def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
+    """Write a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
+
+    Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError
+    where neither is exact.
+    """
+    name = op.name or op.where
+    made, why = onnx_nodes.native(op, opset)
+    if made is not None:
+        model, row = made.model, Row(name=name, source=op, form=made.form, grade=made.grade)
+    elif opset is not None and opset < _OLDEST_PRIMITIVES:
+        raise InexactError(name, f"onnx {opset}", reason=why)
+    else:
+        model, row = _primitives(op, opset or _PRIMITIVES)
+    output.write_bytes(model.SerializeToString(deterministic=True))
+    return row
 
 
-def _resizes(net: Net) -> list[Layer]:
-    return [layer for layer in net.layers.values() if layer.type.lower() == "interpolate"]
-
-
-def _feeding(net: Net, layer: Layer, inputs: range) -> set[int]:
-    """Return the ids of all layers from which the given inputs are computed."""
-    feeding: set[int] = set()
-    open_ends = [(layer, index) for index in inputs]
-    while open_ends:
-        end, index = open_ends.pop()
-        found = net.source(end, index)
-        if found is not None and found[0].id not in feeding:
-            feeding.add(found[0].id)
-            open_ends += [(found[0], i) for i in range(len(found[0].inputs))]
-    return feeding
-
-
-def _names(net: Net, layer: Layer) -> tuple[str, str]:
-    """Return the names of the net's data input and output; x and y for a snippet."""
-    if net.is_snippet:
-        return "x", "y"
-    found = net.source(layer, 0)
-    if found is None:
-        raise ReadError("its data input is not connected", layer.where)
-    results = [each for each in net.layers.values() if each.type.lower() == "result"]
-    return found[0].name, results[0].name if len(results) == 1 else layer.name or "y"
+def _primitives(op: ResizeOp, opset: int) -> tuple[onnx.ModelProto, Row]:
+    graph = Graph(opset=opset, layer=op.name or "resize")
+    *inputs, output = onnx_nodes.ends(op)
+    names = [graph.fresh(each.name) for each in (*inputs, output)]
+    result = resized(graph, op, names[0], names[1] if len(inputs) > 1 else "")
+    graph.rename(result, output.name)
+    graph.name_nodes(0)
+    return graph.model(op.name or "resize", inputs, [output]), graph.rows[0]

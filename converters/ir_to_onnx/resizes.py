@@ -1,34 +1,48 @@
-"""Interpolate, through what the project knows of resizes."""
+"""Interpolate, through what the project knows of resizes: Resize where it computes the same, else primitives."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from onnx import helper, numpy_helper
 
 from converters import onnx_nodes
+from converters.decompose import decompose
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op
+from converters.ir_to_onnx.primitives import Primitives
 from converters.report import Row
 from ir_interp import ir_resizes
+from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime
 
 
 def _interpolate(graph: Graph, op: Op) -> str:
-    """Write Resize where it is exact and onnxruntime runs it. Raises InexactError where it has no exact form."""
-    resize = ir_resizes.read_layer(op.net, op.layer, graph.semantics)
-    made = onnx_nodes.one_op_model(resize, opset=graph.opset)
-    note = onnx_nodes.runtime_note(resize.spec, resize.shape or (), op.dtype())
-    if note:
-        raise op.refusal(note)
-    name = resize.name or resize.where
-    graph.rows.append(Row(name=name, source=resize, form=made.form, grade=made.grade))
-    tensors = {"x": op.inputs[0]}
+    resize = replace(ir_resizes.read_layer(op.net, op.layer, graph.semantics), dtype=op.dtype())
+    target = ""
     if resize.spec.target is AtRunTime.SIZES:
-        tensors["sizes"] = forms.int64(graph, op, 1)
+        target = forms.int64(graph, op, 1)
     elif resize.spec.target is AtRunTime.SCALES:
-        tensors["scales"] = op.inputs[1 if resize.version == 11 else 2]
-    return _grafted(graph, made, tensors)
+        target = op.inputs[1 if resize.version == 11 else 2]
+    return resized(graph, resize, op.inputs[0], target)
+
+
+def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> str:
+    """Return ``x`` resized; ``target`` is the tensor of sizes or scales where they are known only at run time.
+
+    By a Resize where that is exact and onnxruntime runs it, else by primitive operations; a row of the graph says
+    which. Raises InexactError where neither is.
+    """
+    name = resize.name or resize.where
+    made, why = onnx_nodes.native(resize, graph.opset)
+    if made is not None:
+        graph.rows.append(Row(name=name, source=resize, form=made.form, grade=made.grade))
+        return _grafted(graph, made, {"x": x, "sizes": target, "scales": target})
+    parts = decompose(Primitives(graph), x, resize, target=target or None)
+    graph.rows.append(Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why))
+    return str(parts.output) if parts.output != x else graph.node("Identity", x)
 
 
 def _grafted(graph: Graph, made: onnx_nodes.OneResize, tensors: dict[str, str]) -> str:

@@ -8,17 +8,18 @@ import onnx
 from onnx import shape_inference
 
 from converters.ir_to_onnx import model, one_op
-from converters.report import Row
+from converters.report import Progress, Row, silent
 from ir_interp import ir_model, ir_resizes
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, UnsupportedLayerError
-from ir_interp.ir_model import Net
 
 LARGEST = 2**31 - 2**24
 """Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
 
 
-def write_model(source: Path, output: Path, semantics: Semantics, opset: int | None = None) -> tuple[Row, ...]:
+def write_model(
+    source: Path, output: Path, semantics: Semantics, opset: int | None = None, progress: Progress = silent
+) -> tuple[Row, ...]:
     """Write an IR, or a pasted Interpolate, as an ONNX model, and return a row for each resize.
 
     Raises ReadError for what cannot be read, and an ExceptionGroup of all refusals where layers have no form.
@@ -28,21 +29,19 @@ def write_model(source: Path, output: Path, semantics: Semantics, opset: int | N
         found = ir_resizes.load(source, semantics)  # which also refuses layers of other types
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-    if net.is_snippet or one_op.holds_one_resize(net):
-        return one_op.write(net, output, semantics, opset)
-    rows = _save(net, output, semantics, opset)
+        return (one_op.write_resize(found[0], output, opset),)
+    made, rows = model.build(net, semantics, opset, progress)
+    _save(made, output)
     _check(output, source.name)
     return rows
 
 
-def _save(net: Net, output: Path, semantics: Semantics, opset: int | None) -> tuple[Row, ...]:
-    """Write a net; one too large for a single file gets its constants in another."""
-    made, rows = model.build(net, semantics, opset)
+def _save(made: onnx.ModelProto, output: Path) -> None:
+    """Write a model; one too large for a single file gets its constants in another."""
     if sum(len(tensor.raw_data) for tensor in made.graph.initializer) > LARGEST:
         onnx.save_model(made, output, save_as_external_data=True, location=f"{output.name}.data")
     else:
         output.write_bytes(made.SerializeToString(deterministic=True))
-    return rows
 
 
 def _check(output: Path, name: str) -> None:

@@ -2,51 +2,101 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import ir_interp
+from ir_interp.atomic import replacing
 from ir_interp.cli import options
 from ir_interp.dialect import Semantics
 
 if TYPE_CHECKING:
-    from converters.report import ConversionReport
+    from rich.table import Table
+
+    from converters.report import ConversionReport, Verification
 
 EXAMPLES = """
 Examples:
 
-  ir-interp convert model.onnx model.xml --verify
+  ir-interp convert model.onnx model.xml
 
-  ir-interp convert layer.xml resize.onnx --opset 11
+  ir-interp convert model.onnx model.xml --shape image:1,3,640,640 --report report.json
+
+  ir-interp convert model.xml model.onnx --opset 17
+
+  ir-interp convert layer.xml resize.onnx
 
   ir-interp convert model.onnx resizes.json --dialect tensorrt
 """
 
 
+class Only(Enum):
+    """A form that every resize must take."""
+
+    NATIVE = "native"
+    DECOMPOSED = "decomposed"
+
+
 def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
-    opset: Annotated[int | None, typer.Option(help="ONNX operator set to write, 7 to 21.")] = None,
+    opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
     dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
     semantics: Annotated[
         Semantics, typer.Option(help="Which reading to take where several exist.")
     ] = Semantics.RUNTIME,
-    verify: Annotated[bool, typer.Option("--verify", help="Run both in their own runtimes before writing.")] = False,
-    shape: Annotated[list[str] | None, typer.Option(help="Input lengths for --verify: x:1,3,640,640.")] = None,
+    only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
+    fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml in half precision.")] = False,
+    verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
+    shape: Annotated[list[str] | None, typer.Option(help="Lengths of an input to verify on: x:1,3,640,640.")] = None,
+    array: Annotated[list[str] | None, typer.Option("--input", help="An input to verify on: x=image.npy.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this file too, as JSON.")] = None,
 ) -> None:
-    """Translate a file; refuse what has no exact form, and write nothing then."""
-    report = ir_interp.convert(
-        source,
-        destination,
-        opset=opset,
-        dialect=dialect,
-        semantics=semantics,
-        verify=verify,
-        shapes=options.shapes(shape or []),
-    )
-    _show(report)
+    """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
+    with _progress() as progress:
+        done = ir_interp.convert(
+            source,
+            destination,
+            opset=opset,
+            dialect=dialect,
+            semantics=semantics,
+            only=only and only.value,
+            strict=strict,
+            fp16=fp16,
+            verify=verify,
+            shapes=options.shapes(shape or []),
+            inputs=options.files(array or []),
+            progress=progress,
+        )
+    text = json.dumps(done.record(), indent=2)
+    if report:
+        with replacing(report) as (temporary,):
+            temporary.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        print(text)
+    else:
+        _show(done)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar while something is done, where somebody looks at a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total or None)
 
 
 def _show(report: ConversionReport) -> None:
@@ -56,12 +106,38 @@ def _show(report: ConversionReport) -> None:
 
     console = Console()
     table = Table(title=escape(f"{len(report.rows)} resizes of {report.source.name}"), title_justify="left")
-    for column in ("resize", "became", "grade"):
+    for column in ("resize", "was", "became", "grade"):
         table.add_column(column, overflow="fold")
     for row in report.rows:
         grade = row.grade.value + (f" ({row.note})" if row.note else "")
-        table.add_row(escape(row.name), escape(row.form), escape(grade))
-    console.print(table)
-    for name, difference in (report.differences or {}).items():
-        console.print(f"output {name}: largest difference {difference:.3g}", markup=False, highlight=False)
+        table.add_row(*map(escape, (row.name, row.configuration, row.form, grade)))
+    if report.rows:
+        console.print(table)
+    if report.before and report.after:
+        console.print(_operations(report.before, report.after))
+    for line in _verified(report.verification):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"wrote {report.destination}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="operations", title_justify="left")
+    for name, counts in (("before", before), ("after", after)):
+        table.add_column(name)
+        table.add_column(str(sum(counts.values())), justify="right")
+    for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", "")):
+        table.add_row(mine, str(many), theirs, str(more))
+    return table
+
+
+def _verified(verification: Verification | None) -> list[str]:
+    if verification is None:
+        return ["not verified"]
+    lines = [
+        f"{each.name}: largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
+        + ("; it is nearly 0 on these inputs, try others with --input" if each.says_little else "")
+        for each in verification.outputs
+    ]
+    return [*([verification.note] if verification.note else []), *lines]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ir_interp.errors import IrInterpError
 
 
@@ -33,4 +35,15 @@ def shapes(words: list[str]) -> dict[str, tuple[int, ...]]:
         if not colon or not name:
             raise IrInterpError(f"--shape {word!r}: expected NAME:LENGTHS, as in x:1,3,640,640")
         named[name] = integers(lengths, "--shape") or ()
+    return named
+
+
+def files(words: list[str]) -> dict[str, Path]:
+    """Return ``x=array.npy`` and the like as files by name. Raises IrInterpError for anything else."""
+    named = {}
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not equals or not name or not path:
+            raise IrInterpError(f"--input {word!r}: expected NAME=FILE, as in x=image.npy")
+        named[name] = Path(path)
     return named

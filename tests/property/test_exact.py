@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from oracle import expected, stored
-from sweep import Outcome, agree_with_oracle, sweep_oracle
+from sweep import agree_with_oracle, sweep_oracle
+from verdicts import Outcome
 
 from ir_interp import (
     Antialias,

@@ -9,7 +9,8 @@ import pytest
 from configurations import OnnxCase, known_onnxruntime_bug, model_of
 from onnx.reference import ReferenceEvaluator
 from runtimes import Array, onnxruntime_resize
-from sweep import left_out, magnitude, spec_of, sweep_onnxruntime, unexplained
+from sweep import sweep_onnxruntime, unexplained
+from verdicts import left_out, magnitude, spec_of
 
 from ir_interp import Arithmetic, resize
 from ir_interp.dialect import Semantics

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from configurations import IrCase, known_openvino_bug, model_of
 from runtimes import Array, openvino_resize
-from sweep import left_out, spec_of, sweep_openvino, unexplained
+from sweep import sweep_openvino, unexplained
+from verdicts import left_out, spec_of
 
 from ir_interp import Arithmetic, resize
 
