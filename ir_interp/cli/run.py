@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ir_interp import images
 from ir_interp.atomic import replacing
 from ir_interp.cli import options
+from ir_interp.cli.layers import choose
 from ir_interp.dialect import Semantics
-from ir_interp.errors import IrInterpError, ReadError, closest
+from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Arithmetic
@@ -42,7 +43,7 @@ def run(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Execute one resize."""
-    op = _choose(load(file, semantics=semantics), layer, file)
+    op = choose(load(file, semantics=semantics), layer, file)
     x = _read(source, op)
     y = op.run(
         x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
@@ -50,19 +51,6 @@ def run(
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
     print(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}")
-
-
-def _choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
-    chosen = [op for op in found if name is None or op.name == name]
-    if len(chosen) == 1:
-        return chosen[0]
-    if not found:
-        raise ReadError("no resize in it", file.name)
-    names = [op.name for op in found]
-    if name is None:
-        raise ReadError(f"{len(found)} resizes; name one with --layer: {', '.join(names)}", file.name)
-    problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
-    raise ReadError(problem, file.name)
 
 
 def _read(path: Path, op: ResizeOp) -> NDArray[Any]:
