@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,13 +13,11 @@ import typer
 
 from ir_interp import describe, rules
 from ir_interp.cli import options
-from ir_interp.cli.layers import choose
-from ir_interp.dialect import Semantics
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.cli.layers import choose, readings
+from ir_interp.errors import IrInterpError
 from ir_interp.explain import AxisTable, Cell, tables
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
-from ir_interp.spec import ResizeSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,12 +48,15 @@ def explain(
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
         _explain_rule(rules.find(subject), as_json)
         return
-    op, readings = _readings(Path(subject), layer)
+    op = choose(load(subject), layer, Path(subject))
     lengths = options.integers(shape, "--shape") or op.shape
     if lengths is None:
         raise IrInterpError(f"{op.where}: the rank of its input is unknown; give its lengths with --shape")
     found = tables(
-        readings, lengths, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales")
+        readings(op, Path(subject)),
+        lengths,
+        sizes=options.integers(sizes, "--sizes"),
+        scales=options.reals(scales, "--scales"),
     )
     if as_json:
         print(json.dumps(_record(op, lengths, found), indent=2))
@@ -69,17 +69,6 @@ def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
         print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
         return
     print(f"{rule.code} ({rule.severity.value}): {rule.summary}\n\n{rule.story}\n\nHeld by tests/{rule.test}")
-
-
-def _readings(file: Path, layer: str | None) -> tuple[ResizeOp, dict[Semantics, ResizeSpec]]:
-    """Return a resize of a file, and what each reading makes of it."""
-    op = choose(load(file), layer, file)
-    readings = {Semantics.RUNTIME: op.spec}
-    for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
-        with suppress(ReadError):  # a reading that needs to know more than the file says
-            specs = {each.where: each.spec for each in load(file, semantics=semantics)}
-            readings[semantics] = specs[op.where]
-    return op, readings
 
 
 def _record(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...]) -> dict[str, Any]:
