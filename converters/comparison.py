@@ -30,22 +30,40 @@ def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Co
 
 def passed(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float, *, least: float = 0.0) -> Compared:
     """Return how far arrays differ. Raises VerificationError beyond ``tolerance`` times their size and ``least``."""
-    if mine.shape != theirs.shape:
-        raise VerificationError(f"{name} has shape {list(theirs.shape)}, in the source {list(mine.shape)}")
-    found = _compare(name, mine, theirs, tolerance, least)
-    if not found.absolute <= found.limit:
-        raise VerificationError(f"{name} differs by {found.absolute:.3g} (tolerance {found.limit:.3g})")
+    if np.float16 in (mine.dtype, theirs.dtype):
+        tolerance = max(tolerance, HALF_TOLERANCE)
+    found = compare(name, mine, theirs, tolerance, least=least)
+    if found.shapes:
+        raise VerificationError(f"{name} has shape {list(found.shapes[1])}, in the source {list(found.shapes[0])}")
+    if not found.passes:
+        raise VerificationError(f"{name} {found.difference}")
     return found
 
 
-def _compare(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float, least: float) -> Compared:
-    if np.float16 in (mine.dtype, theirs.dtype):
-        tolerance = max(tolerance, HALF_TOLERANCE)
+def compare(
+    name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float | None = None, *, least: float = 0.0
+) -> Compared:
+    """Return how far arrays differ; by default as much is allowed as their element type lets expect."""
+    if tolerance is None:
+        tolerance = HALF_TOLERANCE if np.float16 in (mine.dtype, theirs.dtype) else TOLERANCE
+    largest = float(np.abs(_finite(mine)).max(initial=0.0))
+    limit = max(tolerance * max(1.0, largest), least)
+    if mine.shape != theirs.shape:
+        shapes = (mine.shape, theirs.shape)
+        return Compared(name=name, largest=largest, absolute=np.inf, relative=np.inf, limit=limit, shapes=shapes)
+    absolute = float(differences(mine, theirs).max(initial=0.0))
+    relative = absolute / largest if largest else absolute
+    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)
+
+
+def differences(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the absolute difference of every element: 0 of equal infinities and of two NaN, NaN where one is NaN."""
     mine, theirs = mine.astype(np.float64), theirs.astype(np.float64)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):  # equal infinities
-        absolute = float(np.where(same, 0.0, np.abs(mine - theirs)).max(initial=0.0))
-    largest = float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0))
-    relative = absolute / largest if largest else absolute
-    limit = max(tolerance * max(1.0, largest), least)
-    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)
+        return np.where(same, 0.0, np.abs(mine - theirs))
+
+
+def _finite(array: NDArray[Any]) -> NDArray[np.float64]:
+    wide = array.astype(np.float64)
+    return wide[np.isfinite(wide)]

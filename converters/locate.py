@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,31 +10,59 @@ from typing import Any
 from numpy.typing import NDArray
 
 from converters.child import Runs
-from converters.comparison import TOLERANCE, passed
-from ir_interp.errors import VerificationError
-from ir_interp.op import ResizeOp
+from converters.comparison import compare
+from converters.report import Compared
+from converters.wiring import Wired
 
 _PROBES = 16  # tensors that are looked at in one run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wired:
-    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if given."""
+class Located:
+    """A resize, and how its data and its output compare between two models; None where one does not show them."""
 
-    op: ResizeOp
-    inputs: Mapping[str, str]
-    output: str
+    name: str
+    where: str
+    data: Compared | None
+    output: Compared | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether both models show its output, and not the same."""
+        return self.output is not None and not self.output.passes
+
+    @property
+    def is_fed_otherwise(self) -> bool:
+        """Whether its data differ already."""
+        return self.data is not None and not self.data.passes
 
 
-def first_resize(run: Runs, wired: list[Wired], source: Path, result: Path) -> str:
+def resizes(
+    run: Runs, wired: Sequence[Wired], first: Path, second: Path, tolerance: float | None = None
+) -> list[Located]:
+    """Return how each resize compares between two models that show tensors of the same names."""
+    tensors = list(dict.fromkeys(name for each in wired for name in (each.inputs.get("data", ""), each.output) if name))
+    (_, mine), (_, theirs) = run(first, tensors), run(second, tensors)
+
+    def seen(name: str) -> Compared | None:
+        if name not in mine or name not in theirs:
+            return None
+        return compare(name, mine[name], theirs[name], tolerance)
+
+    return [
+        Located(
+            name=each.op.name, where=each.op.where, data=seen(each.inputs.get("data", "")), output=seen(each.output)
+        )
+        for each in wired
+    ]
+
+
+def first_resize(run: Runs, wired: Sequence[Wired], source: Path, result: Path) -> str:
     """Return which resize is the first whose own output differs between the two runtimes."""
-    tensors = [each.output for each in wired]
-    (_, mine), (_, theirs) = run(source, tensors), run(result, tensors)
-    for each in wired:
-        problem = _difference(mine, theirs, each.output)
-        if problem:
-            return f"; the first resize that differs is {each.op.name!r}: it{problem}"
-    return "; no resize differs, so that the difference arises elsewhere"
+    first = next((each for each in resizes(run, wired, source, result) if each.differs), None)
+    if first is None or first.output is None:
+        return "; no resize differs, so that the difference arises elsewhere"
+    return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
 
 
 def first_layer(run: Runs, source: Path, result: Path) -> str:
@@ -48,7 +76,7 @@ def first_layer(run: Runs, source: Path, result: Path) -> str:
         place, problem = next((each for each in problems if each[1]), (0, ""))
         if not problem:
             break
-        found = f"; the first layer that differs is {probes[place]!r}: it{problem}"
+        found = f"; the first layer that differs is {probes[place]!r}: it {problem}"
         names = names[place * step : (place + 1) * step - 1]
     return found
 
@@ -63,9 +91,7 @@ def _tensors(model: Path) -> list[str]:
 
 def _difference(mine: Mapping[str, NDArray[Any]], theirs: Mapping[str, NDArray[Any]], name: str) -> str:
     """Return how a tensor differs that both models show; nothing where it does not."""
-    if name in mine and name in theirs:
-        try:
-            passed("", mine[name], theirs[name], TOLERANCE)
-        except VerificationError as problem:
-            return str(problem)
-    return ""
+    if name not in mine or name not in theirs:
+        return ""
+    found = compare(name, mine[name], theirs[name])
+    return "" if found.passes else found.difference

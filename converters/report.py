@@ -37,13 +37,29 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The largest difference of an output, absolute and relative to its largest value, and the absolute limit."""
+    """The largest difference of an output, absolute and relative to its largest value, and the absolute limit.
+
+    ``shapes`` are both shapes where these differ.
+    """
 
     name: str
     largest: float
     absolute: float
     relative: float
     limit: float
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def passes(self) -> bool:
+        """Whether the difference is no larger than the limit; NaN is."""
+        return self.absolute <= self.limit
+
+    @property
+    def difference(self) -> str:
+        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+        if self.shapes:
+            return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
+        return f"differs by {self.absolute:.3g} (tolerance {self.limit:.3g})"
 
     @property
     def says_little(self) -> bool:

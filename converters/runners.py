@@ -65,7 +65,7 @@ def _main(path: str) -> None:
     runner: Any = _Onnx(request) if request.model.endswith(".onnx") else _Ir(request)
     if not Path(request.inputs).exists():
         save(request.inputs, _made(runner.inputs(), request))
-    results = runner.run([array for _, array in load(request.inputs)])
+    results = runner.run(_fitting(load(request.inputs), runner.inputs()))
     save(request.outputs, results[: runner.count])
     if request.tensors:
         save(request.found, results[runner.count :])
@@ -103,6 +103,22 @@ def _input(
     if name in request.values:
         return np.array(request.values[name], dtype)
     return _random(rng, shape, np.dtype(dtype))
+
+
+def _fitting(arrays: Named, inputs: dict[str, tuple[list[int | None], str]]) -> list[NDArray[Any]]:
+    """Return arrays in the order of the inputs of a model, which may not be the one that they were made for.
+
+    They go by name where all have one, else by place; floating point numbers become those that the model takes.
+    """
+    if len(arrays) != len(inputs):
+        raise IrInterpError(f"{len(inputs)} inputs ({', '.join(inputs)}), but {len(arrays)} are given")
+    by_name = dict(arrays)
+    in_order = [by_name[name] for name in inputs] if by_name.keys() == inputs.keys() else list(by_name.values())
+    dtypes = (np.dtype(dtype) for _, dtype in inputs.values())
+    return [
+        array.astype(dtype) if array.dtype.kind == dtype.kind == "f" else array
+        for array, dtype in zip(in_order, dtypes, strict=True)
+    ]
 
 
 def _read(file: str, wanted: str, lengths: list[int | None], dtype: str) -> NDArray[Any]:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from converters.child import Inputs, Runs
 from converters.comparison import TOLERANCE, compared, passed
-from converters.locate import Wired, first_layer, first_resize
+from converters.locate import first_layer, first_resize
 from converters.report import Progress, Row, Verification, silent
+from converters.wiring import Wired, is_model, sensible, wired
 from ir_interp.errors import VerificationError
 from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest
@@ -36,7 +37,7 @@ def verify(
     program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
     ``result`` does not run; it names the first resize or layer that differs.
     """
-    if not _is_model(result):
+    if not is_model(result):
         return None
     try:
         return _verified(source, result, rows, inputs, tolerance, progress)
@@ -47,71 +48,41 @@ def verify(
 def _verified(
     source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float, progress: Progress
 ) -> Verification:
-    wired = _wired(source) if source.suffix.lower() == ".onnx" else []
+    resizes = wired(source) if source.suffix.lower() == ".onnx" else []
     with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, _values(wired), progress)
-        if not _is_model(source):
+        run = Runs(Path(folder), inputs, sensible(resizes), progress)
+        if not is_model(source):
             return _single(run, rows[0].source, result, tolerance)
         try:
             wanted, _ = run(source)
         except VerificationError as problem:
-            return _by_executor(run, wired, result, str(problem), tolerance)
+            return _by_executor(run, resizes, result, str(problem), tolerance)
         got, _ = run(result)
         try:
             return Verification(outputs=compared(wanted, got, result.name, tolerance))
         except VerificationError as problem:
-            if any(_rounds(each.op) for each in wired):
-                return _by_executor(run, wired, result, f"{problem}, for integers are rounded", tolerance)
-            where = first_resize(run, wired, source, result) if wired else first_layer(run, source, result)
+            if any(_rounds(each.op) for each in resizes):
+                return _by_executor(run, resizes, result, f"{problem}, for integers are rounded", tolerance)
+            where = first_resize(run, resizes, source, result) if resizes else first_layer(run, source, result)
             raise VerificationError(f"{problem}{where}") from None
 
 
-def _is_model(path: Path) -> bool:
-    """Say whether a file is a model, not settings or a pasted layer."""
-    if path.suffix.lower() == ".xml":
-        from ir_interp.ir_xml import parse
-
-        return parse(path).tag == "net"
-    return path.suffix.lower() == ".onnx"
-
-
-def _wired(source: Path) -> list[Wired]:
-    from converters.onnx_resizes import wired
-
-    return [Wired(op=op, inputs=inputs, output=output) for op, inputs, output in wired(source)]
-
-
-def _values(wired: list[Wired]) -> dict[str, list[float]]:
-    """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
-    values: dict[str, list[float]] = {}
-    for each in wired:
-        shape = each.op.shape or ()
-        axes = each.op.spec.axes or tuple(range(len(shape)))
-        spatial = [axis % len(shape) >= len(shape) - 2 if shape else True for axis in axes]
-        lengths = [shape[axis] if shape else None for axis in axes]
-        sizes = [96.0 if grows else float(n or 1) for grows, n in zip(spatial, lengths, strict=True)]
-        known = {"sizes": sizes, "scales": [1.5 if grows else 1.0 for grows in spatial]}
-        known["roi"] = [0.0] * len(axes) + [1.0] * len(axes)
-        values |= {tensor: known[name] for name, tensor in each.inputs.items() if name in known}
-    return values
-
-
-def _by_executor(run: Runs, wired: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
+def _by_executor(run: Runs, resizes: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
-    tensors = [name for each in wired for name in (*each.inputs.values(), each.output)]
+    tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
     try:
         _, found = run(result, tensors)
     except VerificationError as other:
         raise VerificationError(f"{problem}; {other}") from None
     outputs = []
-    for each in wired:
+    for each in resizes:
         names = (*each.inputs.values(), each.output)
         if all(name in found for name in names):
             given = {kind: found[name] for kind, name in each.inputs.items()}
             wanted = _executed(each.op, **given)
             name, least = f"resize {each.op.name!r}", 1.0 if _rounds(each.op) else 0.0
             outputs.append(passed(name, wanted, found[each.output], tolerance, least=least))
-    extent = f"{len(outputs)} of {len(wired)} resizes compared with ir_interp's own executor"
+    extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 

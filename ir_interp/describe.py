@@ -38,7 +38,7 @@ _ROUNDED = {
 
 def formula(spec: ResizeSpec) -> str:
     """Return kernel and source coordinate of output index ``i``, as in ``linear at (i + 1/2) * step - 1/2``."""
-    return f"{_kernel(spec)} at {_source(spec)}{_step(spec)}{_padding(spec)}"
+    return f"{kernel(spec)} at {_source(spec)}{_step(spec)}{_padding(spec)}"
 
 
 def target(spec: ResizeSpec) -> str:
@@ -62,7 +62,8 @@ def shape_text(shape: PartialShape | None) -> str:
     return "?" if shape is None else "x".join("?" if length is None else str(length) for length in shape)
 
 
-def _kernel(spec: ResizeSpec) -> str:
+def kernel(spec: ResizeSpec) -> str:
+    """Return the kernel in words, as in ``cubic a=-0.5, antialiased``."""
     match spec.kernel:
         case Nearest():
             return "nearest"

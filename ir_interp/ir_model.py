@@ -147,6 +147,13 @@ class Body:
     back_edges: tuple[dict[str, str], ...]
 
 
+def tensor_name(layer: Layer, port: Port) -> str:
+    """Return the name of a tensor: the first that OpenVINO shows, else that of its layer."""
+    if port.names:
+        return port.names[0]
+    return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{layer.outputs.index(port)}"
+
+
 def nets(path: Path) -> Iterator[Net]:
     """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
     root = ir_xml.parse(path)

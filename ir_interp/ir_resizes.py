@@ -12,7 +12,7 @@ from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closes
 from ir_interp.geometry import resolve_axes
 from ir_interp.interpolate import DIALECT, axes_in_order
 from ir_interp.ir_fold import fold
-from ir_interp.ir_model import Layer, MissingBinaryError, Net, nets
+from ir_interp.ir_model import Layer, MissingBinaryError, Net, nets, tensor_name
 from ir_interp.meaning import PartialShape
 from ir_interp.op import ResizeOp, interpret
 
@@ -40,6 +40,18 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
             elif net.is_snippet:
                 problem = f"layer type {layer.type!r} is not interpreted; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")
+    return found
+
+
+def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+    """Return the resizes of a net itself with the names of their tensors: the data, and the output."""
+    net = next(nets(path))
+    found = []
+    for layer in net.layers.values():
+        if layer.type.lower() == _TYPE and layer.outputs:
+            source = net.source(layer, 0)
+            inputs = {"data": tensor_name(*source)} if source else {}
+            found.append((read_layer(net, layer, Semantics.RUNTIME), inputs, tensor_name(layer, layer.outputs[0])))
     return found
 
 

@@ -13,12 +13,13 @@ from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, spell
 from ir_interp.execute import resize
 from ir_interp.geometry import check_rank
 from ir_interp.meaning import PartialShape, differences
+from ir_interp.rules import RULES
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """Something that a reader of this layer should know; the meaning of each code is in ``CODES``."""
+    """Something that a reader of this layer should know; ``rules`` says what each code means."""
 
     code: str
     message: str
@@ -59,15 +60,6 @@ class ResizeOp:
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
 
 
-CODES = {
-    "IRI001": "The runtime ignores antialias here; the operator page does not.",
-    "IRI002": "Axes are not ascending: OpenVINO sorts them before it assigns sizes, the operator page does not.",
-    "IRI003": "A single pad means dimension 0 in OpenVINO, every resized axis by the operator page.",
-    "IRI004": "OpenVINO's CPU plugin computes bicubic_pillow with -0.5, whatever cube_coeff says.",
-    "IRI005": "No runtime executes mode area: exact pixel coverage is taken, as TensorFlow's ResizeArea does.",
-    "IRI006": "ONNX's reference takes scale * length, not yet rounded down, for the output length; its text does not.",
-    "IRI007": "The readings of this layer differ.",
-}
 _CODE_OF_PART = {
     "antialias": "IRI001",
     "exclude_outside": "IRI001",
@@ -101,7 +93,7 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
     """Compare the reading that was taken with the others."""
     found = {}
     if isinstance(spec.kernel, Area):
-        found["IRI005"] = Diagnostic(code="IRI005", message=CODES["IRI005"])
+        found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
     for semantics in Semantics:
         try:
             other = dialect.parse(attributes, replace(context, semantics=semantics))
@@ -114,6 +106,6 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
 
 
 def _message(code: str, difference: Difference, context: Context, other: Semantics) -> str:
-    return f"{CODES[code]} {difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
+    return f"{RULES[code].summary} {difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
         f"{spelled(difference.offered)} ({other.value})"
     )

@@ -16,7 +16,7 @@ from converters.ir_to_onnx.order import in_order
 from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.ir_model import Layer, Net, Port
+from ir_interp.ir_model import Layer, Net, Port, tensor_name
 from ir_interp.meaning import PartialShape
 
 OLDEST_OPSET, NEWEST_OPSET = 11, 21
@@ -96,7 +96,7 @@ class _Writer:
 
     def _input(self, layer: Layer) -> None:
         port, since = _only_port(layer), len(self.graph.nodes)
-        name = self.graph.layer = self.graph.fresh(_name(layer, port))
+        name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
         if "..." in layer.attributes.get("shape", ""):
             self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
@@ -106,7 +106,7 @@ class _Writer:
 
     def _output_name(self, layer: Layer) -> str:
         producer, port = self._source(layer)
-        return layer.output_names[0] if layer.output_names else _name(producer, port)
+        return layer.output_names[0] if layer.output_names else tensor_name(producer, port)
 
     def _source(self, layer: Layer) -> tuple[Layer, Port]:
         found = self.net.source(layer, 0)
@@ -144,7 +144,7 @@ class _Writer:
         for port, tensor in zip(layer.outputs, made, strict=False):
             self.tensors[layer.id, port.id] = tensor
             if tensor in produced:
-                self.tensors[layer.id, port.id] = self.graph.fresh(_name(layer, port))
+                self.tensors[layer.id, port.id] = self.graph.fresh(tensor_name(layer, port))
                 self.graph.rename(tensor, self.tensors[layer.id, port.id], since)
         self.graph.name_nodes(since)
 
@@ -166,13 +166,6 @@ def _only_port(parameter: Layer) -> Port:
     if len(parameter.outputs) != 1:
         raise ReadError(f"{len(parameter.outputs)} outputs; a Parameter has one", parameter.where)
     return parameter.outputs[0]
-
-
-def _name(layer: Layer, port: Port) -> str:
-    """Return the name of a tensor: OpenVINO's own, else that of its layer."""
-    if port.names:
-        return port.names[0]
-    return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{layer.outputs.index(port)}"
 
 
 def _value_info(name: str, dtype: str | None, shape: PartialShape | None, layer: Layer) -> onnx.ValueInfoProto:

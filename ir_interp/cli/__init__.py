@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from ir_interp.cli import convert, inspect, run
+from ir_interp.cli import compare, convert, explain, inspect, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError
 
 NOT_EXACT = 1
@@ -25,6 +25,9 @@ app = typer.Typer(
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("convert", epilog=convert.EXAMPLES)(convert.convert)
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

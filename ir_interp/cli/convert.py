@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import Enum
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +12,7 @@ import typer
 
 import ir_interp
 from ir_interp.atomic import replacing
-from ir_interp.cli import options
+from ir_interp.cli import options, progress
 from ir_interp.dialect import Semantics
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def convert(
     report: Annotated[Path | None, typer.Option(help="Write the report to this file too, as JSON.")] = None,
 ) -> None:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
-    with _progress() as progress:
+    with progress.bar() as told:
         done = ir_interp.convert(
             source,
             destination,
@@ -75,7 +73,7 @@ def convert(
             verify=verify,
             shapes=options.shapes(shape or []),
             inputs=options.files(array or []),
-            progress=progress,
+            progress=told,
         )
     text = json.dumps(done.record(), indent=2)
     if report:
@@ -85,18 +83,6 @@ def convert(
         print(text)
     else:
         _show(done)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar while something is done, where somebody looks at a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total or None)
 
 
 def _show(report: ConversionReport) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ir_interp import images
 from ir_interp.atomic import replacing
 from ir_interp.cli import options
+from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.dialect import Semantics
-from ir_interp.errors import IrInterpError, ReadError, closest
+from ir_interp.errors import IrInterpError
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Arithmetic
@@ -42,42 +43,14 @@ def run(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Execute one resize."""
-    op = _choose(load(file, semantics=semantics), layer, file)
-    x = _read(source, op)
+    op = choose(load(file, semantics=semantics), layer, file)
+    x = array_or_image(source, op)
     y = op.run(
         x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
     )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
     print(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}")
-
-
-def _choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
-    chosen = [op for op in found if name is None or op.name == name]
-    if len(chosen) == 1:
-        return chosen[0]
-    if not found:
-        raise ReadError("no resize in it", file.name)
-    names = [op.name for op in found]
-    if name is None:
-        raise ReadError(f"{len(found)} resizes; name one with --layer: {', '.join(names)}", file.name)
-    problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
-    raise ReadError(problem, file.name)
-
-
-def _read(path: Path, op: ResizeOp) -> NDArray[Any]:
-    if path.suffix.lower() != ".npy":
-        return images.read(path, op)
-    try:
-        loaded = np.load(path, allow_pickle=False, mmap_mode="r")
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        loaded.close()
-        raise ValueError("it holds several arrays")
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError) as error:
-        raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:

@@ -1,0 +1,159 @@
+"""``ir-interp explain``: what a diagnostic means, or what one resize takes from where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ir_interp import describe, rules
+from ir_interp.cli import options
+from ir_interp.cli.layers import choose, readings
+from ir_interp.errors import IrInterpError
+from ir_interp.explain import AxisTable, Cell, tables
+from ir_interp.files import load
+from ir_interp.op import ResizeOp
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXAMPLES = """
+Examples:
+
+  ir-interp explain IRI002
+
+  ir-interp explain model.onnx --layer up2
+
+  ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
+"""
+_ROWS = 8  # of an axis, where not all are asked for
+_TAPS = 6  # shown of one output
+
+
+def explain(
+    subject: Annotated[str, typer.Argument(help="A code (IRI001), or the file of a resize: .onnx, .xml or .json.")],
+    layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
+    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where open: 1,3,20,30.")] = None,
+    sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
+    scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables; all outputs.")] = False,
+) -> None:
+    """Say what a diagnostic means, or which source pixels make each output of a resize."""
+    if re.fullmatch(r"[A-Za-z]+\d+", subject):
+        _explain_rule(rules.find(subject), as_json)
+        return
+    op = choose(load(subject), layer, Path(subject))
+    lengths = options.integers(shape, "--shape") or op.shape
+    if lengths is None:
+        raise IrInterpError(f"{op.where}: the rank of its input is unknown; give its lengths with --shape")
+    found = tables(
+        readings(op, Path(subject)),
+        lengths,
+        sizes=options.integers(sizes, "--sizes"),
+        scales=options.reals(scales, "--scales"),
+    )
+    if as_json:
+        print(json.dumps(_record(op, lengths, found), indent=2))
+    else:
+        _show(op, lengths, found, every)
+
+
+def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
+        return
+    print(f"{rule.code} ({rule.severity.value}): {rule.summary}\n\n{rule.story}\n\nHeld by tests/{rule.test}")
+
+
+def _record(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...]) -> dict[str, Any]:
+    return {
+        "name": op.name,
+        "where": op.where,
+        "shape": list(shape),
+        "formula": describe.formula(op.spec),
+        "diagnostics": [each.code for each in op.diagnostics],
+        "axes": [
+            {
+                "axis": table.axis,
+                "in": table.in_size,
+                "differing": list(table.differing),
+                "columns": [
+                    {
+                        "names": list(table.names(column)),
+                        "scale": column.scale,
+                        "outputs": [{"source": cell.source, "weights": cell.weights} for cell in column.cells],
+                    }
+                    for column in table.columns
+                ],
+            }
+            for table in found
+        ],
+    }
+
+
+def _show(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...], every: bool) -> None:
+    from rich.console import Console
+
+    console = Console()
+    for line in (
+        f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(shape)}",
+        f"{describe.target(op.spec)}: {describe.formula(op.spec)}",
+        *(f"{each}" for each in op.diagnostics),
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if not found:
+        console.print("no axis changes: the input is copied")
+    for table in found:
+        _show_axis(console, table, every)
+
+
+def _show_axis(console: Console, axis: AxisTable, every: bool) -> None:
+    from rich.table import Table
+
+    outs = " or ".join(dict.fromkeys(map(str, axis.out_sizes)))
+    differing = axis.differing
+    table = Table(title=f"axis {axis.axis}: {axis.in_size} -> {outs}", title_justify="left")
+    table.add_column("output", justify="right")
+    for column in axis.columns:
+        table.add_column("\n".join(axis.names(column)), overflow="fold")
+    for index in _chosen(axis, differing, every):
+        mark = "* " if index in differing else ""
+        table.add_row(f"{mark}{index}", *map(_text, axis.cells(index)))
+    console.print(table)
+    console.print(_summary(axis, len(differing), every), highlight=False, soft_wrap=True)
+
+
+def _chosen(axis: AxisTable, differing: Iterable[int], every: bool) -> list[int]:
+    """Return which outputs to show: all, or those that differ and then the first and last ones."""
+    count = max(axis.out_sizes)
+    if every:
+        return list(range(count))
+    first = list(differing)[:_ROWS]
+    ends = sorted({*range(min(count, _ROWS // 2)), *range(max(0, count - _ROWS // 2), count)} - {*first})
+    return first + ends[: _ROWS - len(first)]
+
+
+def _summary(axis: AxisTable, differing: int, every: bool) -> str:
+    count = max(axis.out_sizes)
+    verdict = f"* {differing} of {count} outputs differ" if differing else f"{count} outputs, the same in every way"
+    return verdict + ("" if every or count <= _ROWS else "; --all shows every one")
+
+
+def _text(cell: Cell | None) -> str:
+    """Return a cell as ``1.25: 1 x 0.75, 2 x 0.25``; a copied pixel as ``1.25: 1``."""
+    if cell is None:
+        return "beyond the end"
+    source = f"{cell.source:.8g}"
+    if cell.weights is None:
+        return f"{source}: outside"
+    if list(cell.weights.values()) == [1.0]:
+        return f"{source}: {next(iter(cell.weights))}"
+    taps = [f"{pixel} x {weight:.4g}" for pixel, weight in cell.weights.items()]
+    more = f", and {len(taps) - _TAPS} more" if len(taps) > _TAPS else ""
+    return f"{source}: {', '.join(taps[:_TAPS]) or 'nothing'}{more}"

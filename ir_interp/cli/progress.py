@@ -1,0 +1,18 @@
+"""A bar while something is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar where somebody looks at a terminal; yield what tells it what is done, how much, and of how much."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task("reading", total=None)
+        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total or None)
