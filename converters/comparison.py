@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,28 @@ def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Co
     if len(wanted) != len(got):
         raise VerificationError(f"{name} has {len(got)} outputs, its source {len(wanted)}")
     return tuple(
-        passed(f"output {output!r}", mine, theirs, tolerance)
-        for (output, mine), (_, theirs) in zip(wanted, got, strict=True)
+        passed(output, mine, theirs, tolerance) for (output, mine), (_, theirs) in zip(wanted, got, strict=True)
     )
 
 
-def passed(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float, *, least: float = 0.0) -> Compared:
+def passed(
+    name: str,
+    mine: NDArray[Any],
+    theirs: NDArray[Any],
+    tolerance: float,
+    *,
+    kind: str = "output",
+    least: float = 0.0,
+) -> Compared:
     """Return how far arrays differ. Raises VerificationError beyond ``tolerance`` times their size and ``least``."""
     if np.float16 in (mine.dtype, theirs.dtype):
         tolerance = max(tolerance, HALF_TOLERANCE)
-    found = compare(name, mine, theirs, tolerance, least=least)
+    found = replace(compare(name, mine, theirs, tolerance, least=least), kind=kind)
     if found.shapes:
-        raise VerificationError(f"{name} has shape {list(found.shapes[1])}, in the source {list(found.shapes[0])}")
+        shapes = f"{list(found.shapes[1])}, in the source {list(found.shapes[0])}"
+        raise VerificationError(f"{kind} {name!r} has shape {shapes}")
     if not found.passes:
-        raise VerificationError(f"{name} {found.difference}")
+        raise VerificationError(f"{kind} {name!r} {found.difference}")
     return found
 
 

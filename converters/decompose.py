@@ -174,7 +174,7 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
     if not axes:
         return "nothing"
     listing = ", ".join(str(axis.axis) for axis in sorted(axes, key=lambda axis: axis.axis))
-    kind = "copies" if axes[0].weights is None else "weighted sums"
+    kind = "copies" if all(axis.weights is None for axis in axes) else "weighted sums"
     return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
 
 

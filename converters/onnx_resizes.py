@@ -32,7 +32,12 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     Raises ReadError for a file that is no ONNX model or a node that contradicts itself, UnsupportedLayerError for
     operator versions that are not interpreted (Upsample-1).
     """
-    return [_read_node(node, place, scope, semantics) for place, node, scope in _resizes(path)]
+    return [op for op, _ in placed(path, semantics)]
+
+
+def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
+    """Return what ``load`` does, each resize with the name of its output."""
+    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in _resizes(path)]
 
 
 def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:

@@ -17,7 +17,7 @@ from openvino.frontend.onnx import ConversionExtension
 from openvino.passes import ConstantFolding, Manager
 
 from converters.onnx_resize import DIALECT
-from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, load, read_model
+from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, placed, read_model
 from converters.openvino_nodes import Resized, RunTime, Wish, partial_shape, resize
 from converters.report import Row
 from ir_interp.dialect import Context, Semantics
@@ -45,10 +45,10 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | N
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
     OpenVINO's frontend refuses the rest of the model.
     """
-    load(source, semantics)  # first, so that what cannot be read is said as such
+    names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
     read = read_model(source)
     opset = default_opset(read, source.name)
-    builder = _Builder(source.name, opset, semantics, wish or Wish(), _fed_to_lone_resizes(read))
+    builder = _Builder(source.name, opset, semantics, wish or Wish(), _fed_to_lone_resizes(read), names)
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
@@ -86,6 +86,7 @@ class _Builder:
     semantics: Semantics
     wish: Wish
     lone: frozenset[str]
+    names: dict[str, str]
     found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
 
@@ -145,7 +146,7 @@ class _Builder:
         refusals = []
         rows = []
         for op, output, result in self.found:
-            name = output.get_node().get_friendly_name()
+            name = self._name(output)
             if isinstance(result, InexactError):
                 refusals.append(InexactError(name, result.target, result.differences, result.reason))
             else:
@@ -154,6 +155,11 @@ class _Builder:
         if refusals:
             raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
         return tuple(rows)
+
+    def _name(self, output: ov.Output) -> str:
+        """Return the name of a resize: its node's in ONNX, else what the frontend made of it."""
+        known = (self.names[name] for name in output.get_names() if name in self.names)
+        return next(known, output.get_node().get_friendly_name())
 
     def constants(self) -> tuple[ov.Node, ...]:
         """Return the constants of all resizes."""

@@ -39,9 +39,11 @@ class Row:
 class Compared:
     """The largest difference of an output, absolute and relative to its largest value, and the absolute limit.
 
-    ``shapes`` are both shapes where these differ.
+    ``shapes`` are both shapes where these differ. ``kind`` is "output" of a model, or "resize" where only that was
+    compared.
     """
 
+    kind: str = "output"
     name: str
     largest: float
     absolute: float

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from converters.child import Inputs, Runs
 from converters.comparison import TOLERANCE, compared, passed
 from converters.locate import first_layer, first_resize
-from converters.report import Progress, Row, Verification, silent
+from converters.report import Compared, Progress, Row, Verification, silent
 from converters.wiring import Wired, is_model, sensible, wired
 from ir_interp.errors import VerificationError
 from ir_interp.op import ResizeOp
@@ -48,7 +48,7 @@ def verify(
 def _verified(
     source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float, progress: Progress
 ) -> Verification:
-    resizes = wired(source) if source.suffix.lower() == ".onnx" else []
+    resizes = wired(source) if is_model(source) else []
     with tempfile.TemporaryDirectory() as folder:
         run = Runs(Path(folder), inputs, sensible(resizes), progress)
         if not is_model(source):
@@ -63,7 +63,8 @@ def _verified(
         except VerificationError as problem:
             if any(_rounds(each.op) for each in resizes):
                 return _by_executor(run, resizes, result, f"{problem}, for integers are rounded", tolerance)
-            where = first_resize(run, resizes, source, result) if resizes else first_layer(run, source, result)
+            is_onnx = source.suffix.lower() == ".onnx"
+            where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
             raise VerificationError(f"{problem}{where}") from None
 
 
@@ -80,8 +81,7 @@ def _by_executor(run: Runs, resizes: list[Wired], result: Path, problem: str, to
         if all(name in found for name in names):
             given = {kind: found[name] for kind, name in each.inputs.items()}
             wanted = _executed(each.op, **given)
-            name, least = f"resize {each.op.name!r}", 1.0 if _rounds(each.op) else 0.0
-            outputs.append(passed(name, wanted, found[each.output], tolerance, least=least))
+            outputs.append(_passed(each.op, wanted, found[each.output], tolerance))
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
@@ -92,8 +92,7 @@ def _single(run: Runs, op: ResizeOp, result: Path, tolerance: float) -> Verifica
     data, *rest = run.given()
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
     wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
-    found = passed("output", wanted, got, tolerance)
-    return Verification(outputs=(found,), note="compared with ir_interp's own executor")
+    return Verification(outputs=(_passed(op, wanted, got, tolerance),), note="compared with ir_interp's own executor")
 
 
 def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
@@ -110,6 +109,11 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
     return replace(op, spec=spec).run(data)
 
 
+def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any], tolerance: float) -> Compared:
+    least = 1.0 if _rounds(op) else 0.0
+    return passed(op.name or op.where, wanted, got, tolerance, kind="resize", least=least)
+
+
 def _rounds(op: ResizeOp) -> bool:
-    """Say whether a resize rounds integers: onnxruntime does so in several ways, all within 1 of ours."""
+    """Say whether a resize rounds integers: the runtimes do so in several ways, all within 1 of ours."""
     return op.dtype is not None and "int" in op.dtype and not isinstance(op.spec.kernel, Nearest)

@@ -499,7 +499,6 @@ def test_convert_whose_result_differs(cli: Cli, folder: Path, monkeypatch: pytes
 
 
 def test_convert_reports_in_json(cli: Cli, folder: Path) -> None:
-    """A resize that makes an output of the model goes by the output's name, as in OpenVINO."""
     nodes = [resize("one", "", "s", mode="nearest"), resize("two", "", "up", mode="linear")]
     (folder / "a.onnx").write_bytes(model_of(*nodes, shape=(1, 1, None, None)).SerializeToString())
     code, printed, errors = cli("convert", "a.onnx", "b.xml", "--json", "--report", "b.json")
@@ -508,14 +507,14 @@ def test_convert_reports_in_json(cli: Cli, folder: Path) -> None:
     report = json.loads(printed)
     assert list(report) == ["source", "destination", "resizes", "operations", "verification"]
     assert (report["source"], report["destination"]) == ("a.onnx", "b.xml")
-    for name, found in zip(("one", "y"), report["resizes"], strict=True):
+    for name, found in zip(("one", "two"), report["resizes"], strict=True):
         assert list(found) == ["name", "where", "configuration", "form", "grade", "note"]
         assert (found["name"], found["where"]) == (name, f'a.onnx:Resize["{name}"]')
         assert all(isinstance(text, str) for text in found.values())
     assert [found["grade"] for found in report["resizes"]] == ["exact, in several operations", "exact"]
     assert report["verification"]["note"] == ""
     (output,) = report["verification"]["outputs"]
-    assert {"name", "absolute", "relative", "limit"} <= set(output)
+    assert {"kind", "name", "absolute", "relative", "limit"} <= set(output)
     assert output["absolute"] <= output["limit"]
 
 

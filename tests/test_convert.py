@@ -69,7 +69,7 @@ def test_a_whole_model(pyramid: Path) -> None:
         ("map", "exact"),
     ]
     assert report.verification is not None
-    assert [output.name for output in report.verification.outputs] == ["output 'features'", "output 'map'"]
+    assert [output.name for output in report.verification.outputs] == ["features", "map"]
     assert max(output.relative for output in report.verification.outputs) < 1e-5
     assert {path.name for path in pyramid.parent.iterdir()} == {"fpn.onnx", "fpn.xml", "fpn.bin"}
 

@@ -18,7 +18,7 @@ from ir_interp.dialect import Semantics
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from converters.report import ConversionReport, Verification
+    from converters.report import Compared, ConversionReport, Verification
 
 EXAMPLES = """
 Examples:
@@ -121,9 +121,10 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 def _verified(verification: Verification | None) -> list[str]:
     if verification is None:
         return ["not verified"]
-    lines = [
-        f"{each.name}: largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
-        + ("; it is nearly 0 on these inputs, try others with --input" if each.says_little else "")
-        for each in verification.outputs
-    ]
-    return [*([verification.note] if verification.note else []), *lines]
+    return [*([verification.note] if verification.note else []), *map(_compared, verification.outputs)]
+
+
+def _compared(each: Compared) -> str:
+    found = f"largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
+    doubt = "; it is nearly 0 on these inputs, try others with --input" if each.says_little else ""
+    return f"{each.kind} {each.name!r}: {found}{doubt}"

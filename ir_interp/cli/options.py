@@ -32,7 +32,7 @@ def shapes(words: list[str]) -> dict[str, tuple[int, ...]]:
     named = {}
     for word in words:
         name, colon, lengths = word.rpartition(":")
-        if not colon or not name:
+        if not colon or not name or not lengths:
             raise IrInterpError(f"--shape {word!r}: expected NAME:LENGTHS, as in x:1,3,640,640")
         named[name] = integers(lengths, "--shape") or ()
     return named
