@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.child import Inputs, Runs
-from converters.comparison import TOLERANCE, compared, passed
+from converters.comparison import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
 from converters.locate import Wired, first_layer, first_resize
 from converters.report import Progress, Row, Verification, silent
 from ir_interp.errors import VerificationError
@@ -39,7 +39,8 @@ def verify(
     if not _is_model(result):
         return None
     try:
-        return _verified(source, result, rows, inputs, tolerance, progress)
+        allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
+        return _verified(source, result, rows, inputs, allowed, progress)
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
@@ -73,6 +74,15 @@ def _is_model(path: Path) -> bool:
 
         return parse(path).tag == "net"
     return path.suffix.lower() == ".onnx"
+
+
+def _quantises(path: Path) -> bool:
+    """Say whether a file is an IR with values that are rounded to levels."""
+    if path.suffix.lower() != ".xml":
+        return False
+    from ir_interp.ir_model import nets
+
+    return any(layer.type.lower() == "fakequantize" for net in nets(path) for layer in net.layers.values())
 
 
 def _wired(source: Path) -> list[Wired]:
@@ -111,6 +121,8 @@ def _by_executor(run: Runs, wired: list[Wired], result: Path, problem: str, tole
             wanted = _executed(each.op, **given)
             name, least = f"resize {each.op.name!r}", 1.0 if _rounds(each.op) else 0.0
             outputs.append(passed(name, wanted, found[each.output], tolerance, least=least))
+    if not outputs:
+        raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(wired)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
