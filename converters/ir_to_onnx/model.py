@@ -43,14 +43,14 @@ def build(
 
 @dataclass(slots=True, kw_only=True)
 class _Writer:
-    """``tensors`` maps a layer and its output port to the tensor that holds it."""
+    """``tensors`` maps a layer and its output port to the tensor that holds it, ``refusals`` a layer to its own."""
 
     net: Net
     graph: Graph
     tensors: dict[tuple[int, int], str] = field(default_factory=dict)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
-    refusals: list[IrInterpError] = field(default_factory=list)
+    refusals: dict[int, IrInterpError] = field(default_factory=dict)
 
     def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
@@ -64,7 +64,8 @@ class _Writer:
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
-            raise ExceptionGroup(f"{len(self.refusals)} of {len(layers)} layers cannot become ONNX", self.refusals)
+            refusals = [self.refusals[number] for number in self.net.layers if number in self.refusals]
+            raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
 
@@ -75,7 +76,8 @@ class _Writer:
         name = self.graph.layer = self.graph.fresh(_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
         if "..." in layer.attributes.get("shape", ""):
-            self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
+            problem = "its rank is open, and an input of ONNX has one"
+            self.refusals[layer.id] = UnsupportedLayerError(problem, layer.where)
         self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
@@ -114,7 +116,7 @@ class _Writer:
         try:
             made = self._emitted(layer)
         except (UnsupportedLayerError, InexactError) as error:
-            self.refusals.append(error)
+            self.refusals[layer.id] = error
             made = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
         produced = {name for node in self.graph.nodes[since:] for name in node.output}
         for port, tensor in zip(layer.outputs, made, strict=False):
