@@ -384,7 +384,8 @@ def test_an_operation_set_of_someone_else(fails_to_load: LoadFails) -> None:
     )
 
 
-def test_a_layer_of_a_net_without_a_version(fails_to_load: LoadFails) -> None:
+def test_a_layer_of_a_net_without_a_version(fails_to_load: LoadFails, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(np.array([8, 12]).tobytes())
     text = net('axes="2,3" mode="linear"').replace('type="Interpolate" version="opset1"', 'type="Interpolate"')
     assert fails_to_load("a.xml", text) == 'a.xml:layer[2 "up"]@version: missing; expected opset1 and up'
 

@@ -467,7 +467,7 @@ def test_convert_verifies(cli: Cli, folder: Path) -> None:
     model = model_of(resize("up", "", "up", mode="linear"), shape=(None, 1, None, None))
     (folder / "a.onnx").write_bytes(model.SerializeToString())
     np.save("x.npy", image((2, 1, 5, 7)))
-    for options in ([], ["--shape", "x:2,1,5,7"], ["--input", "x=x.npy"], ["--strict"], ["--only", "decomposed"]):
+    for options in ([], ["--shape", "x:2,1,5,7", "--strict"], ["--input", "x=x.npy", "--only", "decomposed"]):
         code, printed, errors = cli("convert", "a.onnx", "b.xml", *options)
         assert (code, errors) == (0, "")
         found = re.search(

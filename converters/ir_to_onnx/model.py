@@ -64,7 +64,8 @@ class _Writer:
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
-            refusals = [self.refusals[number] for number in self.net.layers if number in self.refusals]
+            found = [self.refusals[number] for number in self.net.layers if number in self.refusals]
+            refusals = list({str(each): each for each in found}.values())  # a constant is met by all its readers
             raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)

@@ -26,7 +26,7 @@ from verdicts import magnitude, spec_of
 
 from ir_interp import resize
 
-CASES = 100
+CASES = 75
 EXACT = ("exact", "exact for this shape", "exact, in several operations")
 TOLERANCE = {"float32": 2e-5, "float16": 1e-3}  # relative to the largest value, or to 1
 
