@@ -18,6 +18,9 @@ TOLERANCE = 1e-4
 HALF_TOLERANCE = 1e-2
 """The same where half precision is involved: in an output, or in compressed weights."""
 
+QUANTISED_TOLERANCE = 5e-2
+"""The same where an IR quantises: a last bit may decide between two levels, and later layers enlarge the step."""
+
 
 def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
     """Return a comparison per output. Raises VerificationError for the first that does not pass."""

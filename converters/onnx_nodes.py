@@ -51,6 +51,12 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
     return (None, note) if note else (made, "")
 
 
+def is_long_as_inferred(op: ResizeOp) -> bool:
+    """Say whether float32 makes of known lengths and scales what ONNX's shape inference makes of them."""
+    bare, padded = _without_pads(op.spec, op.shape or ())
+    return not isinstance(bare.target, Sizes | Scales) or None in padded or None not in _output_shape(bare, padded)
+
+
 def operator_version(opset: int) -> int:
     """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for opsets not written."""
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
@@ -185,7 +191,7 @@ def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> s
     cubic, filtered = isinstance(spec.kernel, Cubic), spec.kernel.antialias is not Antialias.OFF
     if dtype in ("uint8", "int8", "int32") and not cubic and not filtered and spec.arithmetic is not _OWN:
         return f"onnxruntime cuts {dtype} off in linear"
-    if filtered and dtype in ("uint8", "int8"):
+    if filtered and dtype in ("uint8", "int8", "int32"):
         return f"onnxruntime is not exact in antialias of {dtype} on CPU"
     if cubic and not filtered and dtype in ("uint8", "int8", "int32"):
         return f"onnxruntime has no cubic Resize of {dtype} on CPU"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.child import Inputs, Runs
-from converters.comparison import TOLERANCE, compared, passed
+from converters.comparison import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
 from converters.locate import first_layer, first_resize
 from converters.report import Compared, Progress, Row, Verification, silent
 from converters.wiring import Wired, is_model, sensible, wired
@@ -40,7 +40,8 @@ def verify(
     if not is_model(result):
         return None
     try:
-        return _verified(source, result, rows, inputs, tolerance, progress)
+        allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
+        return _verified(source, result, rows, inputs, allowed, progress)
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
@@ -68,6 +69,15 @@ def _verified(
             raise VerificationError(f"{problem}{where}") from None
 
 
+def _quantises(path: Path) -> bool:
+    """Say whether a file is an IR with values that are rounded to levels."""
+    if path.suffix.lower() != ".xml":
+        return False
+    from ir_interp.ir_model import nets
+
+    return any(layer.type.lower() == "fakequantize" for net in nets(path) for layer in net.layers.values())
+
+
 def _by_executor(run: Runs, resizes: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
@@ -82,6 +92,8 @@ def _by_executor(run: Runs, resizes: list[Wired], result: Path, problem: str, to
             given = {kind: found[name] for kind, name in each.inputs.items()}
             wanted = _executed(each.op, **given)
             outputs.append(_passed(each.op, wanted, found[each.output], tolerance))
+    if not outputs:
+        raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 

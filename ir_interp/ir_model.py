@@ -181,11 +181,8 @@ def _with_bodies(net: Net) -> Iterator[Net]:
 def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
     inside = element.find("layers")
     elements = [] if inside is None else list(inside.iterchildren("layer"))
-    edges = {}
-    for edge in element.iterfind("edges/edge"):
-        ends = [_natural_text(edge.get(n), prefix, n) for n in ("to-layer", "to-port", "from-layer", "from-port")]
-        edges[ends[0], ends[1]] = (ends[2], ends[3])
     layers, name = _layers(elements, prefix), str(element.get("name", ""))
+    edges = _edges(element, layers, prefix)
     bodies = {
         (layer.id, tag): _body(child, tag, _net(inner, f"{layer.where}/{tag}/", binary, version))
         for layer, child in zip(layers.values(), elements, strict=True)
@@ -203,6 +200,22 @@ def _body(element: etree._Element, tag: str, net: Net) -> Body:
 
 def _attributes(element: etree._Element) -> dict[str, str]:
     return {str(key): str(value) for key, value in element.attrib.items()}
+
+
+def _edges(element: etree._Element, layers: dict[int, Layer], prefix: str) -> dict[tuple[int, int], tuple[int, int]]:
+    edges: dict[tuple[int, int], tuple[int, int]] = {}
+    for edge in element.iterfind("edges/edge"):
+        names = ("to-layer", "to-port", "from-layer", "from-port")
+        target, port, source, output = (_natural_text(edge.get(name), prefix, name) for name in names)
+        for number, does in ((source, "starts"), (target, "ends")):
+            if number not in layers:
+                raise ReadError(f"an edge {does} at layer {number}, which is not there", prefix.rstrip(":/"))
+        if port not in (each.id for each in layers[target].inputs):
+            raise ReadError(f"an edge ends at input port {port}, which is not there", layers[target].where)
+        if (target, port) in edges:
+            raise ReadError(f"two edges end at input port {port}", layers[target].where)
+        edges[target, port] = (source, output)
+    return edges
 
 
 def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:

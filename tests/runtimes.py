@@ -101,7 +101,7 @@ def _graph_input(name: str, value: Array) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
 
 
-def onnxruntime_resize(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Array:
+def onnxruntime_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Array]:
     """Run the model on onnxruntime's CPU provider; one thread, so that small models are not all thread pool."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -110,7 +110,12 @@ def onnxruntime_resize(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Ar
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), sess_options=options, providers=["CPUExecutionProvider"]
     )
-    return np.asarray(session.run(None, dict(feeds))[0])
+    return [np.asarray(result) for result in session.run(None, dict(feeds))]
+
+
+def onnxruntime_resize(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Array:
+    """Run a model and return its first output."""
+    return onnxruntime_run(model, feeds)[0]
 
 
 def interpolate_ir(

@@ -1,6 +1,7 @@
 """Compare random resizes with onnxruntime, OpenVINO's CPU plugin and the exact oracle, and explain every difference.
 
-Then convert random ONNX resizes to IR, and compare what becomes of them in OpenVINO with what they were.
+Then convert random ONNX resizes to IR, and random Interpolates to ONNX, and compare what becomes of them in the other
+runtime with what they were.
 
 ``python tests/sweep.py --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The property tests
 are the same comparison over fewer cases.
@@ -13,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from configurations import (
@@ -25,6 +27,7 @@ from configurations import (
     run_in_openvino,
 )
 from conversions import conversions_table, sweep_conversions
+from ir_conversions import sweep_to_onnx, to_onnx_table
 from oracle import expected, stored
 from runtimes import Array, Child
 from verdicts import (
@@ -116,6 +119,10 @@ SWEEPS: dict[str, Callable[[int, int], Iterator[Verdict]]] = {
     "openvino": sweep_openvino,
     "exact oracle": sweep_oracle,
 }
+CONVERSIONS: dict[str, tuple[Callable[[int, int], Iterator[Any]], Callable[[list[Any]], str]]] = {
+    "conversions": (sweep_conversions, conversions_table),
+    "ir conversions": (sweep_to_onnx, to_onnx_table),
+}
 
 
 def unexplained(verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -156,14 +163,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--cases", type=int, default=1000, help="of each sweep")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=[*SWEEPS, "conversions"], help="one sweep instead of all")
+    parser.add_argument("--only", choices=[*SWEEPS, *CONVERSIONS], help="one sweep instead of all")
     options = parser.parse_args(arguments)
     wrong = 0
-    if options.only != "conversions":
-        chosen = {name: sweep for name, sweep in SWEEPS.items() if options.only in (None, name)}
+    chosen = {name: sweep for name, sweep in SWEEPS.items() if options.only in (None, name)}
+    if chosen:
         wrong += _compare_executor(chosen, options.cases, options.seed)
-    if options.only in (None, "conversions"):
-        wrong += _convert(options.cases, options.seed)
+    for name, (sweep, table_of) in CONVERSIONS.items():
+        if options.only in (None, name):
+            wrong += _convert(name, sweep(options.cases, options.seed), table_of)
     print(f"{wrong} unexplained or refused" if wrong else "every difference is explained")
     return 1 if wrong else 0
 
@@ -180,13 +188,13 @@ def _compare_executor(sweeps: dict[str, Callable[[int, int], Iterator[Verdict]]]
     return sum(len(unexplained(those)) for those in verdicts.values())
 
 
-def _convert(cases: int, seed: int) -> int:
+def _convert(name: str, conversions: Iterable[Any], table_of: Callable[[list[Any]], str]) -> int:
     converted = []
-    for each in sweep_conversions(cases, seed):
+    for each in conversions:
         converted.append(each)
         if each.difference:
-            print(f"conversion: {each}", flush=True)
-    print(conversions_table(converted))
+            print(f"{name}: {each}", flush=True)
+    print(table_of(converted))
     return sum(bool(each.difference) for each in converted)
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
 from graphs import save_model, values
+from openvino import opset13 as ops
 
 import ir_interp
 from converters import child, onnx_to_ir
-from converters.comparison import passed
+from converters.comparison import QUANTISED_TOLERANCE, passed
 from converters.openvino_nodes import resize
 from ir_interp import VerificationError
 from ir_interp.cli import main
@@ -205,3 +207,20 @@ def test_infinities_and_nans_of_a_model_do_not_differ(tmp_path: Path) -> None:
         ("y", 0),
         ("z", 0),
     ]
+
+
+def test_a_quantised_ir_is_computed_as_it_is_written(tmp_path: Path) -> None:
+    """Left alone, OpenVINO would compute it in 8 bits; a level may still differ, so that the limit is higher."""
+    parameter = ops.parameter([1, 8, 16, 16], np.float32, name="x")
+    bounds = [ops.constant(np.float32(bound)) for bound in (-0.1, 0.9, -0.1, 0.9)]
+    weights = np.random.default_rng(0).normal(size=(8, 8, 3, 3)).astype(np.float32)
+    whole = ops.convert(ops.constant(np.round(weights * 50).astype(np.int8)), "f32")
+    scaled = ops.multiply(whole, ops.constant(np.full((8, 1, 1, 1), 0.013, np.float32)))
+    y = ops.fake_quantize(parameter, *bounds, 256)
+    y = ops.convolution(y, scaled, [1, 1], [1, 1], [1, 1], [1, 1])
+    ov.save_model(ov.Model([y], [parameter], "net"), tmp_path / "a.xml", compress_to_fp16=False)
+    verification = ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx").verification
+    assert verification is not None
+    (output,) = verification.outputs
+    assert output.relative < 1e-6
+    assert output.limit >= QUANTISED_TOLERANCE

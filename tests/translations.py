@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import openvino as ov
 from configurations import IrCase, OnnxCase, model_of
+from openvino import opset13 as ops
 from runtimes import Array, onnxruntime_resize, openvino_resize
 
 import ir_interp
@@ -47,17 +48,30 @@ def onnx_to_ir(case: OnnxCase, *, left_open: str) -> Outcome:
         return _outcome(source, destination, lambda: openvino_resize(destination, feeds))
 
 
-def ir_to_onnx(case: IrCase) -> Outcome:
-    """Convert an IR of one Interpolate and run the ONNX model in onnxruntime."""
+def ir_to_onnx(case: IrCase, *, left_open: str = "nothing") -> Outcome:
+    """Convert an IR of one Interpolate and run the ONNX model in onnxruntime; ``left_open`` is one of ``OPEN``."""
     with tempfile.TemporaryDirectory() as folder:
         source, destination = Path(folder, "x.xml"), Path(folder, "x.onnx")
-        ov.save_model(model_of(case), source, compress_to_fp16=False)
-        return _outcome(source, destination, lambda: _run_onnx(destination, case.array()))
+        model, feeds = model_of(case), {"x": case.array()}
+        if left_open in ("target", "both"):
+            feeds |= _open_target(case, model)
+        if left_open in ("shape", "both"):
+            model.reshape({"x": ov.PartialShape([-1] * len(case.shape))})
+        ov.save_model(model, source, compress_to_fp16=False)
+        return _outcome(source, destination, lambda: onnxruntime_resize(onnx.load(destination), feeds))
 
 
-def _run_onnx(path: Path, x: Array) -> Array:
-    model = onnx.load(path)
-    return onnxruntime_resize(model, {model.graph.input[0].name: x})
+def _open_target(case: IrCase, model: ov.Model) -> dict[str, Array]:
+    """Turn the sizes or scales of the layer into an input, and return its value."""
+    (layer,) = (each for each in model.get_ops() if each.get_type_name() == "Interpolate")
+    place = layer.input(2 if case.version == 4 and case.scales is not None else 1)
+    value = place.get_source_output().get_node().data.copy()
+    parameter = ops.parameter(value.shape, value.dtype, name="target")
+    parameter.output(0).set_names({"target"})
+    place.replace_source_output(parameter.output(0))
+    model.add_parameters([parameter])
+    model.validate_nodes_and_infer_types()
+    return {"target": value}
 
 
 def _outcome(source: Path, destination: Path, run: Any) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import onnx
@@ -27,6 +27,9 @@ _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32":
 # OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
 
 
+_Refusals = list[tuple[str, IrInterpError]]
+
+
 def build(
     net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
 ) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
@@ -37,13 +40,13 @@ def build(
     opset = NEWEST_OPSET if opset is None else opset
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
-    refusals: list[IrInterpError] = []
+    refusals: _Refusals = []
     writer = _Writer(net=net, graph=_graph(opset, semantics, refusals), refusals=refusals)
     writer.write(progress)
     return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(writer.graph.rows)
 
 
-def _graph(opset: int, semantics: Semantics, refusals: list[IrInterpError]) -> Graph:
+def _graph(opset: int, semantics: Semantics, refusals: _Refusals) -> Graph:
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
         return _Writer(net=net, graph=graph, refusals=refusals).write_body(given)
 
@@ -52,14 +55,14 @@ def _graph(opset: int, semantics: Semantics, refusals: list[IrInterpError]) -> G
 
 @dataclass(slots=True, kw_only=True)
 class _Writer:
-    """``tensors`` maps a layer and its output port to the tensor that holds it."""
+    """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each."""
 
     net: Net
     graph: Graph
     tensors: dict[tuple[int, int], str] = field(default_factory=dict)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
-    refusals: list[IrInterpError] = field(default_factory=list)
+    refusals: _Refusals = field(default_factory=list)
 
     def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
@@ -73,8 +76,9 @@ class _Writer:
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
-            # A constant is met by all its readers.
-            refusals = list({str(each): each for each in self.refusals}.values())
+            order = {layer.where: index for index, layer in enumerate(_in_file(self.net))}
+            found = [error for where, error in sorted(self.refusals, key=lambda each: order[each[0]])]
+            refusals = list({str(each): each for each in found}.values())  # a constant is met by all its readers
             raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
@@ -99,7 +103,8 @@ class _Writer:
         name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
         if "..." in layer.attributes.get("shape", ""):
-            self.refusals.append(UnsupportedLayerError("its rank is open, and an input of ONNX has one", layer.where))
+            problem = "its rank is open, and an input of ONNX has one"
+            self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
         self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
@@ -138,7 +143,7 @@ class _Writer:
         try:
             made = self._emitted(layer)
         except (UnsupportedLayerError, InexactError) as error:
-            self.refusals.append(error)
+            self.refusals.append((layer.where, error))
             made = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
         produced = {name for node in self.graph.nodes[since:] for name in node.output}
         for port, tensor in zip(layer.outputs, made, strict=False):
@@ -160,6 +165,15 @@ class _Writer:
         inputs = tuple(self.tensors[end[0].id, end[1].id] if end else "" for end in found)
         made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
         return (made,) if isinstance(made, str) else made
+
+
+def _in_file(net: Net) -> Iterator[Layer]:
+    """Yield the layers of a net as they stand in the file, each before those of its bodies."""
+    for layer in net.layers.values():
+        yield layer
+        for (number, _), body in net.bodies.items():
+            if number == layer.id:
+                yield from _in_file(body.net)
 
 
 def _only_port(parameter: Layer) -> Port:

@@ -37,6 +37,8 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> str:
     """
     name = resize.name or resize.where
     made, why = onnx_nodes.native(resize, graph.opset)
+    if made is not None and not onnx_nodes.is_long_as_inferred(resize):
+        made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
     if made is not None:
         graph.rows.append(Row(name=name, source=resize, form=made.form, grade=made.grade))
         return _grafted(graph, made, {"x": x, "sizes": target, "scales": target})

@@ -42,6 +42,8 @@ def _non_zero(graph: Graph, op: Op) -> str:
 
 
 def _cumsum(graph: Graph, op: Op) -> str:
+    if op.dtype() not in ("float32", "int32", "int64", "uint32", "uint64"):
+        raise op.refusal(f"ONNX has no CumSum of {op.dtype()}")
     flags = {name: 1 if op.flag(name) else None for name in ("exclusive", "reverse")}
     axis = forms.int64(graph, op, 1, vector=False) if op.has(1) else forms.scalar(graph, 0, "int64")
     return graph.node("CumSum", op.inputs[0], axis, **flags)

@@ -61,7 +61,7 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     (axis,), lengths, count = op.known_integers(1, "the axis is"), op.value(2), len(op.layer.outputs)
     if lengths is None:
         op.needs(13, graph.opset, "a split to lengths known only at run time")
-        return graph.outputs(count, "Split", op.inputs[0], forms.int64(graph, op, 2), axis=axis)
+        return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
     wanted = [int(length) for length in lengths]
     if -1 not in wanted:
         return forms.split(graph, op.inputs[0], wanted, axis)
@@ -70,6 +70,15 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
         return _cut_around(graph, op, wanted, axis)
     rest = held - sum(length for length in wanted if length >= 0)
     return forms.split(graph, op.inputs[0], [rest if length < 0 else length for length in wanted], axis)
+
+
+def _with_rest(graph: Graph, op: Op, axis: int) -> str:
+    """Return lengths known only at run time, -1 among them replaced by what is left of the axis."""
+    lengths = forms.int64(graph, op, 2)
+    held = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+    others = graph.node("Add", forms.reduced(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
+    open_ones = graph.node("Less", lengths, graph.ints([0]))
+    return graph.node("Where", open_ones, graph.node("Sub", held, others), lengths)
 
 
 def _cut_around(graph: Graph, op: Op, lengths: Sequence[int], axis: int) -> tuple[str, ...]:

@@ -169,6 +169,14 @@ def test_element_types_of_constants(kind: str, tmp_path: Path) -> None:
     same(saved(tmp_path, [y], [x]))
 
 
+def test_a_sum_that_onnx_does_not_have(tmp_path: Path) -> None:
+    x = ov.op.Parameter(ov.Type.boolean, ov.PartialShape([6]))
+    source = saved(tmp_path, [layer("CumSum", 3, x, constant(0, np.int64))], [x])
+    with pytest.raises(ExceptionGroup) as refusals:
+        converted(source)
+    assert "CumSum cannot become ONNX: ONNX has no CumSum of bool" in str(refusals.value.exceptions[0])
+
+
 def test_what_only_a_newer_opset_can_say(tmp_path: Path) -> None:
     x = ops.parameter([2, 3], np.int32, name="x")
     y = layer("BitwiseAnd", 13, x, constant([1, 2, 3], np.int32))

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from configurations import IrCase, run_in_openvino
 from layers import Configuration, Draw, check, configurations, constant, layer
+from translations import ir_to_onnx
 
 
 def followed(x: Any) -> Any:
@@ -66,3 +68,24 @@ RESIZES: dict[str, Configuration] = {
 @pytest.mark.parametrize(("configuration", "seed"), configurations(RESIZES))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
+
+
+@pytest.mark.parametrize(
+    ("case", "note"),
+    [
+        (
+            IrCase(version=4, shape=(25,), attributes={"mode": "nearest"}, axes=(0,), scales=(2.5999999046325684,)),
+            "ONNX's shape inference makes another length of the scales than float32 does",
+        ),
+        (
+            IrCase(version=11, shape=(9, 7), dtype="int32", attributes={"mode": "bilinear_pillow"}, sizes=(20, 9)),
+            "onnxruntime is not exact in antialias of int32 on CPU",
+        ),
+    ],
+    ids=["scales of two lengths", "int32 under antialias"],
+)
+def test_what_resize_would_not_say_right(case: IrCase, note: str) -> None:
+    outcome = ir_to_onnx(case)
+    assert outcome.note == note
+    assert outcome.output is not None
+    np.testing.assert_array_equal(outcome.output, run_in_openvino(case))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import Configuration, Draw, check, configurations, constant, layer
+from openvino import opset13 as ops
 
 INDEX = (np.int32, np.int64)
 
@@ -83,6 +84,15 @@ def variadic_split(draw: Draw) -> Any:
     )
 
 
+def variadic_split_at_run_time(draw: Draw) -> Any:
+    lengths = draw.integers(draw.between(2, 4), 1, 3)
+    x = draw.input(draw.distinct([2, sum(lengths)]))
+    if draw.chance():
+        lengths[draw.between(0, len(lengths) - 1)] = -1
+    first = draw.input(np.array(lengths[:1]))
+    return layer("VariadicSplit", 1, x, constant(1, np.int64), ops.concat([first, constant(lengths[1:], np.int64)], 0))
+
+
 def tile(draw: Draw) -> Any:
     shape = draw.shape(1, 3)
     repeats = draw.integers(draw.between(1, 4), 1, 3)
@@ -133,6 +143,7 @@ SHAPES: dict[str, Configuration] = {
     "Concat": concat,
     "Split": split,
     "VariadicSplit": variadic_split,
+    "VariadicSplit at run time": variadic_split_at_run_time,
     "Tile": tile,
     "Broadcast": broadcast("numpy"),
     "Broadcast both ways": broadcast("bidirectional"),

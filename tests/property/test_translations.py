@@ -13,24 +13,20 @@ import numpy as np
 import pytest
 from configurations import (
     ONNX_TYPES,
-    IrCase,
     OnnxCase,
     known_onnxruntime_bug,
-    known_openvino_bug,
-    random_ir_case,
     random_onnx_case,
     run_in_onnxruntime,
-    run_in_openvino,
 )
 from conversions import sweep_conversions
+from ir_conversions import sweep_to_onnx
 from runtimes import Child
-from translations import OPEN, Outcome, ir_to_onnx, onnx_to_ir
+from translations import OPEN, Outcome, onnx_to_ir
 from verdicts import magnitude, spec_of
 
 from ir_interp import resize
 
 CASES = 75
-FLOATS = ("float32", "float16")
 EXACT = ("exact", "exact for this shape", "exact, in several operations")
 TOLERANCE = {"float32": 2e-5, "float16": 1e-3}  # relative to the largest value, or to 1
 
@@ -41,7 +37,7 @@ def _draw(draw: Callable[[Any], Any], bug: Callable[[Any], str | None], seed: in
     return [case for case in cases if not bug(case) and case.dtype in dtypes][:CASES]
 
 
-def _check(case: OnnxCase | IrCase, wanted: Any, outcome: Any) -> None:
+def _check(case: OnnxCase, wanted: Any, outcome: Any) -> None:
     assert isinstance(wanted, np.ndarray), f"{case}: {wanted}"
     assert isinstance(outcome, Outcome), f"{case}: {outcome}"
     if outcome.output is None:
@@ -77,14 +73,6 @@ def test_any_onnx_to_ir() -> None:
 
 
 def test_ir_to_onnx() -> None:
-    cases = _draw(random_ir_case, known_openvino_bug, 2, FLOATS)
-    with Child() as source, Child() as target:
-        wanted = source.map(run_in_openvino, [(case,) for case in cases])
-        outcomes = target.map(ir_to_onnx, [(case,) for case in cases])
-    ran = 0
-    for case, expected, outcome in zip(cases, wanted, outcomes, strict=True):
-        if isinstance(outcome, Outcome) and outcome.note and outcome.output is None:
-            continue  # valid ONNX that onnxruntime does not run, and said so
-        _check(case, expected, outcome)
-        ran += isinstance(outcome, Outcome) and outcome.output is not None
-    assert ran > CASES / 3
+    """Lengths, sizes and scales of run time too; as OpenVINO's CPU plugin computes even where it is wrong."""
+    differing = [str(each) for each in sweep_to_onnx(CASES, seed=2) if each.difference]
+    assert not differing, "\n".join(differing)

@@ -1,0 +1,164 @@
+"""Broken IRs: each is one clear error, exit code 2, and no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_interp.cli import main
+
+PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
+LAYERS = {
+    "x": '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>'
+    f"<output>{PORT.format(0)}</output></layer>",
+    "w": '<layer id="1" name="w" type="Const" version="opset1">'
+    f'<data element_type="f32" shape="2" offset="0" size="8"/><output>{PORT.format(0)}</output></layer>',
+    "add": '<layer id="2" name="add" type="Add" version="opset1"><data auto_broadcast="numpy"/>'
+    f"<input>{PORT.format(0)}{PORT.format(1)}</input><output>{PORT.format(2)}</output></layer>",
+    "y": f'<layer id="3" name="y" type="Result" version="opset1"><input>{PORT.format(0)}</input></layer>',
+}
+EDGES = ((0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0))  # from layer, port, to layer, port
+
+
+def unary(number: int, name: str, kind: str, version: str = "opset1") -> str:
+    """Return a layer from port 0 to port 1."""
+    return (
+        f'<layer id="{number}" name="{name}" type="{kind}" version="{version}">'
+        f"<input>{PORT.format(0)}</input><output>{PORT.format(1)}</output></layer>"
+    )
+
+
+def net(*more: str, edges: tuple[tuple[int, int, int, int], ...] = EDGES, version: str = "11", **changed: str) -> str:
+    """Return a net that adds a constant; ``more`` layers stand before the result, ``changed`` replaces some by name."""
+    layers = {**LAYERS, **changed}
+    *first, last = layers.values()
+    names = ("from-layer", "from-port", "to-layer", "to-port")
+    joined = (" ".join(f'{name}="{end}"' for name, end in zip(names, each, strict=True)) for each in edges)
+    return (
+        f'<net name="n" version="{version}"><layers>{"".join((*first, *more, last))}</layers>'
+        f"<edges>{''.join(f'<edge {each}/>' for each in joined)}</edges></net>"
+    )
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """Return a function that converts an IR, checks that it fails and leaves nothing, and returns the errors."""
+
+    def convert(text: str, weights: bytes | None = np.ones(2, np.float32).tobytes()) -> list[str]:
+        source = tmp_path / "net.xml"
+        source.write_text(text)
+        if weights is not None:
+            source.with_suffix(".bin").write_bytes(weights)
+        before = sorted(tmp_path.iterdir())
+        assert main(["convert", str(source), str(tmp_path / "net.onnx")]) == 2
+        printed, errors = capsys.readouterr()
+        assert printed == ""
+        assert sorted(tmp_path.iterdir()) == before
+        assert all(line.startswith("error: ") for line in errors.splitlines())
+        return [line.removeprefix("error: ") for line in errors.splitlines()]
+
+    return convert
+
+
+def test_a_missing_binary(refused: Callable[..., list[str]]) -> None:
+    assert refused(net(), None) == ['net.xml:layer[1 "w"]: the value is needed, but net.bin is missing']
+
+
+@pytest.mark.parametrize("held", [0, 7])
+def test_a_truncated_binary(held: int, refused: Callable[..., list[str]]) -> None:
+    said = f'net.xml:layer[1 "w"]@offset: bytes 0 to 8 lie beyond the {held} bytes of net.bin'
+    assert refused(net(), b"\0" * held) == [said]
+
+
+def test_a_constant_beyond_the_binary(refused: Callable[..., list[str]]) -> None:
+    text = net(w=LAYERS["w"].replace('offset="0"', 'offset="4"'))
+    assert refused(text) == ['net.xml:layer[1 "w"]@offset: bytes 4 to 12 lie beyond the 8 bytes of net.bin']
+
+
+def test_a_constant_of_another_size(refused: Callable[..., list[str]]) -> None:
+    text = net(w=LAYERS["w"].replace('shape="2"', 'shape="3"'))
+    assert refused(text) == ['net.xml:layer[1 "w"]@size: 8 bytes for shape [3] of float32']
+
+
+@pytest.mark.parametrize("version", ["4", "6", "12"])
+def test_an_ir_of_another_version(version: str, refused: Callable[..., list[str]]) -> None:
+    said = f"net.xml@version: IR version '{version}' is not supported; expected 10 or 11"
+    assert refused(net(version=version)) == [said]
+
+
+def test_an_ir_of_version_4_as_it_was(refused: Callable[..., list[str]]) -> None:
+    """The root was a <net> too, but a constant was a blob of the layer that used it."""
+    text = (
+        '<net batch="1" name="n" version="4"><layers><layer id="0" name="x" precision="FP32" type="Input"><output>'
+        '<port id="0"><dim>1</dim></port></output></layer></layers><edges/></net>'
+    )
+    assert refused(text) == ["net.xml@version: IR version '4' is not supported; expected 10 or 11"]
+
+
+def test_an_unknown_layer(refused: Callable[..., list[str]]) -> None:
+    text = net(unary(4, "odd", "Wobble"), edges=(*EDGES[:2], (2, 2, 4, 0), (4, 1, 3, 0)))
+    assert refused(text) == ["net.xml:layer[4 \"odd\"]: no ONNX form is written for layer type 'Wobble'"]
+
+
+def test_all_unsupported_layers_as_the_file_has_them(refused: Callable[..., list[str]]) -> None:
+    """The order of the edges is another, and so is that of ids."""
+    layers = (unary(9, "first", "Wobble"), unary(4, "second", "ReLU", "extension"), unary(7, "third", "Wibble"))
+    text = net(*layers, edges=(*EDGES[:2], (2, 2, 7, 0), (7, 1, 4, 0), (4, 1, 9, 0), (9, 1, 3, 0)))
+    assert refused(text) == [
+        "net.xml:layer[9 \"first\"]: no ONNX form is written for layer type 'Wobble'",
+        'net.xml:layer[4 "second"]@version: not an operation set of OpenVINO\'s own',
+        "net.xml:layer[7 \"third\"]: no ONNX form is written for layer type 'Wibble'",
+    ]
+
+
+@pytest.mark.parametrize(("kind", "version"), [("ReadValue", "opset6"), ("Assign", "opset3")])
+def test_a_layer_with_a_memory(kind: str, version: str, refused: Callable[..., list[str]]) -> None:
+    """Nothing need follow an Assign."""
+    layer = unary(4, "held", kind, version).replace("<input>", '<data variable_id="v"/><input>')
+    text = net(layer, edges=(*EDGES, (2, 2, 4, 0)))
+    assert refused(text) == [f"net.xml:layer[4 \"held\"]: no ONNX form is written for layer type '{kind}'"]
+
+
+def test_a_cycle(refused: Callable[..., list[str]]) -> None:
+    text = net(unary(4, "back", "ReLU"), edges=((0, 0, 2, 0), (4, 1, 2, 1), (2, 2, 4, 0), (2, 2, 3, 0)))
+    assert refused(text) == ['net.xml:layer[2 "add"]: it feeds itself, directly or through others']
+
+
+@pytest.mark.parametrize(
+    ("edge", "said"),
+    [
+        ((0, 5, 2, 0), 'layer[0 "x"]: an edge starts at output port 5, which is not there'),
+        ((0, 0, 2, 5), 'layer[2 "add"]: an edge ends at input port 5, which is not there'),
+        ((8, 0, 2, 0), " an edge starts at layer 8, which is not there"),
+        ((0, 0, 8, 0), " an edge ends at layer 8, which is not there"),
+    ],
+)
+def test_an_edge_to_nowhere(edge: tuple[int, int, int, int], said: str, refused: Callable[..., list[str]]) -> None:
+    assert refused(net(edges=(*EDGES[1:], edge))) == [f"net.xml:{said}"]
+
+
+def test_an_edge_that_is_missing(refused: Callable[..., list[str]]) -> None:
+    assert refused(net(edges=EDGES[1:])) == ['net.xml:layer[2 "add"]: input 0 is not connected']
+
+
+def test_an_input_fed_twice(refused: Callable[..., list[str]]) -> None:
+    said = 'net.xml:layer[2 "add"]: two edges end at input port 0'
+    assert refused(net(edges=(*EDGES, (1, 0, 2, 0)))) == [said]
+
+
+def test_an_id_twice(refused: Callable[..., list[str]]) -> None:
+    assert refused(net(unary(1, "again", "ReLU"))) == ['net.xml:layer[1 "again"]: layer id 1 appears twice']
+
+
+def test_a_layer_without_a_version(refused: Callable[..., list[str]]) -> None:
+    text = net(add=LAYERS["add"].replace(' version="opset1"', ""))
+    assert refused(text) == ['net.xml:layer[2 "add"]@version: missing; expected opset1 and up']
+
+
+@pytest.mark.parametrize("cut", [40, 400])
+def test_a_file_cut_short(cut: int, refused: Callable[..., list[str]]) -> None:
+    (said,) = refused(net()[:cut])
+    assert said.startswith("net.xml: ")

@@ -1,0 +1,31 @@
+"""Some of the corpus: real and realistic IRs that become ONNX, verified; ``python tests/ir_corpus.py`` takes all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ir_corpus import CORPUS, Absent, converted, problem
+
+CHOSEN = (
+    "PP-OCRv4 detector, IR v10",
+    "YuNet, int8",
+    "Silero VAD",
+    "classifier, open",
+    "detector, float16",
+    "U-Net, IR v10",
+    "transformer, open",
+    "vision transformer, int8",
+    "language model, open",
+    "LSTM",
+)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_model_of_the_corpus(name: str, tmp_path: Path) -> None:
+    try:
+        outcome = converted(CORPUS[name], tmp_path)
+    except Absent as reason:
+        pytest.skip(str(reason))
+    assert problem(CORPUS[name], outcome) == ""
+    assert outcome.refusal or (outcome.verification and outcome.verification.outputs)
