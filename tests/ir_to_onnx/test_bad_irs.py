@@ -119,7 +119,8 @@ def test_a_layer_with_a_memory(kind: str, version: str, refused: Callable[..., l
     """Nothing need follow an Assign."""
     layer = unary(4, "held", kind, version).replace("<input>", '<data variable_id="v"/><input>')
     text = net(layer, edges=(*EDGES, (2, 2, 4, 0)))
-    assert refused(text) == [f"net.xml:layer[4 \"held\"]: no ONNX form is written for layer type '{kind}'"]
+    advice = "it keeps a state between inferences; make the state an input and an output of the model first"
+    assert refused(text) == [f'net.xml:layer[4 "held"]: {kind} cannot become ONNX: {advice}']
 
 
 def test_a_cycle(refused: Callable[..., list[str]]) -> None:
