@@ -215,7 +215,7 @@ def openvino_frontend(node: FoundNode) -> Forecast:
         return _refused(f"Interpolate does not take {op.dtype}")
     if min(words.get("axes") or (0,)) < 0:
         return _refused("the frontend takes no negative axes")
-    problem = plugin_problem(op, _frontend_axes(node), full=words.get("axes") is None)
+    problem = plugin_problem(op, _resized(op), full=words.get("axes") is None)
     if problem:
         return problem
     try:
@@ -225,13 +225,17 @@ def openvino_frontend(node: FoundNode) -> Forecast:
         return _refused(str(error))
 
 
-def _frontend_axes(node: FoundNode) -> set[int]:
-    """Return the axes that are resized where aspect policies are not known, as far as lengths tell."""
-    target, shape = node.op.spec.target, node.op.shape
-    if shape is None or not isinstance(target, Sizes | Scales):
-        return set(node.words.get("axes") or ())
-    axes = resolve_axes(node.op.spec.axes, len(shape))
-    stay = [1.0] * len(axes) if isinstance(target, Scales) else [shape[axis] for axis in axes]
+def _resized(op: ResizeOp) -> set[int]:
+    """Return the axes that an Interpolate resizes, as far as lengths tell; it knows no aspect policies."""
+    target, shape = op.spec.target, op.shape
+    if shape is None:
+        return set(op.spec.axes or ())
+    axes = resolve_axes(op.spec.axes, len(shape))
+    if not isinstance(target, Sizes | Scales):
+        return set(axes) if op.spec.axes is not None else set()
+    pads = {pad.axis: pad.begin + pad.end for pad in op.spec.pads}
+    lengths = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
+    stay = [1.0] * len(axes) if isinstance(target, Scales) else lengths
     return {axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same}
 
 
@@ -427,14 +431,10 @@ def openvino_layer(op: ResizeOp) -> Forecast:
         return _refused("no runtime executes mode area")
     if (op.dtype or "float32") not in _OPENVINO_TYPES:
         return _refused(f"Interpolate does not take {op.dtype}")
-    rank = len(op.shape) if op.shape is not None else 0
-    axes = set(resolve_axes(op.spec.axes, rank)) if rank else set()
-    full = op.spec.axes is None
-    if full and op.shape is not None and isinstance(op.spec.target, Sizes):
-        axes = {axis for axis, size in enumerate(op.spec.target.values) if size != op.shape[axis]}
+    rank, axes = len(op.shape or ()), _resized(op)
     if op.spec.pads and axes != set(range(rank - len(axes), rank)):
         return _differs("the plugin lays pads around other axes, where those that it resizes are not the last")
-    return plugin_problem(op, axes, full=full) or Forecast(spec=op.spec)
+    return plugin_problem(op, axes, full=op.spec.axes is None) or Forecast(spec=op.spec)
 
 
 def onnxruntime_converted(op: ResizeOp) -> Forecast:

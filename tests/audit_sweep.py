@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from configurations import OnnxCase, Rng, model_of, random_node, random_onnx_case
+import openvino
+from configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, random_node, random_onnx_case
 
 from converters.audit import Audited, audit
 from converters.runtime_models import Kind
@@ -31,7 +32,7 @@ BATCH = 200
 class Compared:
     """One node in one runtime: what was forecast, what was seen, and what explains it where these are two things."""
 
-    case: OnnxCase
+    case: OnnxCase | IrCase
     runtime: str
     forecast: Verdict
     seen: Verdict
@@ -50,6 +51,20 @@ def random_case(rng: Rng) -> OnnxCase:
             return case
 
 
+def sweep_layers(cases: int, seed: int) -> Iterator[Compared]:
+    """Audit random layers of IRs, of those that OpenVINO's CPU plugin runs safely, and run them."""
+    rng = np.random.default_rng(seed)
+    drawn = [random_ir_case(rng) for _ in range(cases)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{place:04}.xml") for place in range(len(drawn))]
+        for path, case in zip(paths, drawn, strict=True):
+            openvino.save_model(model_of(case), path, compress_to_fp16=False)
+        rows, errors = audit(paths, run=True)
+    assert not errors, errors
+    for case, row in zip(drawn, rows, strict=True):
+        yield from _compared(case, row)
+
+
 def sweep(cases: int, seed: int) -> Iterator[Compared]:
     """Audit random nodes, and run them."""
     rng = np.random.default_rng(seed)
@@ -65,7 +80,7 @@ def sweep(cases: int, seed: int) -> Iterator[Compared]:
             yield from _compared(case, row)
 
 
-def _compared(case: OnnxCase, row: Audited) -> Iterator[Compared]:
+def _compared(case: OnnxCase | IrCase, row: Audited) -> Iterator[Compared]:
     for runtime, seen in row.seen.items():
         forecast = row.forecast[runtime]
         yield Compared(
@@ -73,7 +88,7 @@ def _compared(case: OnnxCase, row: Audited) -> Iterator[Compared]:
         )
 
 
-def explanation(case: OnnxCase, runtime: str, row: Audited) -> str:
+def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
     """Return why forecast and sight may differ; nothing where they should not."""
     forecast, seen = row.forecast[runtime], row.seen[runtime]
     if forecast.kind is Kind.CRASHES:
@@ -111,9 +126,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--layers", action="store_true", help="layers of IRs instead of ONNX nodes")
     parser.add_argument("--examples", type=int, default=1, help="of each class of disagreement")
     options = parser.parse_args(arguments)
-    compared = list(sweep(options.cases, options.seed))
+    compared = list((sweep_layers if options.layers else sweep)(options.cases, options.seed))
     classes: dict[tuple[str, str, str, str], list[Compared]] = {}
     for each in compared:
         if not each.agrees:

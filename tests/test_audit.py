@@ -12,7 +12,7 @@ import onnx.version_converter
 import openvino as ov
 import openvino.opset13 as ops
 import pytest
-from audit_sweep import sweep, table
+from audit_sweep import sweep, sweep_layers, table
 from commands import command, words
 from graphs import save_model
 
@@ -118,6 +118,9 @@ def test_forecasts_agree_with_the_installed_runtimes() -> None:
     compared = list(sweep(30, 5))
     assert not [each for each in compared if not each.agrees and not each.explanation]
     assert table(compared).count("agree") == len(probe.INSTALLED)
+    layers = list(sweep_layers(20, 5))
+    assert {each.runtime for each in layers} == {"openvino", "onnxruntime"}
+    assert not [each for each in layers if not each.agrees and not each.explanation]
 
 
 def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
