@@ -21,6 +21,7 @@ from ir_interp.spec import (
     Antialias,
     Area,
     Arithmetic,
+    Aspect,
     AtRunTime,
     Coordinates,
     Crop,
@@ -277,6 +278,8 @@ def plugin_problem(op: ResizeOp, axes: set[int], *, full: bool) -> Forecast | No
         return _refused("the plugin resizes spatial dimensions only")
     if isinstance(kernel, Cubic) and _cubic_overruns(rank, axes, full):
         return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(axes)} corrupts memory")
+    if isinstance(kernel, Cubic) and rank > 4 and op.dtype in ("int8", "uint8"):
+        return _differs(f"the plugin wraps {op.dtype} around in a cubic Interpolate of rank {rank}")
     if rank > (4 if isinstance(kernel, Cubic) else 5) and op.dtype in ("int32", "int64"):
         return _refused(f"the plugin has no Interpolate of rank {rank} for {op.dtype}")
     return None
@@ -417,7 +420,8 @@ def _reference_single(spec: ResizeSpec, at: Geometry) -> Forecast:
         isinstance(spec.kernel, Linear) and spec.kernel.antialias is not Antialias.OFF
     )
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
-    if single and spec.gives_scales and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):
+    stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH
+    if single and not stretched and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):
         return Forecast(spec=replace(spec, coordinates=Coordinates.HALF_PIXEL), reason="it does not notice 1 output")
     return _differs("it puts a single output at -1/2") if single and filtered else Forecast(spec=spec)
 

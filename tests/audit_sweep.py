@@ -21,7 +21,7 @@ from configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, rand
 from converters.audit import Audited, audit
 from converters.runtime_models import Kind
 from converters.verdicts import Verdict
-from ir_interp import Arithmetic, ResizeOp
+from ir_interp import Arithmetic, Length, ResizeOp
 from ir_interp.coordinates import positions
 from ir_interp.geometry import plan
 
@@ -97,6 +97,9 @@ def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
         return "corrupted memory of an earlier node"
     if "int" in case.dtype and case.mode != "nearest" and max(forecast.difference or 0, seen.difference or 0) < 0.02:
         return "integers: so small a difference is one of rounding, which runtimes do in several ways (O10, O13)"
+    pytorch = case.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"
+    if runtime == "reference" and pytorch and 1 in plan(row.op.spec, case.shape).out_shape:
+        return "the reference notices a single output on some axes, and on others not (R3)"
     if runtime == "reference" and {forecast.kind, seen.kind} == {Kind.SAME, Kind.DIFFERS} and _on_the_edge(row.op):
         return "float64 rounds a coordinate off a whole number or a half, where rationals do not (R4, R5)"
     return ""
@@ -104,8 +107,10 @@ def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
 
 def _on_the_edge(op: ResizeOp) -> bool:
     """Say whether the exact coordinate of some output is a whole number or a half."""
-    bound = plan(replace(op.spec, arithmetic=Arithmetic.EXACT), tuple(length or 1 for length in op.shape or ()))
-    at = [positions(axis) for axis in bound.axes if axis.step.denominator > 1 or axis.offset.denominator > 1]
+    shape = tuple(length or 1 for length in op.shape or ())
+    specs = [replace(op.spec, arithmetic=Arithmetic.EXACT, length=length) for length in Length]  # both readings
+    axes = [axis for spec in specs for axis in plan(spec, shape).axes]
+    at = [positions(axis) for axis in axes if axis.step.denominator > 1 or axis.offset.denominator > 1]
     return any(((each.fraction == 0) | (each.half == 0)).any() for each in at)
 
 
