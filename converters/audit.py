@@ -238,7 +238,8 @@ def _values(op: ResizeOp) -> NDArray[Any]:
     rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
     if dtype.kind == "f":
         return rng.random(shape).astype(dtype)
-    return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
+    lowest = -_BRIGHTEST if dtype == np.int8 else 0
+    return rng.integers(lowest, 2 if dtype.kind == "b" else _BRIGHTEST, shape).astype(dtype)
 
 
 def _judged(row: Audited, answer: probe.Ran, x: NDArray[Any]) -> Verdict:
@@ -247,8 +248,8 @@ def _judged(row: Audited, answer: probe.Ran, x: NDArray[Any]) -> Verdict:
     if answer.output is None:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
     wanted, is_copy = resize(x, row.op.spec), isinstance(row.op.spec.kernel, Nearest)
-    if x.dtype.kind in "iu" and not is_copy:
-        return verdict(wanted, answer.output, is_copy=False, scale=_ROUNDED)
+    if x.dtype.kind in "iu":  # they may be rounded in either way
+        return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=1 / _BRIGHTEST)
     return verdict(wanted, answer.output, is_copy=is_copy)
 
 
@@ -258,4 +259,4 @@ def _plain(refusal: str) -> str:
 
 
 _LONGEST = 160  # of what a runtime says
-_ROUNDED = 1001.0  # integers may be rounded in either way: 1 is within the tolerance then
+_BRIGHTEST = 100  # of the integers that a resize is run on

@@ -116,6 +116,8 @@ _OUTER_TWO = {4: (0, 1), 5: (0, 1)}  # the axes that a resize of images or volum
 def onnxruntime(node: FoundNode) -> Forecast:
     """Return what onnxruntime's CPU provider does."""
     op, at = node.op, geometry(node)
+    if _keeps_aspect(node) and min(node.words.get("axes") or (0,)) < 0 and op.dtype in _ONNXRUNTIME_TYPES:
+        return _differs("it keeps the length of a negative axis under an aspect policy")
     reason = _onnxruntime_refuses(node, at)
     if reason:
         return _refused(reason)
@@ -164,10 +166,10 @@ def _onnxruntime_fault(node: FoundNode, at: Geometry | None) -> Forecast | None:
     crops = isinstance(spec.coordinates, Crop)
     kept = [axis for axis in at.scaled if axis not in at.changing]
     last = len(at.lengths) == 4 and 1 in at.scaled and not {0, 3} & {*at.scaled}
-    if _keeps_aspect(node) and min(node.words.get("axes") or (0,)) < 0:
-        return _differs("it keeps the length of a negative axis under an aspect policy")
+    if filtered and node.op.dtype == "int8":
+        return _differs("it makes negative int8 zero under antialias")
     if not at.changing and kept:
-        return Forecast(spec=replace(spec, axes=(), target=Sizes(())), reason="it copies where no length changes")
+        return Forecast(spec=replace(spec, **_COPY), reason="it copies where no length changes")
     if last and (crops or (isinstance(kernel, Cubic) and kept)) and (filtered or isinstance(kernel, Cubic)):
         return _differs("it mixes up the axes of crops and cubics whose channels come last")
     if filtered and kept and not crops:
@@ -175,6 +177,14 @@ def _onnxruntime_fault(node: FoundNode, at: Geometry | None) -> Forecast | None:
     if crops and _cropped(node, at):
         return _differs("it ignores the crop of an axis whose scale is 1")
     return None
+
+
+_COPY: dict[str, Any] = {
+    "axes": (),
+    "target": Sizes(()),
+    "coordinates": Coordinates.ASYMMETRIC,
+    "aspect": Aspect.STRETCH,
+}
 
 
 def _keeps_aspect(node: FoundNode) -> bool:

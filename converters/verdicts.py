@@ -88,14 +88,20 @@ def _measured(spec: ResizeSpec, forecast: Forecast, shape: PartialShape) -> Verd
 
 
 def verdict(
-    wanted: NDArray[Any], made: NDArray[Any], *, is_copy: bool, reason: str = "", scale: float = 1.0
+    wanted: NDArray[Any],
+    made: NDArray[Any],
+    *,
+    is_copy: bool,
+    reason: str = "",
+    scale: float = 1.0,
+    tolerance: float = TOLERANCE,
 ) -> Verdict:
     """Return how an output compares with the one that was wanted."""
     if wanted.shape != made.shape:
         return Verdict(kind=Kind.DIFFERS, reason=reason or f"shape {list(made.shape)}, not {list(wanted.shape)}")
     off = elementwise(wanted, made)
     largest = float(off.max(initial=0.0)) / scale
-    if largest <= (_COPIED if is_copy else TOLERANCE):
+    if largest <= (_COPIED if is_copy else tolerance):
         return Verdict(kind=Kind.SAME)
     share = int((off > _COPIED).sum())
     ties = f"{share} of {off.size} pixels" if is_copy else ""

@@ -95,7 +95,8 @@ def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
         return "corrupted memory shows as garbage, as a refusal, as death, or not at all"
     if seen.kind is Kind.CRASHES and runtime == "openvino":
         return "corrupted memory of an earlier node"
-    if "int" in case.dtype and case.mode != "nearest" and max(forecast.difference or 0, seen.difference or 0) < 0.02:
+    # inputs go up to 100: 0.031 are three whole numbers, after as many roundings
+    if "int" in case.dtype and case.mode != "nearest" and max(forecast.difference or 0, seen.difference or 0) < 0.031:
         return "integers: so small a difference is one of rounding, which runtimes do in several ways (O10, O13)"
     pytorch = case.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"
     if runtime == "reference" and pytorch and 1 in plan(row.op.spec, case.shape).out_shape:
