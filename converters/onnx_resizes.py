@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,26 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return what ``load`` does, each resize with the name of its output."""
-    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in _resizes(path)]
+    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in _resizes(path)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNode:
+    """A node as it stands in a model: what it is read as, its own words, and the values that it sees."""
+
+    op: ResizeOp
+    words: dict[str, Any]
+    node: onnx.NodeProto
+    values: Values
+
+
+def nodes(path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there; see ``load``."""
+    found = []
+    for place, node, scope in _resizes(path):
+        op, words = _read_node(node, place, scope, Semantics.RUNTIME)
+        found.append(FoundNode(op=op, words=words, node=node, values=scope))
+    return found
 
 
 def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
@@ -48,7 +68,7 @@ def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     found = []
     for place, node, scope in _resizes(path):
         if scope.outer is None:
-            op = _read_node(node, place, scope, Semantics.RUNTIME)
+            op, _ = _read_node(node, place, scope, Semantics.RUNTIME)
             names = ("data", *given_names(op.version))
             given = {name: tensor for name, tensor in zip(names, node.input, strict=False) if tensor}
             kept = {"data", op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "data"}
@@ -113,7 +133,10 @@ def _subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
     return [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
 
 
-def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
+def _read_node(
+    node: onnx.NodeProto, where: str, values: Values, semantics: Semantics
+) -> tuple[ResizeOp, dict[str, Any]]:
+    """Return a node as a resize, and its attributes and inputs by name."""
     if not node.input or not node.output:
         raise ReadError("it has no input or no output", where)
     version = dialect_version(node.op_type, values.opset, where)
@@ -127,7 +150,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
     context = Context(version=version, shape=shape, semantics=semantics)
     spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
-    return ResizeOp(
+    op = ResizeOp(
         name=node.name or node.output[0],
         where=where,
         spec=spec,
@@ -137,6 +160,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         dtype=dtype,
         diagnostics=diagnostics,
     )
+    return op, attributes
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:

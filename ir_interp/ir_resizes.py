@@ -32,11 +32,16 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
     Raises ReadError for a file that is no IR, UnsupportedLayerError for a snippet of another layer.
     """
+    return [op for _, _, op in layers(path, semantics)]
+
+
+def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[Net, Layer, ResizeOp]]:
+    """Return every Interpolate with its layer and the net that this stands in; see ``load``."""
     found = []
     for net in nets(path):
         for layer in net.layers.values():
             if layer.type.lower() == _TYPE:
-                found.append(read_layer(net, layer, semantics))
+                found.append((net, layer, read_layer(net, layer, semantics)))
             elif net.is_snippet:
                 problem = f"layer type {layer.type!r} is not interpreted; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")

@@ -117,6 +117,104 @@ RULES = _by_code(
             ),
             test="test_ir_files.py::test_a_single_pad",
         ),
+        Rule(
+            code="IRI011",
+            severity=Severity.WARNING,
+            summary="Antialiased cubic with the coefficient -0.75, where those who antialias use -0.5.",
+            story=(
+                "PyTorch's bicubic antialias, like Pillow's, has the coefficient -0.5; its plain bicubic has -0.75. "
+                "Exporters long wrote the default -0.75 for both, so that a model computes something else than the "
+                "one it was exported from. Set cubic_coeff_a=-0.5, unless -0.75 was meant."
+            ),
+            test="test_audit.py::test_mistakes",
+        ),
+        Rule(
+            code="IRI012",
+            severity=Severity.WARNING,
+            summary="Antialias that piles up weight on the edge, where Pillow and PyTorch leave out what lies outside.",
+            story=(
+                "With antialias=1 and exclude_outside=0, ONNX's default, taps beyond the image count for its edge "
+                "pixel. Pillow and PyTorch drop them and let the rest sum to 1. Exporters that forget "
+                "exclude_outside=1 change the pixels along every edge."
+            ),
+            test="test_audit.py::test_mistakes",
+        ),
+        Rule(
+            code="IRI013",
+            severity=Severity.WARNING,
+            summary="A scale that just misses the length that was meant.",
+            story=(
+                "A length is rounded down: 3 * 0.6666 gives 1, and 2 was meant. Such scales come from ratios that "
+                "were written with few digits, or in half precision. Runtimes also round the product differently: 5 * "
+                "1.4 is 7 in float32 and 6 exactly. Give sizes."
+            ),
+            test="test_audit.py::test_mistakes",
+        ),
+        Rule(
+            code="IRI014",
+            severity=Severity.WARNING,
+            summary="Scales that went through half precision.",
+            story=(
+                "OpenVINO's save_model compresses constants to FP16 by default, the scales of an Interpolate among "
+                "them: 2.3 becomes 2.3008, and coordinates drift by a pixel every 3000. Save with "
+                "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which leaves what "
+                "decides a resize alone."
+            ),
+            test="test_audit.py::test_scales_in_half_precision",
+        ),
+        Rule(
+            code="IRI015",
+            severity=Severity.WARNING,
+            summary="A Resize that ONNX's version converter made of a Resize-10: its coordinates have changed.",
+            story=(
+                "Resize-10 has no coordinate_transformation_mode and samples asymmetrically. ONNX's version converter "
+                "raises it to Resize-11 by adding a roi of zeros and ones, and leaves out the mode, whose default is "
+                "half_pixel: [1, 2.667] becomes [2.667, 4.333]. Set coordinate_transformation_mode=asymmetric, and "
+                "for nearest nearest_mode=floor where it grows."
+            ),
+            test="test_audit.py::test_what_the_version_converter_leaves",
+        ),
+        Rule(
+            code="IRI021",
+            severity=Severity.ERROR,
+            summary="A runtime crashes on it.",
+            story=(
+                "Or corrupts its memory, which may show later and elsewhere: OpenVINO's CPU plugin does so in linear "
+                "resizes of rank 6 and in cubic ones of three axes. What `ir-interp convert` writes keeps clear of "
+                "them."
+            ),
+            test="test_audit.py::test_verdicts",
+        ),
+        Rule(
+            code="IRI022",
+            severity=Severity.WARNING,
+            summary="A runtime refuses it.",
+            story=(
+                "The reason is that of the runtime. `ir-interp convert` says most of such resizes in other operations."
+            ),
+            test="test_audit.py::test_verdicts",
+        ),
+        Rule(
+            code="IRI023",
+            severity=Severity.WARNING,
+            summary="A runtime computes something else.",
+            story=(
+                "The difference is the largest of values between 0 and 1, on the shape of the resize where that is "
+                "known. OpenVINO's own ONNX frontend drops antialias, exclude_outside and aspect policies without a "
+                "word."
+            ),
+            test="test_audit.py::test_verdicts",
+        ),
+        Rule(
+            code="IRI024",
+            severity=Severity.NOTE,
+            summary="The installed runtime does not what was forecast of it.",
+            story=(
+                "Verdicts come from rules about one version of each runtime; `--run` asks the installed one. Where "
+                "they disagree, another version is installed, or a rule is wrong: then please report it."
+            ),
+            test="test_audit.py::test_a_forecast_that_fails",
+        ),
     )
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from ir_interp.cli import compare, convert, explain, inspect, plot, run
+from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError
 
 NOT_EXACT = 1
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("convert", epilog=convert.EXAMPLES)(convert.convert)

@@ -1,0 +1,106 @@
+"""``ir-interp audit``: what every runtime makes of every resize, before anything is converted."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ir_interp.cli import progress
+from ir_interp.errors import IrInterpError, closest
+from ir_interp.rules import RULES, Severity
+
+if TYPE_CHECKING:
+    from converters.audit import Audited, Finding
+    from converters.verdicts import Verdict
+
+EXAMPLES = """
+Examples:
+
+  ir-interp audit model.onnx
+
+  ir-interp audit models/ --jobs 2 --ignore IRI022 --format sarif
+
+  ir-interp audit model.onnx --run --runtime openvino
+"""
+
+
+class Format(Enum):
+    """How findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+    SARIF = "sarif"
+
+
+def audit(
+    models: Annotated[list[Path], typer.Argument(help=".onnx models, IRs (.xml), or folders of them.")],
+    run: Annotated[bool, typer.Option("--run", help="Run the installed runtimes as well, and compare.")] = False,
+    runtime: Annotated[list[str] | None, typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...")] = None,
+    select: Annotated[list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Codes not to report, or their beginnings.")] = None,
+    style: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
+) -> int:
+    """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
+    from converters.audit import models as expanded
+    from converters.audit_formats import FORMATS
+    from converters.audit_jobs import in_processes
+    from converters.runtime_models import RUNTIMES
+
+    for word in runtime or []:
+        if word not in RUNTIMES:
+            raise IrInterpError(f"--runtime {word!r}: {closest(word, RUNTIMES)}")
+    for word in (*(select or []), *(ignore or [])):
+        if not any(code.startswith(word) for code in RULES):
+            raise IrInterpError(f"no code begins with {word!r}; {closest(word, RULES)}")
+    with progress.bar() as told:
+        rows, errors = in_processes(expanded(models), jobs, run=run, runtimes=runtime or None, progress=told)
+    findings = [each for row in rows for each in row.findings if _is_wanted(each.code, select, ignore)]
+    if style is Format.TEXT:
+        _show(rows, findings)
+    else:
+        print(FORMATS[style.value](rows, findings))
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    if errors:
+        return 2
+    return 1 if any(each.rule.severity is not Severity.NOTE for each in findings) else 0
+
+
+def _is_wanted(code: str, select: list[str] | None, ignore: list[str] | None) -> bool:
+    """Say whether a code is selected, and not ignored more precisely than it is selected."""
+    chosen = max((len(each) for each in select or [""] if code.startswith(each)), default=-1)
+    unwanted = max((len(each) for each in ignore or [] if code.startswith(each)), default=-1)
+    return chosen > unwanted
+
+
+def _show(rows: list[Audited], findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
+        table = Table(title_justify="left")
+        for column in ("resize", *(title for _, title in titles)):
+            table.add_column(escape(column), overflow="fold")
+        for row in rows:
+            if tuple(row.titles.items()) == titles:
+                name = f"{Path(row.file).name}: {row.op.name or row.op.where}"
+                table.add_row(*map(escape, (name, *(_cell(row.verdicts[each]) for each, _ in titles))))
+        console.print(table)
+    for finding in findings:
+        line = f"{finding.where}: {finding.code} {finding.message}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    codes = ", ".join(dict.fromkeys(sorted(each.code for each in findings)))
+    more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
+    console.print(f"{len(rows)} resizes, {len(findings)} findings{more}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _cell(verdict: Verdict) -> str:
+    return verdict.kind.value + (f" {verdict.difference:.2g}" if verdict.difference else "")
