@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from converters import mistakes, openvino_nodes, probe
+from converters.forecasts import Kind
 from converters.ir_to_onnx import one_op
 from converters.one_layer import write_layer
 from converters.onnx_resizes import FoundNode, nodes
 from converters.report import Progress, silent
-from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES, Kind
+from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES
 from converters.verdicts import Verdict, judge, verdict
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.execute import resize

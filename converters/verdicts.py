@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.comparison import differences as elementwise
-from converters.runtime_models import Forecast, Kind
+from converters.forecasts import Forecast, Kind
 from ir_interp.compare import arithmetics_agree
 from ir_interp.errors import SpecError
 from ir_interp.execute import resize

@@ -19,7 +19,7 @@ import openvino
 from configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, random_node, random_onnx_case
 
 from converters.audit import Audited, audit
-from converters.runtime_models import Kind
+from converters.forecasts import Kind
 from converters.verdicts import Verdict
 from ir_interp import Arithmetic, Length, ResizeOp
 from ir_interp.coordinates import positions

@@ -18,7 +18,8 @@ from graphs import save_model
 
 from converters import probe
 from converters.audit import audit, models
-from converters.runtime_models import RUNTIMES, Forecast, Kind, Runtime
+from converters.forecasts import Forecast, Kind, Runtime
+from converters.runtime_models import RUNTIMES
 from ir_interp.rules import RULES
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES

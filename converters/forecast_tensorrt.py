@@ -1,0 +1,89 @@
+"""What TensorRT's ONNX importer makes of a node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from converters import tensorrt_resize
+from converters.forecasts import Forecast, keeps_aspect, refused
+from converters.onnx_resizes import FoundNode
+from ir_interp.dialect import Context
+from ir_interp.errors import IrInterpError
+from ir_interp.geometry import resolve_axes
+from ir_interp.spec import (
+    AtRunTime,
+    Scales,
+    Sizes,
+)
+
+_TENSORRT_ROUNDING = {
+    "floor": "FLOOR",
+    "ceil": "CEIL",
+    "round_prefer_floor": "HALF_DOWN",
+    "round_prefer_ceil": "HALF_UP",
+}
+_TENSORRT_COORDINATES = {
+    "half_pixel": {"coordinate_transformation": "HALF_PIXEL"},
+    "asymmetric": {"coordinate_transformation": "ASYMMETRIC"},
+    "align_corners": {"coordinate_transformation": "ALIGN_CORNERS"},
+    "pytorch_half_pixel": {"coordinate_transformation": "HALF_PIXEL", "selector_for_single_pixel": "UPPER"},
+    "tf_half_pixel_for_nn": {"coordinate_transformation": "HALF_PIXEL", "nearest_rounding": "CEIL"},
+}
+
+
+_UNKNOWN = {"scales": (1.0,)}  # stands in for a target of run time
+
+
+def tensorrt_importer(node: FoundNode) -> Forecast:
+    """Return what TensorRT's ONNX importer makes of a node, by its source; nothing of TensorRT was run."""
+    words, op = node.words, node.op
+    reason = _tensorrt_refuses(node)
+    if reason:
+        return refused(reason)
+    settings: dict[str, Any] = {"resize_mode": words.get("mode", "nearest").upper()}
+    if op.version > 10:
+        settings["nearest_rounding"] = _TENSORRT_ROUNDING[words.get("nearest_mode", "round_prefer_floor")]
+        settings |= _TENSORRT_COORDINATES[words.get("coordinate_transformation_mode", "half_pixel")]
+        settings["exclude_outside"] = bool(words.get("exclude_outside"))
+    if "cubic_coeff_a" in words:
+        settings["cubic_coeff"] = words["cubic_coeff_a"]
+    target = _tensorrt_target(node)
+    try:
+        spec = tensorrt_resize.DIALECT.parse(settings | (target or _UNKNOWN), Context(version=10, shape=op.shape))
+    except IrInterpError as error:
+        return refused(str(error))
+    return Forecast(spec=spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes))
+
+
+def _tensorrt_refuses(node: FoundNode) -> str:
+    words = node.words
+    coordinates = words.get("coordinate_transformation_mode", "half_pixel")
+    if words.get("antialias"):
+        return "the importer takes no antialias"
+    if keeps_aspect(node):
+        return "the importer takes no aspect policy"
+    if node.op.version > 10 and coordinates not in _TENSORRT_COORDINATES:
+        return f"the importer knows no {coordinates}"
+    if (
+        coordinates == "tf_half_pixel_for_nn"
+        and words.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor"
+    ):
+        return "the importer takes tf_half_pixel_for_nn with round_prefer_floor only"
+    if node.op.spec.target is AtRunTime.SCALES and node.op.spec.axes is not None:
+        return "the importer takes no scales of run time for some axes"
+    if node.op.dtype in ("bool", "uint8"):
+        return f"the importer does not resize {node.op.dtype}"
+    return ""
+
+
+def _tensorrt_target(node: FoundNode) -> dict[str, Any]:
+    """Return the target for every axis, as the layer takes it."""
+    target, shape = node.op.spec.target, node.op.shape
+    if shape is None or not isinstance(target, Sizes | Scales):
+        return {}
+    given = dict(zip(resolve_axes(node.op.spec.axes, len(shape)), target.values, strict=True))
+    if isinstance(target, Scales):
+        return {"scales": tuple(float(given.get(axis, 1.0)) for axis in range(len(shape)))}
+    whole = [given.get(axis, length) for axis, length in enumerate(shape)]
+    return {} if None in whole else {"shape": tuple(whole)}
