@@ -24,7 +24,8 @@ OLDEST_OPSET, NEWEST_OPSET = 11, 21
 
 _OLD_INPUTS = {"float16": "float32"}
 _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
-# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
+# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32. Those who
+# want what the file says ask for the document's reading.
 
 
 _Refusals = list[tuple[str, IrInterpError]]
@@ -64,6 +65,10 @@ class _Writer:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: _Refusals = field(default_factory=list)
 
+    @property
+    def _changes_types(self) -> bool:
+        return self.net.version == 10 and self.graph.semantics is Semantics.RUNTIME
+
     def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
         results = [layer for layer in self.net.layers.values() if layer.type.lower() == "result"]
@@ -101,7 +106,7 @@ class _Writer:
     def _input(self, layer: Layer) -> None:
         port, since = _only_port(layer), len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
-        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
+        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self._changes_types else port.dtype
         if "..." in layer.attributes.get("shape", ""):
             problem = "its rank is open, and an input of ONNX has one"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
@@ -123,7 +128,7 @@ class _Writer:
         producer, port = self._source(layer)
         since = len(self.graph.nodes)
         self.graph.layer = layer.name
-        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self.net.version == 10 else port.dtype
+        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self._changes_types else port.dtype
         tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
         taken = {each.name for each in (*self.inputs, *self.outputs)}
         if tensor in taken or tensor in self.graph.initialisers:

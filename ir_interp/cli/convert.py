@@ -48,7 +48,8 @@ def convert(
     opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
     dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
     semantics: Annotated[
-        Semantics, typer.Option(help="Which reading to take where several exist.")
+        Semantics,
+        typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
     ] = Semantics.RUNTIME,
     only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,

@@ -25,8 +25,8 @@ ROOT = Path(__file__).parent.parent.parent
 REAL = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
 
 
-def converted(source: Path, opset: int | None = None) -> onnx.ModelProto:
-    write.write_model(source, source.with_suffix(".onnx"), Semantics.RUNTIME, opset)
+def converted(source: Path, opset: int | None = None, semantics: Semantics = Semantics.RUNTIME) -> onnx.ModelProto:
+    write.write_model(source, source.with_suffix(".onnx"), semantics, opset)
     return onnx.load(str(source.with_suffix(".onnx")))
 
 
@@ -131,6 +131,17 @@ def test_the_ends_of_an_old_ir(precision: tuple[str, str], tmp_path: Path) -> No
         for mine, theirs in zip((*made.graph.input, *made.graph.output), (*model.inputs, *model.outputs), strict=True):
             element = onnx.helper.tensor_dtype_to_np_dtype(mine.type.tensor_type.elem_type)
             assert element == theirs.element_type.to_dtype() or element == ml_dtypes.bfloat16
+
+
+def test_the_ends_of_an_old_ir_as_in_the_file(tmp_path: Path) -> None:
+    parameter, result = ends(0, 2, "FP16", "f16")
+    layers = (parameter, relu(1, "act", precision="FP16"), result)
+    source = written(tmp_path, net(*layers, version=10, edges=edge(0, 0, 1) + edge(1, 1, 2)))
+    made = converted(source, semantics=Semantics.DOCUMENT)
+    for each in (*made.graph.input, *made.graph.output):
+        assert each.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+    report = ir_interp.convert(source, tmp_path / "verified.onnx", semantics="document")
+    assert report.verification is not None
 
 
 def test_names_and_open_shapes_are_kept(tmp_path: Path) -> None:
