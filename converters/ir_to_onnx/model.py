@@ -13,6 +13,7 @@ from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
 from converters.ir_to_onnx.order import in_order
+from converters.ir_to_onnx.save import Unsaved
 from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -33,7 +34,7 @@ _Refusals = list[tuple[str, IrInterpError]]
 
 def build(
     net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
-) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
+) -> tuple[Unsaved, tuple[Row, ...]]:
     """Return a net as an ONNX model, and a row for each resize in it.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.

@@ -17,7 +17,7 @@ from layers import assert_equal, constant, core, in_onnxruntime, in_openvino, la
 from openvino import opset13 as ops
 
 import ir_interp
-from converters.ir_to_onnx import write
+from converters.ir_to_onnx import save, write
 from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.dialect import Semantics
 
@@ -214,7 +214,7 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
 
 
 def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "LARGEST", 1000)
+    monkeypatch.setattr(save, "LARGEST", 1000)
     x = ops.parameter([1, 64], np.float32, name="x")
     y = ops.matmul(x, constant(np.random.default_rng(0).random((64, 64), np.float32)), False, False)
     y.output(0).set_names({"y"})
