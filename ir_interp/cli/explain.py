@@ -13,10 +13,10 @@ import typer
 
 from ir_interp import describe, rules
 from ir_interp.cli import options
-from ir_interp.cli.layers import choose, readings
+from ir_interp.cli.layers import choose
 from ir_interp.errors import IrInterpError
 from ir_interp.explain import AxisTable, Cell, tables
-from ir_interp.files import load
+from ir_interp.files import load, readings
 from ir_interp.op import ResizeOp
 
 if TYPE_CHECKING:
