@@ -23,7 +23,7 @@ Examples:
 
   ir-interp compare model.onnx model.xml
 
-  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy
+  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy --html report.html
 
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 """
@@ -40,6 +40,7 @@ def compare(
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     from converters.child import Inputs
@@ -48,6 +49,10 @@ def compare(
     inputs = Inputs(shapes=options.shapes(shape or []), files=options.files(array or []))
     with progress.bar() as told:
         found = compare_models(first, second, inputs, tolerance=tolerance, per_resize=per_resize, progress=told)
+    if html:
+        from converters.pages import comparison_page, frame
+
+        frame.save(comparison_page.comparison_page(found), html)
     if as_json:
         print(json.dumps(found.record(), indent=2))
     else:
