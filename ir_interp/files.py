@@ -43,10 +43,14 @@ def load(path: str | os.PathLike[str], *, semantics: Semantics | str = Semantics
 
 
 def readings(op: ResizeOp, file: Path) -> dict[Semantics, ResizeSpec]:
-    """Return what each reading of a file makes of one resize; those that need to know more are left out."""
+    """Return what each reading of a file makes of one resize.
+
+    Readings that need to know more are left out, and all others of a resize that has its ``where`` from elsewhere.
+    """
     found = {Semantics.RUNTIME: op.spec}
     for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
         with suppress(ReadError):
             specs = {each.where: each.spec for each in load(file, semantics=semantics)}
-            found[semantics] = specs[op.where]
+            if op.where in specs:
+                found[semantics] = specs[op.where]
     return found

@@ -28,6 +28,7 @@ _NUMBERED = 12  # weights are written into a matrix of at most so many rows and 
 _MARKED = 64  # negative weights are marked in one of at most so many
 _DPI = 150
 _EDGE = 9.0  # the longest edge of a picture, in inches
+_HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ def weights(axis: AxisTable, title: str) -> Any:
     rows, columns = max(axis.out_sizes), axis.in_size
     many = len(axis.columns)
     edge = min(_EDGE / many, 4.5)
-    figure = _figure(edge * many + 1.0, max(2.4, min(_EDGE, edge * rows / max(columns, 1))) + 0.9)
+    figure = _figure(edge * many + 1.0, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, many, squeeze=False, sharey=True).ravel()
     largest = max((abs(w) for column in axis.columns for cell in column.cells for w in (cell.weights or {}).values()),
                   default=1.0)  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from converters.audit import Audited, Finding, alike
 from converters.forecasts import Kind
-from converters.pages.frame import Content, E, Element, Tone, mark, page, section, table
+from converters.pages.frame import Content, E, Element, Tone, mark, note, page, section, table
 from converters.pages.gallery import gallery
 from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES
 from converters.verdicts import Verdict
@@ -31,6 +31,7 @@ def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Seq
     return page(
         "Audit of resizes",
         E.p(counts + (f"; {len(unread)} files could not be read" if unread else "")),
+        note(_MEASURE),
         *_unread(unread),
         *(_runtimes(those) for those in alike(rows)),
         *_disagreements(rows),
@@ -55,7 +56,11 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
         run = sum(name in row.seen for row in rows)
         counted.append((title, known[name].version, *(str(found[kind]) for kind in Kind), str(run)))
     columns = ("runtime", "rules for", *kinds, "run")
-    return section("Runtimes", table(columns, counted, numbers=(*kinds, "run")), E.p({"class": "note"}, _MEASURE))
+    return section(f"Runtimes {_among(rows)}", table(columns, counted, numbers=(*kinds, "run")))
+
+
+def _among(rows: Sequence[Audited]) -> str:
+    return "of ONNX models" if rows[0].op.dialect == "onnx" else "of IRs"
 
 
 def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
@@ -73,7 +78,7 @@ def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
 def _resizes(rows: Sequence[Audited]) -> Element:
     titles = rows[0].titles
     cells = ((_resize(row), *(_verdict(row.verdicts[name], name in row.seen) for name in titles)) for row in rows)
-    return section("Resizes", table(("resize", *titles.values()), cells))
+    return section(f"Resizes {_among(rows)}", table(("resize", *titles.values()), cells))
 
 
 def _resize(row: Audited) -> Element:

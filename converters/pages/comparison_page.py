@@ -37,11 +37,12 @@ def _histogram(bins: tuple[Bin, ...]) -> Iterator[Element]:
             ("difference", "elements", "of the most"),
             ((each.label, str(each.count), _bar(each.count / most)) for each in bins),
             numbers=("difference", "elements"),
+            stacks=False,
         )
 
 
 def _bar(share: float) -> Element:
-    return E.div({"class": "bar", "style": f"width: {100 * share:.2f}%"}) if share else E.div()
+    return E.div({"class": "lane"}, E.div({"class": "bar", "style": f"width: {100 * share:.2f}%"}) if share else "")
 
 
 def _resizes(found: ModelComparison) -> Iterator[Element]:

@@ -63,13 +63,11 @@ def _compared(each: Compared) -> tuple[str, ...]:
 
 def _operations(report: ConversionReport) -> Iterator[Element]:
     if report.before and report.after:
-        before, after = report.before, report.after
-        columns = ("before", str(sum(before.values())), "after", str(sum(after.values())))
-        rows = (
-            (mine, str(many), theirs, str(more))
-            for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", ""))
-        )
-        yield section("Operations", table(columns, rows, numbers=(columns[1], columns[3])))
+        counts = [{"all": sum(each.values()), **each}.items() for each in (report.before, report.after)]
+        pairs = zip_longest(*counts, fillvalue=("", ""))
+        rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
+        columns = ("before", "times", "after", "times")
+        yield section("Operations", table(columns, rows, numbers=("times",), stacks=False))
 
 
 def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException) -> Element:

@@ -38,17 +38,19 @@ h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.25rem; margin-top:
 .note, small { font-size: .85rem; opacity: .8 } small { display: block }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-thead th { background: var(--shade); overflow-wrap: normal }
+thead th { background: var(--shade) } td:first-child { min-width: 8rem }
 .number { text-align: right; white-space: nowrap }
-.mark { font-weight: 600; white-space: nowrap }
+.mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
 .good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
-.bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
+.lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
 figure { margin: .8rem 0; overflow-x: auto } figcaption { font-size: .9rem }
-img { display: block; width: 100%; min-width: 36rem; max-width: 62rem; background: white }
+img { display: block; max-width: 100%; max-height: 36rem; background: white }
 @media (max-width: 44rem) {
-  thead { display: none } table, tbody, tr, td { display: block } tr { border: 1px solid var(--line); margin: .6rem 0 }
-  td { display: flow-root; border-bottom: 0; padding-left: 8.5rem } .number { text-align: left; white-space: normal }
-  td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem; opacity: .8 }
+  img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 0 }
+  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody { display: block }
+  .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
+  .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
+  .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem; opacity: .8 }
 }
 @media print { body { max-width: none; font-size: 9pt } tr, figure { break-inside: avoid } h2 { break-after: avoid } }
 """
@@ -103,8 +105,13 @@ def note(text: str) -> Element:
     return E.p({"class": "note"}, text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Sequence[str] = ()) -> Element:
-    """Return a table; ``numbers`` are the columns set to the right. On a narrow screen each row becomes a list."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Sequence[str] = (), stacks: bool = True
+) -> Element:
+    """Return a table; ``numbers`` are the columns set to the right.
+
+    On a narrow screen each row becomes a list, unless the rows are so short that the table need not stack them.
+    """
     styles = [{"class": "number"} if column in numbers else {} for column in columns]
     head = E.tr(*(E.th(style, column, scope="col") for style, column in zip(styles, columns, strict=True)))
     body = (
@@ -116,12 +123,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers:
         )
         for row in rows
     )
-    return E.table(E.thead(head), E.tbody(*body))
+    return E.table({"class": "stacks"} if stacks else {}, E.thead(head), E.tbody(*body))
 
 
 def mark(word: str, tone: Tone) -> Element:
     """Return a word that says how well something went, with a sign and a colour that say it too."""
-    return E.span({"class": f"mark {tone}"}, f"{_SIGNS[tone]} {word}")
+    return E.span({"class": f"mark {tone}"}, f"{_SIGNS[tone]}\u00a0{word}")
 
 
 def _versions() -> str:

@@ -69,8 +69,8 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     if not found:
         yield note("no axis changes: the input is copied")
         return
-    axis, others = found[0], len(found) - 1
-    title = f"axis {axis.axis}" + (f"; {others} more axes change" if others else "")
+    axis = found[0]
+    title = f"axis {axis.axis}" + (f", the first of {len(found)} that change" if len(found) > 1 else "")
     if shape != op.shape or isinstance(op.spec.target, AtRunTime):
         title += "; the file leaves lengths open, and those here are made up"
     yield _figure(pictures.positions(axis, "source positions"), f"Source positions along {title}")
