@@ -20,6 +20,7 @@ _FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe"
 )
+_ON_3_AND_4 = 'exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null'  # where --remote-debugging-pipe looks for its pipes
 _PATIENCE = 60.0  # seconds for one answer
 
 
@@ -109,13 +110,9 @@ def opened(program: str) -> Iterator[Browser]:
     theirs, to = os.pipe()
     answers, mine = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        command = f'exec "$0" "$@" 3<&{theirs} 4>&{mine}'
         arguments = [program, *_FLAGS.split(), f"--user-data-dir={folder}"]
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command, *arguments],
-            pass_fds=(theirs, mine),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            ["/bin/sh", "-c", _ON_3_AND_4, *arguments], stdin=theirs, stdout=mine, stderr=subprocess.DEVNULL
         )
         os.close(theirs)
         os.close(mine)
