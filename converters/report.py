@@ -32,7 +32,7 @@ class Row:
     @property
     def configuration(self) -> str:
         """The resize as it was, in one line."""
-        return f"{describe.target(self.source.spec)}: {describe.formula(self.source.spec)}"
+        return describe.sentence(self.source.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -312,6 +312,17 @@ def test_pictures_of_what_is_open(target: str) -> None:
     assert "not drawn: the rank of its input is unknown" in said(section)
 
 
+def test_what_is_too_long_to_be_drawn() -> None:
+    for length, problem, drawn in (
+        (2**40, f"not drawn: an axis is {2**40} long", 0),
+        (2000, "the matrix of weights is too large to be drawn", 1),
+    ):
+        spec = ResizeSpec(kernel=Linear(), axes=(1,), target=Sizes((length,)))
+        (section,) = gallery.gallery([op("a", spec, (1, 1000))])
+        assert problem in said(section)
+        assert len(section.findall(".//img")) == drawn
+
+
 def test_without_matplotlib(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     chain("a.onnx")

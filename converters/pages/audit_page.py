@@ -84,7 +84,7 @@ def _resizes(rows: Sequence[Audited]) -> Element:
 def _resize(row: Audited) -> Element:
     op = row.op
     form = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
-    return E.div(E.b(row.name), E.small(form), E.small(f"{describe.target(op.spec)}: {describe.formula(op.spec)}"))
+    return E.div(E.b(row.name), E.small(form), E.small(describe.sentence(op.spec)))
 
 
 def _verdict(verdict: Verdict, was_run: bool) -> Element:
@@ -96,18 +96,15 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
     """Yield the findings, and what their codes mean."""
     if not findings:
         return
-    found = ((_code(each.code), _severity(each.rule.severity), each.where, each.message) for each in findings)
-    yield section("Findings", table(("code", "severity", "where", "what"), found))
+    yield section("Findings", table(("code", "severity", "where", "what"), map(_finding, findings)))
     codes = sorted({each.code for each in findings})
     yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
 
 
-def _code(code: str) -> Content:
-    return E.a(code, href=f"#{code}")
-
-
-def _severity(severity: Severity) -> Element:
-    return mark(severity.value, _TONE_OF[severity])
+def _finding(finding: Finding) -> tuple[Content, ...]:
+    severity = finding.rule.severity
+    link = E.a(finding.code, href=f"#{finding.code}")
+    return link, mark(severity.value, _TONE_OF[severity]), finding.where, finding.message
 
 
 def _rule(code: str) -> tuple[Element, Element]:

@@ -76,13 +76,13 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
     resizes = []
     with suppress(IrInterpError):
         resizes = load(source, semantics=semantics)
-    rows = ((op.name, op.where, f"{describe.target(op.spec)}: {describe.formula(op.spec)}") for op in resizes)
     refused = {each.name for each in problems if isinstance(each, InexactError)}
     resizes.sort(key=lambda op: (op.name or op.where) not in refused)
+    rows = [(op.name, op.where, describe.sentence(op.spec)) for op in resizes]
     return page(
         f"{source.name} to {destination.name}",
         E.p(mark("refused", "bad"), ": nothing was written"),
         section("What stands in the way", E.ul(*(E.li(str(each)) for each in problems))),
-        *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if resizes else []),
+        *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
         *gallery((source, op) for op in resizes),
     )

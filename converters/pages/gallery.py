@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from converters.pages.frame import E, Element, note, section
 from ir_interp import describe, pictures
 from ir_interp.dialect import Semantics
-from ir_interp.errors import ReadError, SpecError
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.execute import bind
 from ir_interp.explain import tables
 from ir_interp.files import readings
-from ir_interp.geometry import resolve_axes
+from ir_interp.geometry import plan, resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
-from ir_interp.spec import AtRunTime, ResizeSpec
+from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
 _OPEN = 8  # what open lengths are drawn as
+_LONGEST = 2**16  # axis that is drawn
 _LARGEST = 2**20  # elements of a matrix of weights that is drawn
 
 
@@ -42,19 +45,20 @@ def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
 
 def _key(op: ResizeOp) -> tuple[object, ...]:
     """Return what pictures of a resize depend on: how which lengths are resized, and whether readings differ."""
+    spec = replace(op.spec, arithmetic=Arithmetic.EXACT)  # all are drawn
     if op.shape is None:
-        return (op.spec,)
-    spec = listed(op.spec, op.shape)
+        return (spec,)
+    spec = listed(spec, op.shape)
     return spec, tuple(op.shape[axis] for axis in spec.axes or ()), op.diagnostics != ()
 
 
 def _drawn(alike: Sequence[tuple[Path, ResizeOp]]) -> Element:
     (file, op), *others = alike
     title = E.h3((op.name or op.where) + (f", and {len(others)} like it" if others else ""))
-    formula = E.p(f"{describe.target(op.spec)}: {describe.formula(op.spec)}")
+    formula = E.p(describe.sentence(op.spec))
     try:
         return E.div(title, formula, *_figures(file, op))
-    except (ReadError, SpecError) as problem:
+    except IrInterpError as problem:
         return E.div(title, formula, note(f"not drawn: {problem}"))
 
 
@@ -64,8 +68,10 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
         raise ReadError("the rank of its input is unknown")
     axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
     shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
+    target = _target(op.spec, axes, shape)
+    _check_lengths(bind(op.spec, **target), shape)
     read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
-    found = tables(read, shape, **_target(op.spec, axes, shape))
+    found = tables(read, shape, **target)
     if not found:
         yield note("no axis changes: the input is copied")
         return
@@ -76,9 +82,19 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     yield _figure(pictures.positions(axis, "source positions"), f"Source positions along {title}")
     if axis.in_size * max(axis.out_sizes) <= _LARGEST:
         yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
+    else:
+        yield note("the matrix of weights is too large to be drawn")
 
 
-def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[str, tuple[Any, ...]]:
+def _check_lengths(spec: ResizeSpec, shape: PartialShape) -> None:
+    """Raise ShapeError where an axis is so long that to list its taps would take long, too."""
+    axes = plan(spec, tuple(1 if length is None else length for length in shape)).axes
+    longest = max((max(axis.in_size, axis.out_size) for axis in axes), default=0)
+    if longest > _LONGEST:
+        raise ShapeError(f"an axis is {longest} long")
+
+
+def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[str, Any]:
     """Return a target where it is an input of the model: the last two axes double."""
     if not isinstance(spec.target, AtRunTime):
         return {}

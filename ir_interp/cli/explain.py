@@ -103,7 +103,7 @@ def _show(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, .
     console = Console()
     for line in (
         f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(shape)}",
-        f"{describe.target(op.spec)}: {describe.formula(op.spec)}",
+        describe.sentence(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
