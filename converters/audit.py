@@ -61,6 +61,11 @@ class Audited:
     titles: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """Its file and its name, or else its place there."""
+        return f"{Path(self.file).name}: {self.op.name or self.op.where}"
+
+    @property
     def verdicts(self) -> dict[str, Verdict]:
         """What was seen, else what was forecast; a rule that was right knows the reason better than the runtime."""
         alike = {name: each for name, each in self.seen.items() if each.kind is self.forecast[name].kind}
@@ -84,6 +89,12 @@ class Audited:
                 message = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
                 said.append(("IRI024", message))
         return tuple(Finding(code=code, message=text, file=self.file, where=self.op.where) for code, text in said)
+
+
+def alike(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
+    """Yield the resizes that the same runtimes were asked about: those of ONNX models, those of IRs."""
+    for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
+        yield [row for row in rows if tuple(row.titles.items()) == titles]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
