@@ -105,7 +105,7 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 2
     record, root = json.loads(printed), read("a.html")
     text = said(root)
-    assert "2 resizes in 1 files, 3 findings; 1 files could not be read" in text
+    assert "2 resizes in 1 file, 3 findings; 1 file could not be read" in text
     assert "b.onnx: not an ONNX model" in text
     head, first, second = table(root, "Resizes of ONNX models")
     assert head[1:] == [

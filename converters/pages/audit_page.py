@@ -27,10 +27,10 @@ _MEASURE = (
 def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Sequence[ReadError]) -> Element:
     """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
     files = len({row.file for row in rows})
-    counts = f"{len(rows)} resizes in {files} files, {len(findings)} findings"
+    counts = f"{_count(len(rows), 'resize')} in {_count(files, 'file')}, {_count(len(findings), 'finding')}"
     return page(
         "Audit of resizes",
-        E.p(counts + (f"; {len(unread)} files could not be read" if unread else "")),
+        E.p(counts + (f"; {_count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
         *(_runtimes(those) for those in alike(rows)),
@@ -109,3 +109,7 @@ def _finding(finding: Finding) -> tuple[Content, ...]:
 
 def _rule(code: str) -> tuple[Element, Element]:
     return E.h3(f"{code}: {RULES[code].summary}", id=code), E.p(RULES[code].story)
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
