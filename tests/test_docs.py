@@ -14,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_matrix_is_fresh() -> None:
-    spec = importlib.util.spec_from_file_location("make_matrix", ROOT / "docs" / "make_matrix.py")
+@pytest.mark.parametrize("script", sorted((ROOT / "docs").glob("make_*.py")), ids=lambda script: script.stem)
+def test_generated_pages_are_fresh(script: Path) -> None:
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "matrix.md").read_text(encoding="utf-8") == module.text()
+    assert module.PATH.read_text(encoding="utf-8") == module.text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
