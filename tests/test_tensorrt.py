@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -401,6 +403,19 @@ def test_a_layer_does_not_get_lengths_of_another_kind() -> None:
     assert layer.resize_mode is trt.InterpolationMode.NEAREST
     layer.set_input(1, network.add_input("lengths", trt.DataType.INT32, (4,)))
     assert "the layer has a second input, and would be given a shape" in refusal(network, layer, HALF_PIXEL_UP)
+
+
+def test_the_python_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parent.parent
+    (code,) = re.findall(r"```python\n(.*?)```", (root / "docs" / "tensorrt.md").read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["exports.py", "yolo", "yolo.onnx"])
+    runpy.run_path(str(root / "samples" / "exports.py"), run_name="__main__")
+    network, x = network_of((1, 16, 8, 8))
+    scope: dict[str, Any] = {"network": network, "x": x}
+    exec(code, scope)
+    assert scope["again"].spec.target == scope["op"].spec.target
+    assert meaning(scope["again"].spec) == meaning(scope["op"].spec)
 
 
 # A script
