@@ -14,7 +14,7 @@ from typing import Any
 
 from converters.tensorrt_resize import DIALECT
 from ir_interp.dialect import Attributes, Context
-from ir_interp.errors import InexactError
+from ir_interp.errors import InexactError, SpecError
 from ir_interp.meaning import PartialShape
 from ir_interp.op import ResizeOp, interpret
 from ir_interp.translate import Translation, write
@@ -56,7 +56,7 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     words: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
     settings = words | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
-    dtype = _DTYPES.get(source.dtype.name)
+    dtype = _dtype(source)
     where = f'tensorrt:layer["{layer.name}"]'
     version = DIALECT.versions[0]
     context = Context(version=version, shape=lengths, dtype=dtype)
@@ -78,17 +78,18 @@ def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
 
     ``at`` is an ITensor of ``network``, on which a layer is added, or an IResizeLayer, which is set. ``lengths`` is
     the ITensor with the length of every output axis, for a resize whose sizes are known at run time only. Raises
-    InexactError where no one layer computes the same on inputs of the tensor's shape and type; nothing is changed
-    then.
+    InexactError where no one layer computes the same on inputs of the tensor's shape and type, SpecError for lengths
+    that are no integers; nothing is changed then.
     """
     layer = _typed(at) if hasattr(at, "get_input") else None
     source = layer.get_input(0) if layer is not None else at
     name = op.name or op.where
-    dtype = _DTYPES.get(source.dtype.name)
-    translation = write(op.spec, DIALECT, shape=_open_shape(source.shape), dtype=dtype, name=name)
+    translation = write(op.spec, DIALECT, shape=_open_shape(source.shape), dtype=_dtype(source), name=name)
     kind = _kind(translation.attributes)
     if kind is _Kind.INPUT and lengths is None:
         raise InexactError(name, DIALECT.name, reason="its sizes are known at run time only; give the tensor of them")
+    if kind is _Kind.INPUT and _dtype(lengths) not in ("int32", "int64"):
+        raise SpecError(f"{name}: lengths are {_dtype(lengths)}; IResizeLayer takes int32 or int64")
     if layer is None:
         layer = network.add_resize(source)
         layer.name = name
@@ -140,6 +141,10 @@ def _target(layer: Any) -> dict[str, Any]:
     if len(layer.shape) > 0:
         return {"shape": tuple(int(length) for length in layer.shape)}
     return {"scales": (1.0,) * len(layer.get_input(0).shape)}
+
+
+def _dtype(tensor: Any) -> str | None:
+    return _DTYPES.get(tensor.dtype.name)
 
 
 def _open_shape(shape: Iterable[int | None]) -> PartialShape:

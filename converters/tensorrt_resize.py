@@ -52,7 +52,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     ``shape`` is None where a second input of the layer gives it at run time.
     """
     target = _target(attributes)
-    _check_input(context)
+    _check_input(attributes["resize_mode"], context)
     if not isinstance(target, AtRunTime):
         _check_innermost(attributes["resize_mode"], target, context)
         _check_volume(_lengths(target, context.shape), "output")
@@ -98,12 +98,13 @@ def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
     return Scales(tuple(values)) if name == "scales" else Sizes(tuple(values))
 
 
-def _check_input(context: Context) -> None:
+def _check_input(mode: str, context: Context) -> None:
     if context.dtype is not None and context.dtype not in DTYPES:
         raise SpecError(f"IResizeLayer takes {', '.join(DTYPES)}, not {context.dtype}")
     if context.shape is not None:
-        if not 1 <= len(context.shape) <= MAX_RANK:
-            raise SpecError(f"IResizeLayer takes rank 1 to {MAX_RANK}, not {len(context.shape)}")
+        least = 2 if mode == "CUBIC" else 1
+        if not least <= len(context.shape) <= MAX_RANK:
+            raise SpecError(f"{mode} takes rank {least} to {MAX_RANK}, not {len(context.shape)}")
         _check_volume(context.shape, "input")
 
 

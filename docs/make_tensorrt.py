@@ -116,7 +116,7 @@ def limits() -> str:
     return "\n".join(
         (
             f"- element types: {', '.join(tensorrt_resize.DTYPES)}",
-            f"- rank: 1 to {tensorrt_resize.MAX_RANK}",
+            f"- rank: 1 to {tensorrt_resize.MAX_RANK}, of CUBIC from 2",
             f"- innermost axes that a mode resizes: {innermost}; the others keep their lengths",
             f"- elements of the input, and of the output: up to 2^31 - 1 = {tensorrt_resize.MAX_VOLUME:,}",
         )

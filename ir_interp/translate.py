@@ -85,14 +85,13 @@ def _offers(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Con
 
 def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
     shape, target = context.shape, f"{dialect.name} {context.version}"
+    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, shape))
+    sayable = [numbers for numbers in variants if numbers is not None]
     offers: dict[ResizeSpec, dict[str, Any]] = {}
-    objections: list[str] = []
-    for variant in _variants(spec, shape):
-        numbers = _numbers(variant, dialect, context)
-        if numbers is not None:
-            offers |= _offers(dialect, tuple(numbers.items()), context)
-            objections.append(dialect.objection(numbers, context))
-    if not offers and objections and all(objections):
+    for numbers in sayable:
+        offers |= _offers(dialect, tuple(numbers.items()), context)
+    objections = [] if offers else [dialect.objection(numbers, context) for numbers in sayable]
+    if objections and all(objections):
         raise InexactError(name, target, reason=objections[0])
     if not offers and isinstance(spec.target, AtRunTime):
         raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")

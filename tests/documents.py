@@ -53,9 +53,9 @@ class Block:
 
     @property
     def width(self) -> int:
-        """How wide the terminal was: as wide as the widest table that is shown."""
+        """How wide the terminal was: usual, or as wide as the widest table that is shown."""
         tables = [line for output in self.outputs for line in output.splitlines() if line.startswith(("┏", "┃", "│"))]
-        return max(map(len, tables), default=_WIDTH)
+        return max([_WIDTH, *map(len, tables)])
 
 
 def blocks(page: Path) -> list[Block]:

@@ -70,8 +70,9 @@ def op_of(spec: ResizeSpec, name: str = "up") -> ResizeOp:
             {"shape": (1, 3, 8, 8), "dtype": "uint8"},
             "IResizeLayer takes bfloat16, float16, float32, int8, not uint8",
         ),
-        ({"scales": (1,) * 9}, {"shape": (1,) * 9}, "IResizeLayer takes rank 1 to 8, not 9"),
-        ({"shape": ()}, {"shape": ()}, "IResizeLayer takes rank 1 to 8, not 0"),
+        ({"scales": (1,) * 9}, {"shape": (1,) * 9}, "NEAREST takes rank 1 to 8, not 9"),
+        ({"shape": ()}, {"shape": ()}, "NEAREST takes rank 1 to 8, not 0"),
+        ({"resize_mode": "CUBIC", "scales": (2,)}, {"shape": (8,)}, "CUBIC takes rank 2 to 8, not 1"),
         (
             {"scales": (1, 1, 1, 1)},
             {"shape": (2, 1024, 1024, 1024)},
@@ -357,6 +358,14 @@ def test_lengths_of_run_time_are_an_input() -> None:
     assert layer.get_input(1) is lengths
     (op,) = tensorrt_layer.load(network)
     assert (op.spec.target, op.spec.kernel) == (AtRunTime.SIZES, Linear())
+
+
+def test_lengths_of_run_time_are_whole_numbers() -> None:
+    network, x = network_of((1, 3, -1, -1))
+    with pytest.raises(SpecError) as caught:
+        tensorrt_layer.apply(network, x, op_of(AT_RUN_TIME), lengths=network.add_input("lengths", FLOAT, (4,)))
+    assert str(caught.value) == "up: lengths are float32; IResizeLayer takes int32 or int64"
+    assert network.num_layers == 0
 
 
 def test_a_layer_takes_the_shape_of_its_tensor() -> None:
