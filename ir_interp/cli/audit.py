@@ -60,7 +60,8 @@ def audit(
             raise IrInterpError(f"no code begins with {word!r}; {closest(word, RULES)}")
     with progress.bar() as told:
         rows, errors = in_processes(expanded(models), jobs, run=run, runtimes=runtime or None, progress=told)
-    findings = [each for row in rows for each in row.findings if _is_wanted(each.code, select, ignore)]
+    found = (each for row in rows for each in (*row.findings, *(row.on_request if select else ())))
+    findings = [each for each in found if _is_wanted(each.code, select, ignore)]
     if html:
         from converters.pages import audit_page, frame
 
