@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 2**15  # elements whose scratch memory stays in the nearest caches
-_REBIAS = np.float32(2.0**112)
+_REBIAS = np.array(2.0**112, np.float32)
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)
 _INFINITY = 0x7C00
 
-_EXPONENT = 0x7F800000  # of a float32
-_LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: below, float16 has one exponent only
-_INFINITE = np.full(_BLOCK, 143 << 23, np.uint32)  # 2^16; NumPy's extremes of two arrays are faster than of a number
-_BESIDE = (13 << 23) + 0x800  # 13 exponents higher; the rest corrects the bias of the exponent that is added in place
+# Of a float32's bits; arrays without axes, for with numbers of Python every call takes longer.
+_VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
+    np.array(bits, np.uint32) for bits in (0x7FFFFFFF, 0x7F800000, 0x8000, 13, 16)
+)
+_BESIDE = np.array((13 << 23) + 0x800, np.uint32)  # 13 exponents more; 0x800 makes up for what they add to the sum
+_LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: float16 has no smaller exponent
+_INFINITE = np.full(_BLOCK, 143 << 23, np.uint32)  # 2^16; extremes of two long arrays are faster than of one number
 _kept = threading.local()
 
 
@@ -53,15 +56,15 @@ def store(values: NDArray[np.float32], target: NDArray[np.float16]) -> None:
 
 def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
     value, power, sign = (each[: bits.size] for each in _scratch())
-    np.right_shift(bits, 16, out=sign)
-    np.bitwise_and(sign, 0x8000, out=sign)
-    np.bitwise_and(bits, 0x7FFFFFFF, out=value)
+    np.right_shift(bits, _SIXTEEN, out=sign)
+    np.bitwise_and(sign, _SIGN_OF_HALF, out=sign)
+    np.bitwise_and(bits, _VALUE, out=value)
     np.minimum(value, _INFINITE[: bits.size], out=value)
     np.bitwise_and(value, _EXPONENT, out=power)
     np.maximum(power, _LEAST[: bits.size], out=power)
     np.add(power, _BESIDE, out=power)
     np.add(value.view(np.float32), power.view(np.float32), out=value.view(np.float32))
-    np.right_shift(power, 13, out=power)
+    np.right_shift(power, _THIRTEEN, out=power)
     np.add(value, power, out=value)
     np.bitwise_or(value, sign, out=value)  # what is left of the float32's exponent lies beyond 16 bits
     half[...] = value
