@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 2**15  # elements whose scratch memory stays in the nearest caches
+_BLOCK = 2**17  # elements; the scratch memory of smaller blocks is nearer, but two threads then wait for each other
 _REBIAS = np.array(2.0**112, np.float32)
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)
 _INFINITY = 0x7C00
@@ -22,58 +22,66 @@ _VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
     np.array(bits, np.uint32) for bits in (0x7FFFFFFF, 0x7F800000, 0x8000, 13, 16)
 )
 _BESIDE = np.array((13 << 23) + 0x800, np.uint32)  # 13 exponents more; 0x800 makes up for what they add to the sum
-_LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: float16 has no smaller exponent
-_INFINITE = np.full(_BLOCK, 143 << 23, np.uint32)  # 2^16; extremes of two long arrays are faster than of one number
+_INFINITE = np.array(143 << 23, np.uint32)  # 2^16
+_LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: float16 has no smaller exponent; maxima of arrays are faster
 _kept = threading.local()
 
 
 def load(values: NDArray[np.float16], target: NDArray[np.float32]) -> None:
     """Fill ``target``, which is contiguous, with finite ``values`` of the same shape."""
-    for half, single in zip(values, target, strict=True):
-        if not half.flags.c_contiguous:
-            single[...] = half
-            continue
-        bits, wide = half.view(np.int16).reshape(-1), single.reshape(-1)
+    if values.flags.c_contiguous:
+        bits, wide = values.view(np.int16).reshape(-1), target.reshape(-1)
         for start in range(0, bits.size, _BLOCK):
-            part = wide[start : start + _BLOCK]
-            whole = part.view(np.int32)
-            whole[...] = bits[start : start + _BLOCK]
-            np.left_shift(whole, 13, out=whole)
-            np.bitwise_and(whole, _SIGN_AND_VALUE, out=whole)
-            np.multiply(part, _REBIAS, out=part)
+            _load_block(bits[start : start + _BLOCK], wide[start : start + _BLOCK])
+    elif len(values) > 1:
+        for item, place in zip(values, target, strict=True):
+            load(item[None], place[None])
+    else:
+        target[...] = values
+
+
+def _load_block(half: NDArray[np.int16], single: NDArray[np.float32]) -> None:
+    bits = single.view(np.int32)
+    bits[...] = half
+    np.left_shift(bits, 13, out=bits)
+    np.bitwise_and(bits, _SIGN_AND_VALUE, out=bits)
+    np.multiply(single, _REBIAS, out=single)
 
 
 def store(values: NDArray[np.float32], target: NDArray[np.float16]) -> None:
     """Fill ``target`` with ``values``, contiguous and no NaN, rounded half to even; what is too large is infinite."""
-    for single, half in zip(values, target, strict=True):
-        if not half.flags.c_contiguous:
-            half[...] = single
-            continue
-        bits, narrow = single.view(np.uint32).reshape(-1), half.view(np.uint16).reshape(-1)
+    if target.flags.c_contiguous:
+        bits, narrow = values.view(np.uint32).reshape(-1), target.view(np.uint16).reshape(-1)
         for start in range(0, bits.size, _BLOCK):
             _store_block(bits[start : start + _BLOCK], narrow[start : start + _BLOCK])
+    elif len(target) > 1:
+        for item, place in zip(values, target, strict=True):
+            store(item[None], place[None])
+    else:
+        target[...] = values
 
 
 def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
-    value, power, sign = (each[: bits.size] for each in _scratch())
-    np.right_shift(bits, _SIXTEEN, out=sign)
-    np.bitwise_and(sign, _SIGN_OF_HALF, out=sign)
+    value, power = (each[: bits.size] for each in _scratch())
     np.bitwise_and(bits, _VALUE, out=value)
-    np.minimum(value, _INFINITE[: bits.size], out=value)
+    if value.max() > _INFINITE:
+        np.minimum(value, _INFINITE, out=value)
     np.bitwise_and(value, _EXPONENT, out=power)
     np.maximum(power, _LEAST[: bits.size], out=power)
     np.add(power, _BESIDE, out=power)
     np.add(value.view(np.float32), power.view(np.float32), out=value.view(np.float32))
     np.right_shift(power, _THIRTEEN, out=power)
     np.add(value, power, out=value)
-    np.bitwise_or(value, sign, out=value)  # what is left of the float32's exponent lies beyond 16 bits
+    np.right_shift(bits, _SIXTEEN, out=power)
+    np.bitwise_and(power, _SIGN_OF_HALF, out=power)
+    np.bitwise_or(value, power, out=value)  # what is left of the float32's exponent lies beyond 16 bits
     half[...] = value
 
 
 def _scratch() -> NDArray[Any]:
-    """Return three arrays of this thread's own: fresh memory costs more than the arithmetic."""
+    """Return two arrays of this thread's own: fresh memory costs more than the arithmetic."""
     if not hasattr(_kept, "arrays"):
-        _kept.arrays = np.empty((3, _BLOCK), np.uint32)
+        _kept.arrays = np.empty((2, _BLOCK), np.uint32)
     return np.asarray(_kept.arrays)
 
 
