@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ class Options:
     only: str | None = None
     strict: bool = False
     fp16: bool = False
+    target: str | None = None
     progress: Progress = silent
 
 
@@ -49,15 +51,18 @@ def convert(
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
+    * .onnx to .onnx: the same model, its resizes made portable for a ``target`` (``portable.write_model``)
 
     Options: ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it.
-    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml,
-    ``only`` ("native", "decomposed") forces one form of the resizes, ``strict`` refuses what is not exact for every
-    shape, and ``fp16`` stores the model's weights in half precision, but never those of a resize.
+    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml, or
+    for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed") forces one
+    form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the weights of an
+    .xml in half precision, but never those of a resize.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
-    in float32), on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (by input name) where
-    the model leaves lengths open. ``progress`` is told what is being done.
+    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
+    random arrays, of ``shapes`` (by input name) where the model leaves lengths open. ``progress`` is told what is
+    being done.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
     target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
@@ -70,9 +75,11 @@ def convert(
         known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
     chosen = Options(**{**options, "semantics": Semantics(options.get("semantics", Semantics.RUNTIME))})
+    if (ends == _PORTABLE) != (chosen.target is not None):
+        raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
-    with replacing(*files) as temporary:
+    with replacing(*files) as temporary, _weights(source, destination, temporary[-1]):
         rows = PATHS[ends](source, temporary[-1], chosen)
         verification = None
         if verify:
@@ -92,8 +99,24 @@ def convert(
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
     from converters import comparison, verify
 
-    tolerance = comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE
-    return verify.verify(source, result, rows, inputs, tolerance=tolerance, progress=options.progress)
+    return verify.verify(
+        source,
+        result,
+        rows,
+        inputs,
+        tolerance=comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE,
+        through_openvino=options.target == "openvino",
+        progress=options.progress,
+    )
+
+
+def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
+    """Show external data to a model that is to share them with its source."""
+    if (source.suffix.lower(), destination.suffix.lower()) != _PORTABLE:
+        return nullcontext()
+    from converters.portable import weights_beside
+
+    return weights_beside(source, destination, temporary)
 
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
@@ -117,6 +140,14 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     else:
         openvino_files.save(built.model, output)
     return built.rows
+
+
+def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from converters.portable import write_model
+    from converters.portable_resizes import Wish
+
+    wish = Wish(only=options.only, strict=options.strict)
+    return write_model(source, output, options.target or "", wish)
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -190,8 +221,12 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     )
 
 
+_PORTABLE = (".onnx", ".onnx")
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+
 PATHS: dict[tuple[str, str], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (".onnx", ".xml"): _onnx_to_ir,
+    (".onnx", ".onnx"): _onnx_to_onnx,
     (".onnx", ".json"): _to_json,
     (".onnx", ".py"): _to_python,
     (".xml", ".onnx"): _ir_to_onnx,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -75,33 +75,69 @@ _TIES = "float32 decides: "
 
 
 @lru_cache(maxsize=256)
-def _offers(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
+def _sentences(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
     return dialect.offers(dict(numbers), context)
+
+
+def ways(spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, version: int) -> Iterator[Translation]:
+    """Yield every sentence of one version of a dialect that computes the same as ``spec``, the best first.
+
+    ``write`` returns the first of them, and says why there is none.
+    """
+    context = Context(version=version, shape=shape)
+    yield from _graded(spec, dialect, context, _offered(spec, dialect, context))
+
+
+def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
+    """Return how exactly ``offered`` computes what ``spec`` does; None where it does not."""
+    return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), _fixed(spec, shape))
 
 
 def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
     shape, target = context.shape, f"{dialect.name} {context.version}"
-    offers: dict[ResizeSpec, dict[str, Any]] = {}
-    for variant in _variants(spec, shape):
-        numbers = _numbers(variant, dialect, context)
-        if numbers is not None:
-            offers |= _offers(dialect, tuple(numbers.items()), context)
+    offers = _offered(spec, dialect, context)
     if not offers and isinstance(spec.target, AtRunTime):
         raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
     if not offers:
         raise InexactError(name, target, (_unnamed(spec, dialect, context),))
-    wanted = meaning(spec, shape)
-    same = [said for said in offers if meaning(said, shape) == wanted]
-    same.sort(key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
-    fixed = _fixed(spec, shape)
-    for said in [*same, *sorted(offers, key=lambda said: said.coordinates != spec.coordinates)]:
-        grade = _grade(spec, said, said in same, fixed)
-        if grade:
-            words = dialect.concise(offers[said], context)
-            return Translation(dialect=dialect.name, version=context.version, attributes=words, spec=said, grade=grade)
+    best = next(_graded(spec, dialect, context, offers), None)
+    if best is not None:
+        return best
+    same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
     if same and fixed:
         raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
     raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+
+
+def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+    """Return every meaning that the dialect can say around the numbers of ``spec``, each with its sentence."""
+    offers: dict[ResizeSpec, dict[str, Any]] = {}
+    for variant in _variants(spec, context.shape):
+        numbers = _numbers(variant, dialect, context)
+        if numbers is not None:
+            offers |= _sentences(dialect, tuple(numbers.items()), context)
+    return offers
+
+
+def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
+    """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
+    wanted = meaning(spec, shape)
+    same = [said for said in offers if meaning(said, shape) == wanted]
+    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
+
+
+def _graded(
+    spec: ResizeSpec, dialect: Dialect, context: Context, offers: Mapping[ResizeSpec, Any]
+) -> Iterator[Translation]:
+    """Yield the offers that compute the same, with their grades."""
+    same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
+    rest = (said for said in offers if said not in same)
+    others = sorted(rest, key=lambda said: said.coordinates != spec.coordinates)
+    for said in [*same, *others]:
+        grade = _grade(spec, said, said in same, fixed)
+        if grade:
+            words = dialect.concise(offers[said], context)
+            yield Translation(dialect=dialect.name, version=context.version, attributes=words, spec=said, grade=grade)
 
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
