@@ -98,10 +98,8 @@ def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -
     toward = range(chosen.opset, own, 1 if own > chosen.opset else -1)
     nearest = next((each for each in toward if not operator_sets.problems(model, own, each, OPS)), own)
     listing = ", ".join(f"{problem} ({count})" for problem, count in found.items())
-    advice = f"onnx:{nearest} is the nearest that takes them all as they stand"
-    return [
-        InexactError(where, chosen.name, reason=f"nodes that are no resizes say something else: {listing}; {advice}")
-    ]
+    reason = f"other nodes do not stay the same: {listing}; onnx:{nearest} is the nearest target where they do"
+    return [InexactError(where, chosen.name, reason=reason)]
 
 
 def _edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:

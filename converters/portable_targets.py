@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 from converters import operator_sets
 from converters.decompose import Decomposed
-from converters.forecast_openvino import openvino_frontend
+from converters.forecast_openvino import openvino_frontend, plugin_problem
 from converters.forecast_tensorrt import tensorrt_importer
 from converters.forecasts import Forecast, refused
+from converters.onnx_origins import open_axes
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import FoundNode, dialect_version
 from ir_interp.dialect import Context
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Nearest
+from ir_interp.spec import AtRunTime, Nearest
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 
@@ -79,8 +80,13 @@ def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
 
 
 def _openvino(node: FoundNode) -> Forecast:
-    if isinstance(node.op.spec.kernel, Nearest) and node.op.dtype in ("int32", "int64"):
+    op = node.op
+    if isinstance(op.spec.kernel, Nearest) and op.dtype in ("int32", "int64"):
         return refused("the CPU plugin computes in float32: values beyond 2**24 would lose their last bits")
+    if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
+        problem = plugin_problem(op, open_axes(node), full=True)
+        if problem:
+            return refused(f"which axes change is known only at run time, and of some {problem.reason}")
     return openvino_frontend(node)
 
 
