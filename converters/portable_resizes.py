@@ -15,7 +15,6 @@ from converters.forecast_onnxruntime import onnxruntime
 from converters.forecasts import Forecast, Kind
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.order import needed
-from converters.ir_to_onnx.primitives import Primitives
 from converters.ir_to_onnx.resizes import grafted
 from converters.onnx_nodes import OneResize, ends, invalid, is_long_as_inferred, said
 from converters.onnx_resize import DIALECT
@@ -123,16 +122,18 @@ class Writer:
         """Put primitive operations in a node's place."""
         inner, op = self._inner(found), found.op
         try:
-            made = decompose(Primitives(inner), found.node.input[0], op, target=_target(found), roi=_roi(found))
+            made = decompose(
+                self.target.primitives(inner), found.node.input[0], op, target=_target(found), roi=_roi(found)
+            )
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made) or (
             "" if self.wish.takes(made.grade) else "it holds for known lengths only"
         )
         if problem:
-            raise self._refusal(found, f"{why}; and in primitive operations {problem}")
+            raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(made.output)
-        self._replace(found, inner, inner.node("Identity", result) if result == found.node.input[0] else result)
+        self._replace(found, inner, inner.node("Identity", x) if result == x else result)
         problem = _invalid(found, inner)
         if problem:
             raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")

@@ -11,9 +11,11 @@ from converters.decompose import Decomposed
 from converters.forecast_openvino import openvino_frontend, plugin_problem
 from converters.forecast_tensorrt import tensorrt_importer
 from converters.forecasts import Forecast, refused
+from converters.ir_to_onnx.primitives import Primitives
 from converters.onnx_origins import open_axes
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import FoundNode, dialect_version
+from converters.portable_primitives import PrimitivesForOpenVINO
 from ir_interp.dialect import Context
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.op import ResizeOp
@@ -27,13 +29,14 @@ class Target:
     """A runtime, or an operator set of ONNX, ``opset``; a runtime leaves a model the set that it has.
 
     ``forecast`` is what it makes of a node as it stands. ``problem`` says why it would not compute a resize that is
-    said in primitive operations; ``note`` is what to know of everything that it computes.
+    said in ``primitives``; ``note`` is what to know of everything that it computes.
     """
 
     name: str
     opset: int | None = None
     forecast: Callable[[FoundNode], Forecast]
     problem: Callable[[ResizeOp, Decomposed], str]
+    primitives: type[Primitives] = Primitives
     note: str = ""
 
 
@@ -91,8 +94,6 @@ def _openvino(node: FoundNode) -> Forecast:
 
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
-    if made.at_run_time:
-        return "the CPU plugin divides inexactly where indices are found at run time"
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
@@ -103,5 +104,7 @@ _RUNTIMES = {
         problem=_tensorrt_problem,
         note="TensorRT by its importer's source, not run",
     ),
-    "openvino": Target(name="openvino", forecast=_openvino, problem=_openvino_problem),
+    "openvino": Target(
+        name="openvino", forecast=_openvino, problem=_openvino_problem, primitives=PrimitivesForOpenVINO
+    ),
 }
