@@ -120,16 +120,14 @@ class Writer:
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:
         """Put primitive operations in a node's place."""
-        inner, op = self._inner(found), found.op
+        inner, op, x = self._inner(found), found.op, found.node.input[0]
         try:
-            made = decompose(
-                self.target.primitives(inner), found.node.input[0], op, target=_target(found), roi=_roi(found)
-            )
+            made = decompose(self.target.primitives(inner), x, op, target=_target(found), roi=_roi(found))
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
-        problem = self.target.problem(op, made) or (
-            "" if self.wish.takes(made.grade) else "it holds for known lengths only"
-        )
+        problem = self.target.problem(op, made)
+        if not problem and not self.wish.takes(made.grade):
+            problem = "it holds for the known lengths alone"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(made.output)
