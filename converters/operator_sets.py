@@ -58,7 +58,7 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
         node, old, new
     ):
         return f"{name} means something else by the same words"
-    return _of_inputs(node, name, other) or _of_attributes(node, name, oldest, newest, other)
+    return _of_inputs(node, name, mine, other) or _of_attributes(node, name, oldest, newest, other)
 
 
 def _schema(op: str, version: int) -> _Schema | None:
@@ -75,9 +75,13 @@ def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
     return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
 
 
-def _of_inputs(node: onnx.NodeProto, name: str, schema: _Schema) -> str:
-    if not schema.min_input <= len(node.input) <= schema.max_input:
+def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -> str:
+    pairs = [(mine.name, other.name) for mine, other in zip(own.inputs, schema.inputs, strict=False)]
+    renamed = any(not mine.endswith(other) and not other.endswith(mine) for mine, other in pairs[: len(node.input)])
+    if renamed or not schema.min_input <= len(node.input) <= schema.max_input:  # a mean became an input_mean
         return f"{name} takes other inputs"
+    if len(node.output) > schema.max_output:
+        return f"{name} makes fewer outputs"
     named = zip(schema.inputs, node.input, strict=False)
     missing = [each.name for each, given in named if each.option is _Schema.FormalParameterOption.Single and not given]
     return f"{name} needs the input {missing[0]}" if missing else ""

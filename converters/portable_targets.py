@@ -19,7 +19,7 @@ from converters.portable_primitives import PrimitivesForOpenVINO
 from ir_interp.dialect import Context
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.op import ResizeOp
-from ir_interp.spec import AtRunTime, Nearest
+from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 
@@ -94,6 +94,10 @@ def _openvino(node: FoundNode) -> Forecast:
 
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
+    spec = op.spec
+    steps = isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
+    if made.at_run_time and steps:  # weights of a continuous kernel move by no more than they are rounded
+        return "the CPU plugin divides by multiplying, which may move an index that is found at run time"
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 

@@ -90,6 +90,13 @@ _FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil,
 }
 
 
+_WHOLE_COPIES = (  # under whole scales each of these takes every pixel that many times
+    ("ratio", Fraction(0), Fraction(0), Rounding.FLOOR),
+    ("ratio", _HALF, Fraction(0), Rounding.FLOOR),  # half_pixel, half up
+    ("ratio", _HALF, Fraction(-1), Rounding.CEIL),  # half_pixel, half down
+)
+
+
 def _position(spec: ResizeSpec) -> Hashable:
     """Return where a spec samples: coordinates and rounding folded into one."""
     shift, rounding = Fraction(0), None
@@ -101,6 +108,8 @@ def _position(spec: ResizeSpec) -> Hashable:
     family, a, b = _FAMILY[spec.coordinates]
     if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _fills_exactly(spec):
         family = "ratio"  # nothing is left over to centre
+    if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):
+        return _WHOLE_COPIES[0]
     return family, a, b + shift, rounding
 
 
