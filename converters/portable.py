@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
@@ -131,10 +130,10 @@ def _check(source: Path, output: Path, name: str) -> None:
 
 @contextmanager
 def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
-    """Show the files of a model's external data to ``temporary``, which is to become ``output``, for a while.
+    """Lay copies of a model's external data beside ``temporary``, which is to become ``output``, for a while.
 
-    The result refers to them as its source does, by their places beside it. Raises IrInterpError where ``output``
-    lies in another folder, ReadError where the files lie outside the source's.
+    The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
+    IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
     """
     held, folder = external_files(source), source.parent.resolve()
     for path in held:
@@ -143,22 +142,13 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
     if held and output.parent.resolve() != folder:
         names = ", ".join(sorted(path.name for path in held))
         raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")
-    shown = [temporary.parent / path.relative_to(source.parent) for path in held]
-    for path, link in zip(held, shown, strict=True):
-        link.parent.mkdir(parents=True, exist_ok=True)
-        _lend(path, link)
+    for path in held:
+        copy = temporary.parent / path.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
     yield
-    for link in shown:
-        link.unlink()
-        for parent in link.parents:
-            if parent == temporary.parent:
-                break
-            with suppress(OSError):  # which other links are still in
-                parent.rmdir()
-
-
-def _lend(path: Path, link: Path) -> None:
-    try:
-        os.link(path, link)
-    except OSError:  # not on every file system
-        shutil.copyfile(path, link)
+    for made in temporary.parent.iterdir():
+        if made.is_dir():
+            shutil.rmtree(made)
+        elif made != temporary:
+            made.unlink()

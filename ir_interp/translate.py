@@ -123,7 +123,11 @@ def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | 
     """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
     wanted = meaning(spec, shape)
     same = [said for said in offers if meaning(said, shape) == wanted]
-    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
+    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), *_other_words(spec, said)))
+
+
+def _other_words(spec: ResizeSpec, said: ResizeSpec) -> tuple[bool, bool]:
+    return said.coordinates != spec.coordinates, said.kernel != spec.kernel
 
 
 def _graded(
@@ -132,7 +136,7 @@ def _graded(
     """Yield the offers that compute the same, with their grades."""
     same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
     rest = (said for said in offers if said not in same)
-    others = sorted(rest, key=lambda said: said.coordinates != spec.coordinates)
+    others = sorted(rest, key=lambda said: _other_words(spec, said))
     for said in [*same, *others]:
         grade = _grade(spec, said, said in same, fixed)
         if grade:

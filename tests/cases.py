@@ -204,19 +204,13 @@ CASES = [
         },
     ),
     Case(
-        id="nearest under whole scales: half_pixel, half up or half down, is asymmetric floor, is opset 10",
-        spec=_spec(Nearest(rounding=Rounding.ROUND_PREFER_CEIL), Coordinates.HALF_PIXEL, DOUBLE),
+        id="nearest `simple` is floor where no axis shrinks",
+        spec=_spec(Nearest(rounding=Rounding.SIMPLE), Coordinates.ASYMMETRIC, DOUBLE),
         shape=(1, 2, None, None),
         said={
-            "onnx": _onnx("nearest", "half_pixel", nearest_mode="round_prefer_floor", scales=(2.0, 2.0)),
-            "openvino": _ir("nearest", "half_pixel", nearest_mode="round_prefer_floor", scales=(2.0, 2.0)),
-            "tensorrt": _trt(
-                "NEAREST",
-                "HALF_PIXEL",
-                selector_for_single_pixel="FORMULA",
-                nearest_rounding="HALF_DOWN",
-                scales=(1.0, 1.0, 2.0, 2.0),
-            ),
+            "onnx": _onnx("nearest", "asymmetric", nearest_mode="floor", scales=(2.0, 2.0)),
+            "openvino": _ir("nearest", "asymmetric", nearest_mode="simple", scales=(2.0, 2.0)),
+            "tensorrt": _trt("NEAREST", "ASYMMETRIC", nearest_rounding="FLOOR", scales=(1.0, 1.0, 2.0, 2.0)),
         },
     ),
     Case(
