@@ -7,20 +7,18 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.child import Inputs
 from converters.counts import operations
 from converters.report import ConversionReport, Progress, Row, Verification, form, silent
+from converters.wishes import Form, Wish
 from ir_interp.atomic import replacing
 from ir_interp.dialect import Dialect, Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
-
-if TYPE_CHECKING:
-    from converters.openvino_nodes import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +141,9 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 
 
 def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters.portable import write_model
-    from converters.portable_resizes import Wish
+    from converters import portable
 
-    wish = Wish(only=options.only, strict=options.strict)
-    return write_model(source, output, options.target or "", wish)
+    return portable.write_model(source, output, options.target or "", _wish(options))
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -169,9 +165,7 @@ def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...
 
 
 def _wish(options: Options) -> Wish:
-    from converters import openvino_nodes
-
-    return openvino_nodes.Wish(form=openvino_nodes.Form(options.only or "any"), strict=options.strict)
+    return Wish(form=Form(options.only or "any"), strict=options.strict)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

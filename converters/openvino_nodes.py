@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from converters.openvino_ops import OPS
 from converters.openvino_resize import DIALECT
 from converters.report import Row
 from converters.report import form as form_of
+from converters.wishes import Form, Wish
 from ir_interp.errors import InexactError, ShapeError
 from ir_interp.geometry import resolve_axes
 from ir_interp.meaning import PartialShape, listed
@@ -34,22 +34,6 @@ _WORDS = (
     "antialias",
     "cube_coeff",
 )
-
-
-class Form(Enum):
-    """Which nodes a resize may become."""
-
-    ANY = "any"  # native where that is exact, else decomposed
-    NATIVE = "native"
-    DECOMPOSED = "decomposed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
-
-    form: Form = Form.ANY
-    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import onnx
 from onnx import defs, helper
+
+from converters.ir_to_onnx.order import with_inner
 
 _Schema = defs.OpSchema
 
@@ -22,22 +24,6 @@ _OTHER_MEANING = {
     "Softmax": 13,
 }
 """Operators of which the same words mean something else since a version (operator sets 7 to 24)."""
-
-
-def nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yield the nodes of ONNX's own operators, those in subgraphs and local functions included."""
-    for owner in (model.graph, *model.functions):
-        for inner in _with_inner(owner.node):
-            if inner.domain in _ONNX:
-                yield inner
-
-
-def _with_inner(found: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in found:
-        yield node
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _with_inner(graph.node)
 
 
 def problem(node: onnx.NodeProto, old: int, new: int) -> str:
@@ -108,11 +94,17 @@ def _default(schema: _Schema, word: str) -> object:
     return helper.get_attribute_value(attribute.default_value)
 
 
-def problems(model: onnx.ModelProto, old: int, new: int, left_out: Iterable[str]) -> dict[str, int]:
-    """Return what keeps a model's nodes, but for those of the types ``left_out``, from ``new``: how often each."""
+def problems(model: onnx.ModelProto, new: int, left_out: Iterable[str]) -> dict[str, int]:
+    """Return what keeps the nodes of a model, but for those of the types ``left_out``, from a set: how often each.
+
+    Nodes in subgraphs and local functions are among them.
+    """
     counts: dict[str, int] = {}
-    for node in nodes(model):
-        found = "" if node.op_type in left_out else problem(node, old, new)
-        if found:
-            counts[found] = counts.get(found, 0) + 1
+    for owner, held in ((model, model.graph.node), *((each, each.node) for each in model.functions)):
+        versions = [entry.version for entry in owner.opset_import if entry.domain in _ONNX]
+        for node in with_inner(held):
+            known = node.domain in _ONNX and node.op_type not in left_out
+            found = problem(node, versions[0], new) if known and versions else ""
+            if found:
+                counts[found] = counts.get(found, 0) + 1
     return counts

@@ -16,9 +16,10 @@ from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.order import with_inner
 from converters.onnx_nodes import invalid
 from converters.onnx_resizes import OPS, default_opset, external_files, graphs, nodes_in, read_file
-from converters.portable_resizes import Edit, Wish, Writer
+from converters.portable_resizes import Edit, Writer
 from converters.portable_targets import Target, target
 from converters.report import Row
+from converters.wishes import Wish
 from ir_interp.errors import InexactError, IrInterpError, ReadError
 
 _CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
@@ -91,11 +92,11 @@ def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -
     """Return why nodes that are no resizes keep a model from an operator set, all in one refusal."""
     if chosen.opset is None:
         return []
-    found = operator_sets.problems(model, own, chosen.opset, OPS)
+    found = operator_sets.problems(model, chosen.opset, OPS)
     if not found:
         return []
     toward = range(chosen.opset, own, 1 if own > chosen.opset else -1)
-    nearest = next((each for each in toward if not operator_sets.problems(model, own, each, OPS)), own)
+    nearest = next((each for each in toward if not operator_sets.problems(model, each, OPS)), own)
     listing = ", ".join(f"{problem} ({count})" for problem, count in found.items())
     reason = f"other nodes do not stay the same: {listing}; onnx:{nearest} is the nearest target where they do"
     return [InexactError(where, chosen.name, reason=reason)]
@@ -139,6 +140,8 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
     for path in held:
         if not path.resolve().is_relative_to(folder):
             raise ReadError(f"its external data lie outside its folder: {path}", source.name)
+        if not path.is_file():
+            raise ReadError(f"its external data are missing: {path}", source.name)
     if held and output.parent.resolve() != folder:
         names = ", ".join(sorted(path.name for path in held))
         raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")

@@ -21,24 +21,13 @@ from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import FoundNode, nodes_in
 from converters.portable_targets import Target
 from converters.report import Row, text
+from converters.wishes import Form, Wish
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.meaning import differences
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translate import Grade, Translation, compared, ways
 
-_GRADES = list(Grade)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a resize must be like: ``only`` "native" or "decomposed"; ``strict`` refuses what needs known lengths."""
-
-    only: str | None = None
-    strict: bool = False
-
-    def takes(self, grade: Grade | None) -> bool:
-        """Say whether a grade is exact enough."""
-        return grade in (Grade.EXACT, Grade.DECOMPOSED) or (grade is Grade.EXACT_FOR_SHAPE and not self.strict)
+_GRADES, _FOR_SHAPE = list(Grade), Grade.EXACT_FOR_SHAPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +52,17 @@ class Writer:
         """Return what becomes of a node. Raises InexactError where it has no form."""
         forecast, way = self.target.forecast(found), own_way(found)
         grade = self._grade(found, forecast)
-        if grade and self.wish.only != "decomposed" and (self.target.opset or not way):
+        if grade and self.wish.form is not Form.DECOMPOSED and (self.target.opset or not way):
             return self._row(found, f"{_label(found)}, kept", grade)
         if way:
             raise self._refusal(found, way)
         why = "as asked" if grade else _shortfall(found, forecast)
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is open")
-        if self.wish.only != "decomposed":
+        if self.wish.form is not Form.DECOMPOSED:
             for words, made, native_grade in self._natives(found):
                 return self._native(found, words, made, native_grade, why)
-        if self.wish.only == "native":
+        if self.wish.form is Form.NATIVE:
             raise self._refusal(found, f"{why}; and no Resize in other words computes the same")
         return self._decomposed(found, why)
 
@@ -89,7 +78,11 @@ class Writer:
         if forecast.spec is None:
             return None
         grade = compared(found.op.spec, forecast.spec, found.op.shape)
-        return grade if self.wish.takes(grade) else None
+        return grade if self._is_enough(grade) else None
+
+    def _is_enough(self, grade: Grade | None) -> bool:
+        enough = (Grade.EXACT, Grade.DECOMPOSED) if self.wish.strict else (Grade.EXACT, Grade.DECOMPOSED, _FOR_SHAPE)
+        return grade in enough
 
     def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
         """Yield the Resizes in other words that onnxruntime and the target compute exactly, the best first."""
@@ -98,7 +91,7 @@ class Writer:
         for words in ways(op.spec, DIALECT, shape=op.shape, version=version):
             made, told = said(op, words, opset), replace(op, spec=words.spec)
             guessed = isinstance(words.spec.target, Scales) and not is_long_as_inferred(told)
-            if guessed or invalid(made.model) or not self.wish.takes(words.grade):
+            if guessed or invalid(made.model) or not self._is_enough(words.grade):
                 continue
             grades: list[Grade | None] = [words.grade]
             for candidate in nodes_in(made.model, Path(op.where)):  # none where nothing is left to resize
@@ -126,7 +119,7 @@ class Writer:
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made)
-        if not problem and not self.wish.takes(made.grade):
+        if not problem and not self._is_enough(made.grade):
             problem = "it holds for the known lengths alone"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")

@@ -416,8 +416,7 @@ def heavy(tmp_path: Path) -> Path:
     (tmp_path / "source" / "weights").mkdir(parents=True)
     path = tmp_path / "source" / "m.onnx"
     model = onnx.load(rich_model(path))
-    place = "weights/all.bin"
-    onnx.save(model, path, save_as_external_data=True, location=place, size_threshold=32)
+    onnx.save(model, path, save_as_external_data=True, location="weights/all.bin", size_threshold=64)
     return path
 
 
@@ -427,8 +426,8 @@ def test_external_data_are_shared(heavy: Path) -> None:
     assert sorted(each.name for each in heavy.parent.rglob("*")) == ["all.bin", "m.onnx", "p.onnx", "weights"]
     assert (heavy.parent / "weights" / "all.bin").read_bytes() == octets
     x = values(1, 3, 6, 8)
-    paths = (heavy, heavy.with_name("p.onnx"))
-    assert_equal(*(onnxruntime_outputs(each, {"x": x})[0] for each in paths))
+    wanted, found = (onnxruntime_outputs(each, {"x": x})[0] for each in (heavy, heavy.with_name("p.onnx")))
+    assert_equal(found, wanted)
 
 
 def test_external_data_keep_a_model_in_its_folder(heavy: Path, tmp_path: Path) -> None:
