@@ -83,13 +83,13 @@ def convert(
         if verify:
             given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
             verification = _verify(source, temporary[-1], rows, given, chosen)
-        after = operations(temporary[-1])
+        before, after = operations(source), operations(temporary[-1])
     return ConversionReport(
         source=source,
         destination=destination,
         rows=rows,
         verification=verification,
-        before=operations(source),
+        before=before,
         after=after,
     )
 

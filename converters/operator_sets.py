@@ -44,7 +44,7 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
         node, old, new
     ):
         return f"{name} means something else by the same words"
-    return _of_inputs(node, name, mine, other) or _of_attributes(node, name, oldest, newest, other)
+    return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
 
 
 def _schema(op: str, version: int) -> _Schema | None:

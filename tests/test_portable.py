@@ -79,7 +79,7 @@ FORMS = {
         "Resize-19 -> Resize-11: without axes, sizes=[20, 30] -> [1, 2, 30, 20], "
         "coordinate_transformation_mode=half_pixel",
         "exact",
-        "Resize-11 needs the input roi",
+        "Resize-11 has no axes",
     ),
     "an aspect policy": (
         graph(
@@ -291,7 +291,7 @@ NODES = [
     ("Relu", 17, 11, ""),
     ("Clip <min = 0.0> (x)", 10, 11, "Clip-11 has no min"),
     ("Squeeze <axes = [0]> (x)", 11, 13, "Squeeze-13 has no axes"),
-    ("Unsqueeze (x, a)", 13, 11, "Unsqueeze-11 takes other inputs"),
+    ("Unsqueeze (x, a)", 13, 11, "Unsqueeze-11 needs the attribute axes"),
     ("ReduceSum (x)", 13, 11, ""),
     ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 means something else by the same words"),
     ("Softmax <axis = -1> (x)", 13, 11, ""),
@@ -303,7 +303,7 @@ NODES = [
     ("BatchNormalization (x, a, b, c, d)", 15, 7, "BatchNormalization-7 has another default of spatial"),
     ("Resize (x, s)", 10, 13, "Resize-13 takes other inputs"),
     ("Resize (x, , s)", 13, 11, "Resize-11 needs the input roi"),
-    ("TopK <k = 2> (x)", 9, 10, "TopK-10 takes other inputs"),
+    ("TopK <k = 2> (x)", 9, 10, "TopK-10 has no k"),
     ("Upsample (x, s)", 9, 10, "operator set 10 has no Upsample"),
 ]
 
