@@ -28,6 +28,7 @@ from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translate import Grade, Translation, compared, ways
 
 _GRADES, _FOR_SHAPE = list(Grade), Grade.EXACT_FOR_SHAPE
+_BROADCAST = 8  # since this operator set every operation on each element does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +190,9 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def _invalid(found: FoundNode, inner: Graph) -> str:
-    """Return what ONNX's checker finds wrong with new nodes."""
+    """Return what is wrong with new nodes: what ONNX's checker finds, which knows of no broadcasting."""
+    if inner.opset < _BROADCAST and any(node.op_type in ("Max", "Min") for node in inner.nodes):
+        return f"Max and Min do not broadcast before operator set {_BROADCAST}"
     names = [found.node.input[0], _target(found), found.node.output[0]]
     *inputs, output = ends(found.op)
     for value, name in zip((*inputs, output), filter(None, names), strict=True):
