@@ -28,6 +28,7 @@ from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translate import Grade, Translation, compared, ways
 
 _GRADES, _FOR_SHAPE = list(Grade), Grade.EXACT_FOR_SHAPE
+_RESIZE = 10  # since this operator set an Upsample is a Resize
 _BROADCAST = 8  # since this operator set every operation on each element does
 
 
@@ -89,6 +90,8 @@ class Writer:
         """Yield the Resizes in other words that onnxruntime and the target compute exactly, the best first."""
         op, opset = found.op, self.graph.opset
         version = max(version for version in DIALECT.versions if version <= opset)
+        if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
+            return  # an Upsample shrinks nothing, and this may
         for words in ways(op.spec, DIALECT, shape=op.shape, version=version):
             made, told = said(op, words, opset), replace(op, spec=words.spec)
             guessed = isinstance(words.spec.target, Scales) and not is_long_as_inferred(told)

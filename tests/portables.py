@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401  (NumPy learns bfloat16)
 import numpy as np
 import onnx
-from configurations import OnnxCase, Rng, run_in_onnxruntime
+from configurations import OnnxCase, run_in_onnxruntime
 from conversions import Converted, difference, judged, random_conversion
 from runtimes import Array, Child, Crashed, Refused, onnxruntime_resize, openvino_resize
 from translations import Outcome, save_onnx
@@ -144,8 +144,3 @@ def _counts(ports: Sequence[Ported]) -> tuple[str, str, str, str]:
     judges = Counter(each.judge for each in ports if each.judge and not each.difference)
     differing = sum(bool(each.difference) for each in ports)
     return str(len(ports)), str(judges["onnxruntime"]), str(judges["executor"]), str(differing)
-
-
-def random_target(rng: Rng) -> str:
-    """Return any operator set."""
-    return f"onnx:{rng.integers(7, 25)}"

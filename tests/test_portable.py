@@ -188,6 +188,20 @@ REFUSALS = {
         "up: no exact form in onnx:9; operator set 9 has no Resize; and primitive operations would not be valid: "
         "No Op registered for Range with domain_version of 9",
     ),
+    "what may shrink": (
+        "g (float[1,2,7,8] x, float[4] s) => (float[1,2,p,q] y) { [up] y = Resize (x, s) }",
+        10,
+        "onnx:9",
+        "up: no exact form in onnx:9; operator set 9 has no Resize; and primitive operations would not be valid: "
+        "No Op registered for Range with domain_version of 9",
+    ),
+    "Max and Min of operator set 7": (
+        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int64[1,2,7,8] x) => (int64[1,2,p,q] y)"),
+        14,
+        "onnx:7",
+        "up: no exact form in onnx:7; operator set 7 has no Resize; and primitive operations would not be valid: "
+        "Max and Min do not broadcast before operator set 8",
+    ),
     "a fault of onnxruntime": (
         graph("float[4] s = {1, 1, 1.1, 1}", 'Resize <mode = "linear"> (t, , s)'),
         13,
