@@ -125,3 +125,13 @@ def openvino_converted(node: FoundNode) -> Forecast:
     except (InexactError, SpecError) as refusal:
         return refused(getattr(refusal, "reason", "") or str(refusal))
     return Forecast(spec=node.op.spec)
+
+
+def precision_note(op: ResizeOp) -> str:
+    """Return what OpenVINO's CPU plugin loses of an element type."""
+    averaged = op.dtype == "uint32" and not isinstance(op.spec.kernel, Nearest)
+    if op.dtype in ("int64", "uint64") or averaged:
+        return f"OpenVINO's CPU plugin holds {op.dtype} in 32 bits, with a sign"
+    if op.dtype == "float64":
+        return "OpenVINO's CPU plugin computes in float32"
+    return ""

@@ -27,7 +27,7 @@ from ir_interp.meaning import differences
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translate import Grade, Translation, compared, ways
 
-_GRADES, _FOR_SHAPE = list(Grade), Grade.EXACT_FOR_SHAPE
+_GRADES = list(Grade)
 _RESIZE = 10  # since this operator set an Upsample is a Resize
 _BROADCAST = 8  # since this operator set every operation on each element does
 
@@ -54,7 +54,8 @@ class Writer:
         """Return what becomes of a node. Raises InexactError where it has no form."""
         forecast, way = self.target.forecast(found), own_way(found)
         grade = self._grade(found, forecast)
-        if grade and self.wish.form is not Form.DECOMPOSED and (self.target.opset or not way):
+        stays = self.target.opset is not None or not way  # in ONNX itself a node computes what it did, whatever that is
+        if grade and stays and self.wish.form is not Form.DECOMPOSED:
             return self._row(found, f"{_label(found)}, kept", grade)
         if way:
             raise self._refusal(found, way)
@@ -62,8 +63,9 @@ class Writer:
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is open")
         if self.wish.form is not Form.DECOMPOSED:
-            for words, made, native_grade in self._natives(found):
-                return self._native(found, words, made, native_grade, why)
+            native = next(self._natives(found), None)
+            if native is not None:
+                return self._native(found, *native, why)
         if self.wish.form is Form.NATIVE:
             raise self._refusal(found, f"{why}; and no Resize in other words computes the same")
         return self._decomposed(found, why)
@@ -72,7 +74,7 @@ class Writer:
         return InexactError(found.op.name, self.target.name, reason=reason)
 
     def _row(self, found: FoundNode, form: str, grade: Grade, why: str = "") -> Row:
-        note = "; ".join(filter(None, (why, self.target.note)))
+        note = "; ".join(filter(None, (why, self.target.note(found.op))))
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
     def _grade(self, found: FoundNode, forecast: Forecast) -> Grade | None:
@@ -83,8 +85,8 @@ class Writer:
         return grade if self._is_enough(grade) else None
 
     def _is_enough(self, grade: Grade | None) -> bool:
-        enough = (Grade.EXACT, Grade.DECOMPOSED) if self.wish.strict else (Grade.EXACT, Grade.DECOMPOSED, _FOR_SHAPE)
-        return grade in enough
+        too_little = (None, Grade.EXACT_BUT_TIES, Grade.EXACT_FOR_SHAPE if self.wish.strict else None)
+        return grade not in too_little
 
     def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
         """Yield the Resizes in other words that onnxruntime and the target compute exactly, the best first."""

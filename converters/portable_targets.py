@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from converters import operator_sets
 from converters.decompose import Decomposed
-from converters.forecast_openvino import openvino_frontend, plugin_problem
+from converters.forecast_openvino import openvino_frontend, plugin_problem, precision_note
 from converters.forecast_tensorrt import tensorrt_importer
 from converters.forecasts import Forecast, refused
 from converters.ir_to_onnx.primitives import Primitives
@@ -29,7 +29,7 @@ class Target:
     """A runtime, or an operator set of ONNX, ``opset``; a runtime leaves a model the set that it has.
 
     ``forecast`` is what it makes of a node as it stands. ``problem`` says why it would not compute a resize that is
-    said in ``primitives``; ``note`` is what to know of everything that it computes.
+    said in ``primitives``; ``note`` is what to know of how it computes one.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Target:
     forecast: Callable[[FoundNode], Forecast]
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: type[Primitives] = Primitives
-    note: str = ""
+    note: Callable[[ResizeOp], str] = lambda op: ""
 
 
 def target(name: str) -> Target:
@@ -106,9 +106,13 @@ _RUNTIMES = {
         name="tensorrt",
         forecast=_tensorrt,
         problem=_tensorrt_problem,
-        note="TensorRT by its importer's source, not run",
+        note=lambda op: "TensorRT by its importer's source, not run",
     ),
     "openvino": Target(
-        name="openvino", forecast=_openvino, problem=_openvino_problem, primitives=PrimitivesForOpenVINO
+        name="openvino",
+        forecast=_openvino,
+        problem=_openvino_problem,
+        primitives=PrimitivesForOpenVINO,
+        note=precision_note,
     ),
 }
