@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from converters import mistakes, openvino_nodes, probe
+from converters import forecast_tensorrt, mistakes, openvino_nodes, probe
 from converters.forecasts import Kind
 from converters.ir_to_onnx import one_op
 from converters.one_layer import write_layer
@@ -58,7 +58,13 @@ class Audited:
     forecast: Mapping[str, Verdict]
     seen: Mapping[str, Verdict] = field(default_factory=dict)
     mistakes: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its file and its name, or else its place there."""
+        return f"{Path(self.file).name}: {self.op.name or self.op.where}"
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -73,7 +79,7 @@ class Audited:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything to tell about it."""
+        """Everything to tell about it that nobody has to ask for."""
         said = [(each.code, each.message) for each in self.op.diagnostics]
         said += self.mistakes
         for name, each in self.verdicts.items():
@@ -83,7 +89,21 @@ class Audited:
             if each.kind is not self.forecast[name].kind:
                 message = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
                 said.append(("IRI024", message))
+        return self._found(said)
+
+    @property
+    def on_request(self) -> tuple[Finding, ...]:
+        """What matters to few: what keeps it off TensorRT's DLA."""
+        return self._found(self.remarks)
+
+    def _found(self, said: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
         return tuple(Finding(code=code, message=text, file=self.file, where=self.op.where) for code, text in said)
+
+
+def alike(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
+    """Yield the resizes that the same runtimes were asked about: those of ONNX models, those of IRs."""
+    for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
+        yield [row for row in rows if tuple(row.titles.items()) == titles]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +113,7 @@ class _Found:
     file: Path
     op: ResizeOp
     mistakes: tuple[tuple[str, str], ...]
+    remarks: tuple[tuple[str, str], ...]
     node: FoundNode | None = None
     layer: Layer | None = None
 
@@ -135,10 +156,12 @@ def audit(
 def _found(path: Path) -> Iterator[_Found]:
     if path.suffix.lower() == ".onnx":
         for node in nodes(path):
-            yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)))
+            dla = forecast_tensorrt.remarks(node)
+            yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     elif path.suffix.lower() == ".xml":
         for net, layer, op in layers(path):
-            yield _Found(file=path, op=op, layer=layer, mistakes=tuple(mistakes.of_layer(net, layer, op)))
+            dla, said = forecast_tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+            yield _Found(file=path, op=op, layer=layer, mistakes=said, remarks=dla)
     else:
         raise ReadError(f"unknown file type {path.suffix!r}; expected one of .onnx, .xml", path.name)
 
@@ -150,7 +173,14 @@ def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
             forecast = runtime.forecast(found.node or found.op)  # type: ignore[arg-type]
             verdicts[name] = judge(found.op, forecast)
             titles[name] = runtime.title
-    return Audited(file=str(found.file), op=found.op, forecast=verdicts, mistakes=found.mistakes, titles=titles)
+    return Audited(
+        file=str(found.file),
+        op=found.op,
+        forecast=verdicts,
+        mistakes=found.mistakes,
+        remarks=found.remarks,
+        titles=titles,
+    )
 
 
 # What installed runtimes do

@@ -204,13 +204,19 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     said, refusals = [], []
     for op in found:
         try:
-            said.append((op, write(op.spec, target, shape=op.shape, name=op.name or op.where)))
+            said.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
         except InexactError as error:
             refusals.append(error)
     if refusals:
         raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
     return said, tuple(
-        Row(name=op.name or op.where, source=op, form=form(translation), grade=translation.grade)
+        Row(
+            name=op.name or op.where,
+            source=op,
+            form=form(translation),
+            grade=translation.grade,
+            note=", ".join(code for code, _ in translation.remarks),
+        )
         for op, translation in said
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,11 @@ from converters import tensorrt_resize
 from converters.forecasts import Forecast, keeps_aspect, refused
 from converters.onnx_resizes import FoundNode
 from ir_interp.dialect import Context
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.geometry import resolve_axes
-from ir_interp.spec import (
-    AtRunTime,
-    Scales,
-    Sizes,
-)
+from ir_interp.op import ResizeOp
+from ir_interp.spec import AtRunTime, Scales, Sizes
+from ir_interp.translate import write
 
 _TENSORRT_ROUNDING = {
     "floor": "FLOOR",
@@ -32,28 +31,55 @@ _TENSORRT_COORDINATES = {
 }
 
 
-_UNKNOWN = {"scales": (1.0,)}  # stands in for a target of run time
+_AT_RUN_TIME = {"shape": None}  # stands in for a target that is open
 
 
 def tensorrt_importer(node: FoundNode) -> Forecast:
     """Return what TensorRT's ONNX importer makes of a node, by its source; nothing of TensorRT was run."""
-    words, op = node.words, node.op
+    op = node.op
     reason = _tensorrt_refuses(node)
     if reason:
         return refused(reason)
+    target = _tensorrt_target(node)
+    try:
+        spec = tensorrt_resize.DIALECT.parse(_settings(node) | (target or _AT_RUN_TIME), _context(node))
+    except IrInterpError as error:
+        return refused(str(error))
+    return Forecast(spec=spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes))
+
+
+def remarks(node: FoundNode) -> tuple[tuple[str, str], ...]:
+    """Return codes and messages about the layer that TensorRT's importer makes of a node: what keeps it off DLA."""
+    if tensorrt_importer(node).spec is None:
+        return ()
+    dialect, context = tensorrt_resize.DIALECT, _context(node)
+    settings = _settings(node) | (_tensorrt_target(node) or _AT_RUN_TIME)
+    return dialect.remarks(dialect.complete(settings, context.version), context)
+
+
+def layer_remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
+    """Return codes and messages about the layer that this program makes of a resize; none where it makes none."""
+    with suppress(InexactError, SpecError):
+        return write(op.spec, tensorrt_resize.DIALECT, shape=op.shape, dtype=op.dtype).remarks
+    return ()
+
+
+def _context(node: FoundNode) -> Context:
+    dtype = "float32" if node.op.dtype == "float64" else node.op.dtype  # the importer casts doubles
+    return Context(version=10, shape=node.op.shape, dtype=dtype)
+
+
+def _settings(node: FoundNode) -> dict[str, Any]:
+    """Return what the importer sets, but for the target."""
+    words = node.words
     settings: dict[str, Any] = {"resize_mode": words.get("mode", "nearest").upper()}
-    if op.version > 10:
+    if node.op.version > 10:
         settings["nearest_rounding"] = _TENSORRT_ROUNDING[words.get("nearest_mode", "round_prefer_floor")]
         settings |= _TENSORRT_COORDINATES[words.get("coordinate_transformation_mode", "half_pixel")]
         settings["exclude_outside"] = bool(words.get("exclude_outside"))
     if "cubic_coeff_a" in words:
         settings["cubic_coeff"] = words["cubic_coeff_a"]
-    target = _tensorrt_target(node)
-    try:
-        spec = tensorrt_resize.DIALECT.parse(settings | (target or _UNKNOWN), Context(version=10, shape=op.shape))
-    except IrInterpError as error:
-        return refused(str(error))
-    return Forecast(spec=spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes))
+    return settings
 
 
 def _tensorrt_refuses(node: FoundNode) -> str:

@@ -11,6 +11,7 @@ from converters import registry
 from ir_interp.dialect import Context, Dialect, Semantics
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp, interpret
+from ir_interp.spec import AtRunTime
 from ir_interp.translate import Translation
 
 MAX_BYTES = 64 * 2**20
@@ -87,14 +88,15 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     if not isinstance(layer, dict):
         raise ReadError("not an object", where)
     known = {*_OWN, *dialect.words(version), *(name for name, _ in dialect.numbers.values())}
+    at_run_time = [dialect.number(each.value, version) for each in AtRunTime]
     for key, value in layer.items():
         if key not in known:
             raise ReadError(f"unknown setting; {closest(key, known)}", f"{where}@{key}")
-        if value is None and key not in _OWN:
+        if value is None and key not in (*_OWN, *at_run_time):
             raise ReadError("null is no value; leave the setting out", f"{where}@{key}")
     shape, dtype = _input(layer.get("input", {}), where)
     settings = {key: value for key, value in layer.items() if key not in _OWN}
-    context = Context(version=version, shape=shape, semantics=semantics)
+    context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
     spec, diagnostics = interpret(dialect, settings, context, where=where)
     return ResizeOp(
         name=str(layer.get("name", "")),

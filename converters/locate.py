@@ -36,6 +36,17 @@ class Located:
         """Whether its data differ already."""
         return self.data is not None and not self.data.passes
 
+    @property
+    def words(self) -> tuple[str, str]:
+        """How its data and its output compare, in words."""
+        return _told(self.data), _told(self.output)
+
+
+def _told(compared: Compared | None) -> str:
+    if compared is None:
+        return "not shown by both"
+    return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
+
 
 def resizes(
     run: Runs, wired: Sequence[Wired], first: Path, second: Path, tolerance: float | None = None

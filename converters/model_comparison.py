@@ -33,6 +33,12 @@ class Values:
     mean: float | None
     largest: float | None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Shape with element type, and the three numbers."""
+        numbers = ("none" if n is None else f"{n:.6g}" for n in (self.smallest, self.mean, self.largest))
+        return ("x".join(map(str, self.shape)) + f" {self.dtype}", *numbers)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
@@ -41,6 +47,15 @@ class Bin:
     lower: float
     upper: float
     count: int
+
+    @property
+    def label(self) -> str:
+        """Its ends in words."""
+        if self.upper == 0:
+            return "equal"
+        if math.isinf(self.upper):
+            return "NaN or infinite"
+        return f"< {self.upper:.0e}" if self.lower == 0 else f"{self.lower:.0e} to {self.upper:.0e}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +74,18 @@ class OutputComparison:
         if not math.isfinite(self.compared.absolute):
             return None
         return self.compared.absolute / max(1.0, self.compared.largest)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is equal, and which tolerance would pass, in one line."""
+        compared, least = self.compared, self.least_tolerance
+        verdict = "equal" if compared.passes else "DIFFERS"
+        if compared.shapes:
+            return f"{verdict}: it {compared.difference}"
+        if least is None:
+            return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
+        largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
+        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +106,21 @@ class ModelComparison:
     def first_resize(self) -> locate.Located | None:
         """The first resize whose output differs."""
         return next((each for each in self.resizes or () if each.differs), None)
+
+    @property
+    def first_difference(self) -> str:
+        """The first resize whose output differs, in one line."""
+        first = self.first_resize
+        if first is None:
+            return "no resize differs that both models show"
+        source = "; its data differ already" if first.is_fed_otherwise else ""
+        return f"the first resize that differs is {first.name!r}{source}"
+
+    @property
+    def summary(self) -> str:
+        """How many outputs are equal, in one line."""
+        passed = sum(each.compared.passes for each in self.outputs)
+        return f"{passed} of {len(self.outputs)} outputs equal within the tolerance"
 
     def record(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""

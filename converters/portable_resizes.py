@@ -204,4 +204,6 @@ def _invalid(found: FoundNode, inner: Graph) -> str:
         value.name = name
     if roi := _roi(found):
         inputs.append(helper.make_tensor_value_info(roi, onnx.TensorProto.FLOAT, [None]))
-    return invalid(inner.model("resize", inputs, [output]))
+    made = inner.model("resize", inputs, [output])
+    made.model.graph.initializer.extend(made.tensors())
+    return invalid(made.model)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.report import Progress, silent
+from converters.runners import limit_memory
 
 _SECONDS = 120  # for a job, and for what all of them import
 
@@ -64,16 +65,22 @@ def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], befor
 def _follow(child: subprocess.Popen[str], count: int, told: Callable[[int], None]) -> str:
     """Wait for a child that prints a line for each job; return how it ended."""
     assert child.stdout is not None
-    timer = threading.Timer(_SECONDS, child.kill)
-    timer.start()
-    for number, _ in enumerate(child.stdout, start=1):
+    hung = threading.Event()
+
+    def stop() -> None:
+        hung.set()
+        child.kill()
+
+    for number in range(1, count + 1):
+        timer = threading.Timer(_SECONDS, stop)
+        timer.start()
+        line = child.stdout.readline()
         timer.cancel()
+        if not line:
+            break
         told(number)
-        if number < count:
-            timer = threading.Timer(_SECONDS, child.kill)
-            timer.start()
-    timer.cancel()
-    return f"it died with status {child.wait()}"
+    status = child.wait()
+    return f"it did not finish in {_SECONDS} s" if hung.is_set() else f"it died with status {status}"
 
 
 def _answer(folder: Path, place: int) -> Ran | None:
@@ -85,6 +92,7 @@ def _answer(folder: Path, place: int) -> Ran | None:
 
 
 def _main(folder: Path) -> None:
+    limit_memory()
     jobs = [Job(**each) for each in json.loads((folder / "jobs.json").read_text())]
     for place, job in enumerate(jobs):
         try:

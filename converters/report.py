@@ -32,7 +32,7 @@ class Row:
     @property
     def configuration(self) -> str:
         """The resize as it was, in one line."""
-        return f"{describe.target(self.source.spec)}: {describe.formula(self.source.spec)}"
+        return describe.sentence(self.source.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,9 @@ class Compared:
         return f"differs by {self.absolute:.3g} (tolerance {self.limit:.3g})"
 
     @property
-    def says_little(self) -> bool:
-        """Whether the output is so close to 0 on these inputs that any other as close would have passed."""
-        return self.largest <= self.limit
+    def doubt(self) -> str:
+        """What to know of an output so close to 0 on these inputs that any other as close would have passed."""
+        return "it is nearly 0 on these inputs, try others with --input" if self.largest <= self.limit else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ def load(path: str | Path) -> Named:
 
 
 def _main(path: str) -> None:
-    _limit_memory()
+    limit_memory()
     request = Request(**json.loads(Path(path).read_text()))
     runner: Any = _Ir(request) if request.in_openvino else _Onnx(request)
     if not Path(request.inputs).exists():
@@ -76,7 +76,8 @@ def _main(path: str) -> None:
         save(request.found, results[runner.count :])
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
+    """Keep this process from taking all of the machine's memory."""
     with suppress(ImportError, ValueError, OSError):  # not on Windows, nor beyond the user's own limit
         import resource
 

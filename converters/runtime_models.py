@@ -53,7 +53,7 @@ def onnxruntime_converted(op: ResizeOp) -> Forecast:
 def tensorrt_layer(op: ResizeOp) -> Forecast:
     """Return what settings of a TensorRT layer make of a layer."""
     try:
-        write(op.spec, tensorrt_resize.DIALECT, shape=op.shape, name=op.name)
+        write(op.spec, tensorrt_resize.DIALECT, shape=op.shape, dtype=op.dtype, name=op.name)
     except (InexactError, SpecError) as refusal:
         return refused(getattr(refusal, "reason", "") or str(refusal))
     return Forecast(spec=op.spec)

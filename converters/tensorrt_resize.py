@@ -1,15 +1,22 @@
 """TensorRT ``IResizeLayer``, by the names of its Python attributes.
 
-Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html). TensorRT has no runtime that every
-machine can install: what is said here follows the page, and its two examples are tests.
+Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html) and the class in its Python and C++ API.
+TensorRT has no runtime that every machine can install: what is said here follows these pages, whose examples are
+tests (docs/tensorrt.md).
 """
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
+from converters import tensorrt_dla
 from ir_interp.dialect import Attributes, Context, Dialect, since
 from ir_interp.errors import SpecError
+from ir_interp.meaning import PartialShape
 from ir_interp.spec import (
     Arithmetic,
+    AtRunTime,
     Coordinates,
     Cubic,
     Kernel,
@@ -28,13 +35,27 @@ _ROUNDING = {
     "FLOOR": Rounding.FLOOR,
     "CEIL": Rounding.CEIL,
 }
-_INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}  # how many of the last axes a mode resizes
+INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}
+"""How many of the last axes a mode resizes."""
+
+MAX_RANK = 8
+MAX_VOLUME = 2**31 - 1
+"""The most elements of an input or output."""
+
+DTYPES = ("bfloat16", "float16", "float32", "int8")
+"""The element types of its input."""
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a layer's settings; ``shape`` and ``scales`` have an entry for every axis."""
+    """Return the meaning of a layer's settings; ``shape`` and ``scales`` have an entry for every axis.
+
+    ``shape`` is None where a second input of the layer gives it at run time.
+    """
     target = _target(attributes)
-    _check_innermost(attributes["resize_mode"], target, context)
+    _check_input(attributes["resize_mode"], context)
+    if not isinstance(target, AtRunTime):
+        _check_innermost(attributes["resize_mode"], target, context)
+        _check_volume(_lengths(target, context.shape), "output")
     return ResizeSpec(
         kernel=_kernel(attributes),
         coordinates=_coordinates(attributes),
@@ -64,26 +85,55 @@ def _coordinates(attributes: Attributes) -> Coordinates:
     return chosen
 
 
-def _target(attributes: Attributes) -> Sizes | Scales:
-    shape, scales = attributes.get("shape"), attributes.get("scales")
-    if (shape is None) == (scales is None):
-        raise SpecError("shape and scales are " + ("both missing" if shape is None else "both given"))
-    return Scales(tuple(scales)) if scales is not None else Sizes(tuple(shape or ()))
+def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
+    given = [name for name in ("shape", "scales") if name in attributes]
+    if len(given) != 1:
+        raise SpecError(f"shape and scales are both {'given' if given else 'missing'}")
+    (name,) = given
+    values = attributes[name]
+    if values is None and name == "scales":
+        raise SpecError("scales must be known when the network is built; only a shape may be an input at run time")
+    if values is None:
+        return AtRunTime.SIZES
+    return Scales(tuple(values)) if name == "scales" else Sizes(tuple(values))
+
+
+def _check_input(mode: str, context: Context) -> None:
+    if context.dtype is not None and context.dtype not in DTYPES:
+        raise SpecError(f"IResizeLayer takes {', '.join(DTYPES)}, not {context.dtype}")
+    if context.shape is not None:
+        least = 2 if mode == "CUBIC" else 1
+        if not least <= len(context.shape) <= MAX_RANK:
+            raise SpecError(f"{mode} takes rank {least} to {MAX_RANK}, not {len(context.shape)}")
+        _check_volume(context.shape, "input")
 
 
 def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> None:
-    outer = range(len(target) - _INNERMOST[mode])
     kept = [1] * len(target) if isinstance(target, Scales) else context.shape or [None] * len(target)
-    for axis in outer:
+    for axis in range(len(target) - INNERMOST[mode]):
         if axis < len(kept) and kept[axis] not in (target.values[axis], None):
-            raise SpecError(f"{mode} resizes the innermost {_INNERMOST[mode]} axes only, not axis {axis}")
+            raise SpecError(f"{mode} resizes the innermost {INNERMOST[mode]} axes only, not axis {axis}")
+
+
+def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
+    """Return the output's lengths, None where open."""
+    if isinstance(target, Sizes):
+        return target.values
+    known = zip(shape or (), target.values, strict=False)
+    return tuple(None if length is None else math.floor(length * Fraction(scale)) for length, scale in known)
+
+
+def _check_volume(lengths: PartialShape, what: str) -> None:
+    known = [length for length in lengths if length is not None]
+    if len(known) == len(lengths) and math.prod(known) > MAX_VOLUME:
+        raise SpecError(f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}")
 
 
 DIALECT = Dialect(
     name="tensorrt",
     versions=(10,),
     vocabulary={
-        "resize_mode": {mode: since(10) for mode in _INNERMOST},
+        "resize_mode": {mode: since(10) for mode in INNERMOST},
         "coordinate_transformation": {mode: since(10) for mode in ("HALF_PIXEL", "ASYMMETRIC", "ALIGN_CORNERS")},
         "selector_for_single_pixel": {"FORMULA": since(10), "UPPER": since(10)},
         "nearest_rounding": {rounding: since(10) for rounding in ("FLOOR", "HALF_DOWN", "HALF_UP", "CEIL")},
@@ -103,4 +153,5 @@ DIALECT = Dialect(
     },
     unstated={"exclude_outside": False},
     read=read,
+    remarks=tensorrt_dla.remarks,
 )

@@ -34,6 +34,11 @@ class Verdict:
     reason: str = ""
     difference: float | None = None
 
+    @property
+    def short(self) -> str:
+        """The verdict without its reason, as in ``differs 0.57``."""
+        return self.kind.value + (f" {self.difference:.2g}" if self.difference else "")
+
     def __str__(self) -> str:
         size = f" by {self.difference:.3g}" if self.difference else ""
         return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")

@@ -46,11 +46,19 @@ class Pick:
     def apply(self, x: Array, y: Array) -> None:
         """Fill ``y`` [outer, outputs, inner] from ``x`` [outer, inputs, inner]."""
         if self.step:
-            y[...] = x[:, int(self.indices[0]) :: self.step][:, : len(self.indices)]
+            source, target = _cells(x), _cells(y)
+            target[...] = source[:, int(self.indices[0]) :: self.step][:, : len(self.indices)]
         elif self.repeats and x.shape[2] == 1:
             _repeat(x[:, :, 0], y[:, :, 0], self.repeats)
         else:
             np.take(x, self.indices, axis=1, out=y, mode="clip")
+
+
+def _cells(x: Array) -> Array:
+    """Return ``x`` with neighbours of the last axis as one element, where memory has them so: it is copied whole."""
+    width = x.itemsize * x.shape[2]
+    packed = x.shape[2] > 1 and x.strides[2] == x.itemsize and not x.dtype.hasobject
+    return x.view(np.dtype((np.void, width))) if packed else x
 
 
 def _repeat(x: Array, y: Array, times: int) -> None:

@@ -36,6 +36,11 @@ _ROUNDED = {
 }
 
 
+def sentence(spec: ResizeSpec) -> str:
+    """Return what is resized to what, and how, in one line."""
+    return f"{target(spec)}: {formula(spec)}"
+
+
 def formula(spec: ResizeSpec) -> str:
     """Return kernel and source coordinate of output index ``i``, as in ``linear at (i + 1/2) * step - 1/2``."""
     return f"{kernel(spec)} at {_source(spec)}{_step(spec)}{_padding(spec)}"

@@ -27,11 +27,17 @@ class Semantics(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a reader knows besides the attributes: their version, the input's shape, and the wanted reading."""
+    """What a reader knows besides the attributes: their version, the input's shape and type, the wanted reading."""
 
     version: int
     shape: PartialShape | None = None
+    dtype: str | None = None
     semantics: Semantics = Semantics.RUNTIME
+
+
+def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
+    """Return nothing."""
+    return ()
 
 
 def since(version: int) -> range:
@@ -48,7 +54,8 @@ class Dialect:
     pads_end) to the name of the attribute or input that carries it, with the versions that have it. ``defaults``
     holds what a missing attribute means, and since when; without an entry it must be there. ``unstated`` holds the
     values that are left unsaid when a sentence is written: switches that are off. ``read`` is total on complete
-    sentences and raises SpecError for combinations that the format forbids.
+    sentences and raises SpecError for combinations that the format forbids. ``remarks`` are codes and messages of what
+    else is to be said of a complete sentence.
     """
 
     name: str
@@ -58,15 +65,19 @@ class Dialect:
     defaults: Mapping[str, tuple[Any, range]]
     unstated: Mapping[str, Any]
     read: Callable[[Attributes, Context], ResizeSpec]
+    remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
 
     def parse(self, raw: Attributes, context: Context) -> ResizeSpec:
         """Return the meaning of the attributes of a file: checked, and completed with the defaults.
 
         Raises ReadError, whose place is ``@attribute``, for a missing or unknown word.
         """
-        words = self.words(context.version)
-        complete = {name: self._word(name, known, raw, context.version) for name, known in words.items()}
-        return self.read(complete | self._given_numbers(raw, context.version), context)
+        return self.read(self.complete(raw, context.version), context)
+
+    def complete(self, raw: Attributes, version: int) -> dict[str, Any]:
+        """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""
+        words = {name: self._word(name, known, raw, version) for name, known in self.words(version).items()}
+        return words | self._given_numbers(raw, version)
 
     def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
         return {
@@ -112,6 +123,15 @@ class Dialect:
             with suppress(SpecError, ReadError):  # a combination that the dialect forbids
                 offers.setdefault(self.read(sentence, context), sentence)
         return offers
+
+    def objection(self, numbers: Attributes, context: Context) -> str:
+        """Return what the format forbids in the preferred sentence around ``numbers``, if anything."""
+        with suppress(ReadError):
+            try:
+                self.read(next(self.sentences(context.version, numbers)), context)
+            except SpecError as error:
+                return str(error)
+        return ""
 
     def concise(self, sentence: Attributes, context: Context) -> dict[str, Any]:
         """Return ``sentence`` without the words that go without saying, or that change nothing whatever they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -94,3 +94,12 @@ def closest(word: str, known: Iterable[str]) -> str:
     match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
     hint = f"; did you mean {folded[match[0]]!r}?" if match else ""
     return f"expected one of {', '.join(words)}{hint}"
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, or of a group every one in it."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error

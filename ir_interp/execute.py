@@ -83,7 +83,7 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
     the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    tiles.run(x, y, bound, work, _store)
+    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else _store)
     shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
     if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
         _store(plain.run(x.astype(work), bound), y)

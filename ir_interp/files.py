@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ir_interp.dialect import Semantics
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp
+from ir_interp.spec import ResizeSpec
 
 EXTENSIONS = (".json", ".onnx", ".xml")
 
@@ -38,3 +40,17 @@ def load(path: str | os.PathLike[str], *, semantics: Semantics | str = Semantics
             return layer_json.load(path, semantics)
         case suffix:
             raise ReadError(f"unknown file type {suffix!r}; {closest(suffix, EXTENSIONS)}", path.name)
+
+
+def readings(op: ResizeOp, file: Path) -> dict[Semantics, ResizeSpec]:
+    """Return what each reading of a file makes of one resize.
+
+    Readings that need to know more are left out, and all others of a resize that has its ``where`` from elsewhere.
+    """
+    found = {Semantics.RUNTIME: op.spec}
+    for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
+        with suppress(ReadError):
+            specs = {each.where: each.spec for each in load(file, semantics=semantics)}
+            if op.where in specs:
+                found[semantics] = specs[op.where]
+    return found

@@ -74,7 +74,7 @@ _CODE_OF_PART = {
 def interpret(
     dialect: Dialect, attributes: Attributes, context: Context, *, where: str
 ) -> tuple[ResizeSpec, tuple[Diagnostic, ...]]:
-    """Return the meaning of a layer's attributes, and what its other readings would change.
+    """Return the meaning of a layer's attributes, what its other readings would change, and the dialect's remarks.
 
     Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
     """
@@ -90,7 +90,7 @@ def interpret(
 
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
-    """Compare the reading that was taken with the others."""
+    """Compare the reading that was taken with the others, and add the dialect's own remarks."""
     found = {}
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
@@ -102,6 +102,8 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
         for difference in differences(spec, other, context.shape):
             code = _CODE_OF_PART.get(difference.part, "IRI007")
             found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
+    for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
+        found[code] = Diagnostic(code=code, message=message)
     return tuple(found[code] for code in sorted(found))
 
 

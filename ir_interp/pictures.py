@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.explain import AxisTable, Column
 from ir_interp.spec import Antialias, Cubic, Kernel, Linear
 
+NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
+"""What to tell where it is not installed."""
+
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 _DASHES = ("-", "--", ":", "-.")
 _OUTPUTS = 24  # shown of an axis: more would not be told apart
@@ -23,6 +28,7 @@ _NUMBERED = 12  # weights are written into a matrix of at most so many rows and 
 _MARKED = 64  # negative weights are marked in one of at most so many
 _DPI = 150
 _EDGE = 9.0  # the longest edge of a picture, in inches
+_HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,7 @@ def positions(axis: AxisTable, title: str) -> Any:
     plot.set_ylim(-len(axis.columns) + 0.55, 1.0)
     plot.set_xlabel("source pixel (squares) and source coordinate (numbered outputs; black where ways differ)")
     shown = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
-    plot.set_title(f"{title}, {_lengths(axis)}{shown}")
+    plot.set_title(f"{_plain(title)}, {_lengths(axis)}{shown}")
     return figure
 
 
@@ -91,7 +97,7 @@ def weights(axis: AxisTable, title: str) -> Any:
     rows, columns = max(axis.out_sizes), axis.in_size
     many = len(axis.columns)
     edge = min(_EDGE / many, 4.5)
-    figure = _figure(edge * many + 1.0, max(2.4, min(_EDGE, edge * rows / max(columns, 1))) + 0.9)
+    figure = _figure(edge * many + 1.0, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, many, squeeze=False, sharey=True).ravel()
     largest = max((abs(w) for column in axis.columns for cell in column.cells for w in (cell.weights or {}).values()),
                   default=1.0)  # fmt: skip
@@ -105,7 +111,7 @@ def weights(axis: AxisTable, title: str) -> Any:
         _whole(plot, rows, columns)
     plots[0].set_ylabel("output")
     figure.colorbar(shown, ax=list(plots), label="size of weight")
-    figure.suptitle(f"{title}, {_lengths(axis)} (- negative, > row differs, / extrapolated)", fontsize=10)
+    figure.suptitle(f"{_plain(title)}, {_lengths(axis)} (- negative, > row differs, / extrapolated)", fontsize=10)
     return figure
 
 
@@ -158,7 +164,7 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     plot.set_xlabel("source pixel - source coordinate")
     plot.set_ylabel("weight")
     figure.legend(fontsize=8, loc="outside lower center")
-    plot.set_title(f"{title}, {_lengths(axis)}", fontsize=10)
+    plot.set_title(f"{_plain(title)}, {_lengths(axis)}", fontsize=10)
     return figure
 
 
@@ -183,14 +189,14 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     for plot, pane in zip(plots, panes, strict=False):
         plot.imshow(pane.values, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
         _whole(plot, *pane.values.shape)
-        plot.set_title(f"{pane.name}\n{'x'.join(map(str, pane.values.shape))}", fontsize=9)
+        plot.set_title(f"{_plain(pane.name)}\n{'x'.join(map(str, pane.values.shape))}", fontsize=9)
     if fits:
         _draw_difference(figure, plots[2], np.abs(first.values - second.values))
         _whole(plots[2], rows, columns)
     else:
         plots[2].text(0.5, 0.5, "other shapes", ha="center", va="center", transform=plots[2].transAxes)
         plots[2].set_axis_off()
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(_plain(title), fontsize=10)
     return figure
 
 
@@ -232,12 +238,32 @@ def save(figure: Any, path: Path) -> None:
     figure.savefig(path, format="png", dpi=_DPI)
 
 
+def svg(figure: Any) -> bytes:
+    """Return a figure as SVG, the same whenever it is drawn."""
+    from matplotlib import rc_context
+
+    held = io.BytesIO()
+    with rc_context({"svg.hashsalt": "ir-interp"}):
+        figure.savefig(held, format="svg", metadata={"Date": None})
+    return held.getvalue()
+
+
+def are_possible() -> bool:
+    """Say whether Matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
 def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise IrInterpError("pictures need Matplotlib: pip install 'ir-interp[plot]'") from None
+        raise IrInterpError(NEEDED) from None
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _plain(name: str) -> str:
+    """Return a name as Matplotlib shows it, which takes what stands between dollars for a formula."""
+    return name.replace("$", r"\$")
 
 
 def _lengths(axis: AxisTable) -> str:

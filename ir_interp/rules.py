@@ -215,6 +215,19 @@ RULES = _by_code(
             ),
             test="test_audit.py::test_a_forecast_that_fails",
         ),
+        Rule(
+            code="IRI031",
+            severity=Severity.NOTE,
+            summary="TensorRT would not run the layer on DLA.",
+            story=(
+                "DLA, the accelerator of Jetson and DRIVE devices, takes few of the settings of an IResizeLayer: rank "
+                "4, height and width only, by whole numbers from 1 to 32 (NEAREST) or to 4 (LINEAR), and some "
+                "combinations of coordinates, selector and rounding. The rest falls back to the GPU, or the engine "
+                "is not built where that is not allowed. docs/tensorrt.md has the table. On a GPU this note means "
+                "nothing: `ir-interp audit` gives it with `--select IRI031` only."
+            ),
+            test="test_tensorrt.py::test_dla",
+        ),
     )
 )
 

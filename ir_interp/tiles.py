@@ -75,7 +75,8 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
     values = source[tile.first : tile.stop, tile.rows_in]
     place = target[tile.first : tile.stop, tile.rows_out]
     for index, step in enumerate(tile.steps):
-        if isinstance(step.operation, Band) and not (values.dtype == work and _is_dense(values)):
+        if isinstance(step.operation, Band) and not (values.dtype == work and values.flags.c_contiguous):
+            # the last bit of a product with one column depends on the distance between the rows
             loaded = _scratch(2, values.shape, work)
             if values.dtype == np.float16 and work == np.float32:
                 half.load(values, loaded)
@@ -89,12 +90,6 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
         values = made
     if values.dtype != place.dtype:
         finish(values.reshape(place.shape), place)
-
-
-def _is_dense(values: Array) -> bool:
-    """Say whether the rows of [outer, rows, inner] lie one after the other, as matrix products want them."""
-    width = values.itemsize
-    return values.strides[1:] == (width * values.shape[2], width)
 
 
 _KEPT = 2**26  # bytes of a scratch array from which it is given back

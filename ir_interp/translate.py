@@ -37,13 +37,14 @@ class Grade(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A spec said in a dialect: ``attributes`` in its words, ``spec`` what they mean there."""
+    """A spec said in a dialect: ``attributes`` in its words, ``spec`` what they mean there, and remarks on it."""
 
     dialect: str
     version: int
     attributes: dict[str, Any]
     spec: ResizeSpec
     grade: Grade
+    remarks: tuple[tuple[str, str], ...] = ()
 
 
 def write(
@@ -51,6 +52,7 @@ def write(
     dialect: Dialect,
     *,
     shape: PartialShape | None = None,
+    dtype: str | None = None,
     version: int | None = None,
     semantics: Semantics = Semantics.RUNTIME,
     name: str = "resize",
@@ -58,14 +60,16 @@ def write(
     """Say ``spec`` in ``dialect``, in its newest version that can, or in ``version``.
 
     With a ``shape`` (lengths of the input, None where open) more can be said: attributes that compute the same for
-    this shape alone are found as well. Raises InexactError, which names the smallest difference, where nothing does.
+    this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused. Raises
+    InexactError, which names the smallest difference, where nothing does.
     """
     if shape is not None:
         check_rank(spec, len(shape))
     refusals = []
     for each in dialect.versions if version is None else (version,):
         try:
-            return _write(spec, dialect, Context(version=each, shape=shape, semantics=semantics), name)
+            context = Context(version=each, shape=shape, dtype=dtype, semantics=semantics)
+            return _write(spec, dialect, context, name)
         except InexactError as error:
             refusals.append(error)
     raise min(refusals, key=lambda error: (not error.reason.startswith(_TIES), _distance(error.differences)))
@@ -96,10 +100,8 @@ def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) 
 def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
     shape, target = context.shape, f"{dialect.name} {context.version}"
     offers = _offered(spec, dialect, context)
-    if not offers and isinstance(spec.target, AtRunTime):
-        raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
     if not offers:
-        raise InexactError(name, target, (_unnamed(spec, dialect, context),))
+        raise _unsayable(spec, dialect, context, name)
     best = next(_graded(spec, dialect, context, offers), None)
     if best is not None:
         return best
@@ -109,13 +111,28 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
     raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
 
 
+def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
+    """Return why a dialect has no sentence at all around the numbers of ``spec``."""
+    target = f"{dialect.name} {context.version}"
+    objections = [dialect.objection(numbers, context) for numbers in _sayable(spec, dialect, context)]
+    if objections and all(objections):
+        return InexactError(name, target, reason=objections[0])
+    if isinstance(spec.target, AtRunTime):
+        return InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
+    return InexactError(name, target, (_unnamed(spec, dialect, context),))
+
+
+def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
+    """Return the numbers of every way to give axes and target that the dialect has names for."""
+    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape))
+    return [numbers for numbers in variants if numbers is not None]
+
+
 def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
     """Return every meaning that the dialect can say around the numbers of ``spec``, each with its sentence."""
     offers: dict[ResizeSpec, dict[str, Any]] = {}
-    for variant in _variants(spec, context.shape):
-        numbers = _numbers(variant, dialect, context)
-        if numbers is not None:
-            offers |= _sentences(dialect, tuple(numbers.items()), context)
+    for numbers in _sayable(spec, dialect, context):
+        offers |= _sentences(dialect, tuple(numbers.items()), context)
     return offers
 
 
@@ -141,7 +158,14 @@ def _graded(
         grade = _grade(spec, said, said in same, fixed)
         if grade:
             words = dialect.concise(offers[said], context)
-            yield Translation(dialect=dialect.name, version=context.version, attributes=words, spec=said, grade=grade)
+            yield Translation(
+                dialect=dialect.name,
+                version=context.version,
+                attributes=words,
+                spec=said,
+                grade=grade,
+                remarks=dialect.remarks(dialect.complete(words, context.version), context),
+            )
 
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:

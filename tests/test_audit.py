@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -298,20 +300,44 @@ def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str
 # The child process
 
 
-def test_a_runtime_that_dies_costs_only_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def job(model: str = "a.onnx", array: str = "x.npy") -> probe.Job:
+    return probe.Job(runtime="onnxruntime", model=model, array=array)
+
+
+@pytest.fixture
+def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a child that loads bad.npy do what the variable TROUBLE says."""
     save_model(Path("a.onnx"), node('mode = "linear"'))
     np.save("x.npy", np.zeros((1, 1, 8, 8), np.float32))
-    good = probe.Job(runtime="onnxruntime", model="a.onnx", array="x.npy")
-    bad = probe.Job(runtime="onnxruntime", model="gone.onnx", array="x.npy")
     Path("sitecustomize.py").write_text(
-        "import os, numpy\nload = numpy.load\n"
-        "numpy.load = lambda path: os.abort() if str(path) == 'die.npy' else load(path)\n"
+        "import os, time, numpy\nload = numpy.load\n"
+        "numpy.load = lambda path: eval(os.environ['TROUBLE']) if str(path) == 'bad.npy' else load(path)\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{Path.cwd()}:{Path(__file__).parent.parent}")
-    dying = probe.Job(runtime="onnxruntime", model="a.onnx", array="die.npy")
-    first, second, third, fourth = probe.run([good, dying, bad, good])
+
+
+@pytest.mark.usefixtures("troubled")
+def test_a_runtime_that_dies_costs_only_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROUBLE", "os.abort()")
+    first, second, third, fourth = probe.run([job(), job(array="bad.npy"), job(model="gone.onnx"), job()])
     assert first.output is not None
     assert first.output.shape == (1, 1, 4, 4)
     assert second.crash == "it died with status -6"
     assert third.refusal
     assert fourth.output is not None
+
+
+@pytest.mark.usefixtures("troubled")
+def test_a_runtime_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROUBLE", "time.sleep(60)")
+    monkeypatch.setattr(probe, "_SECONDS", 5)
+    first, second = probe.run([job(), job(array="bad.npy")])
+    assert first.output is not None
+    assert second.crash == "it did not finish in 5 s"
+
+
+def test_memory_is_limited() -> None:
+    lines = "from converters import runners", "runners._BYTES = 2**31", "runners.limit_memory()", "bytearray(2**31)"
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("MemoryError\n")

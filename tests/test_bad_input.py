@@ -725,7 +725,7 @@ def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
             "@resize_mode: unknown value 'LINEAL'; expected one of CUBIC, LINEAR, NEAREST; did you mean 'LINEAR'?",
         ),
         ({"scales": [1, 1, 2, 2]}, ": shape and scales are both given"),
-        ({"shape": None}, "@shape: null is no value; leave the setting out"),
+        ({"cubic_coeff": None}, "@cubic_coeff: null is no value; leave the setting out"),
         ({"shape": "8,12"}, "@shape: '8,12' is not a list of integers"),
         ({"shape": [1, 1, 8]}, ": sizes [1, 1, 8] do not fit 4 axes"),
         ({"shape": [1, 1, 8.5, 12]}, None),
@@ -743,7 +743,7 @@ def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
     ids=[
         "mode",
         "shape and scales",
-        "shape null",
+        "coefficient null",
         "shape text",
         "rank",
         "shape fraction",

@@ -8,19 +8,44 @@ import subprocess
 import sys
 from pathlib import Path
 
+import documents
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_matrix_is_fresh() -> None:
-    spec = importlib.util.spec_from_file_location("make_matrix", ROOT / "docs" / "make_matrix.py")
+@pytest.mark.parametrize("script", sorted((ROOT / "docs").glob("make_*.py")), ids=lambda script: script.stem)
+def test_generated_pages_are_fresh(script: Path) -> None:
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "matrix.md").read_text(encoding="utf-8") == module.text()
+    assert module.PATH.read_text(encoding="utf-8") == module.text()
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if documents.blocks(each)], ids=lambda page: page.name)
+def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+    """Every command of a page, in order; ``python tests/documents.py PAGE`` renews the outputs."""
+    absent = documents.missing(page)
+    if absent:
+        pytest.skip(f"needs {', '.join(sorted(absent))}")
+    for block, printed in documents.run(page, tmp_path):
+        rest = documents.plain(printed)
+        for part in map(documents.plain, (part for each in block.outputs for part in documents.excerpts(each))):
+            assert part in rest, f"{block.commands} printed\n{printed}"
+            rest = rest.partition(part)[2]
+
+
+def test_what_is_not_shown_is_noticed() -> None:
+    """The comparison is of words and numbers, not of spaces and of digits that no two machines share."""
+    assert documents.plain("output 'y': largest difference 2.4e-07, relative 0.015 (allowed 0.0001)") == (
+        documents.plain("output 'y': largest difference 1.2e-07, relative 0.002 (allowed 0.0001)")
+    )
+    assert documents.plain("│ a   │ 0.276161 │") == documents.plain("│ a │ 0.276163 │")
+    assert documents.plain("differs by 0.648") != documents.plain("differs by 0.558")
+    assert documents.plain("│ same │") != documents.plain("│ refused │")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -47,3 +72,15 @@ def test_every_test_that_semantics_names_exists() -> None:
     for module, function in named:
         assert module in sources or any(f"def {module}(" in source for source in sources.values()), module
         assert not function or f"def {function}(" in sources[module], function
+
+
+def test_every_line_on_a_runtime_names_its_test() -> None:
+    text = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("## By runtime\n")
+    section, _, _ = rest.partition("\n## ")
+    runtimes = [part.partition("\n") for part in section.split("### ")[1:]]
+    assert [title.split()[0] for title, _, _ in runtimes] == ["onnxruntime", "OpenVINO", "ONNX's", "TensorRT", "TFLite"]
+    for title, _, lines in runtimes:
+        claims = [line for line in lines.splitlines() if line]
+        assert claims, title
+        assert [line for line in claims if not re.search(r"`test_\w+\.py", line)] == []

@@ -53,6 +53,13 @@ def test_a_picture_is_made_and_is_not_blank(what: str, capsys: pytest.CaptureFix
     assert sorted(path.name for path in Path().iterdir()) == ["a.xml", "p.png"]
 
 
+def test_a_name_is_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    """Matplotlib would set what stands between dollars, and fails where it cannot."""
+    Path("a.xml").write_text(LAYER.replace("down", "a $x^{$ b"))
+    assert command(capsys, "plot", "a.xml", "p.png", "--what", "image") == (0, "wrote p.png\n", "")
+    assert command(capsys, "plot", "a.xml", "p.png") == (0, "wrote p.png\n", "")
+
+
 @pytest.mark.parametrize("what", KINDS)
 @pytest.mark.parametrize("lengths", [("1,1,1,1", "1,3"), ("1,1,2,7", "1,1"), ("1,1,300,20", "500,30")])
 @pytest.mark.parametrize("mode", ["nearest", "cubic"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from converters.ir_to_onnx import forms
+from converters.ir_to_onnx import forms, merged
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import WHOLE, Op
 
@@ -18,9 +18,15 @@ def _broadcasting(write: _Binary) -> Callable[[Graph, Op], str]:
     return lambda graph, op: write(graph, op, op.inputs[0], _aligned(graph, op))
 
 
+def _merging(merge: Callable[[Graph, Op], str | None], write: _Binary) -> Callable[[Graph, Op], str]:
+    """Let the node before take in a constant where it can."""
+    emit = _broadcasting(write)
+    return lambda graph, op: merge(graph, op) or emit(graph, op)
+
+
 def _aligned(graph: Graph, op: Op) -> str:
     """Return the second operand; pdpd aligns it with the first axes of the first, for an IR holds no other axis."""
-    if op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy") != "pdpd":
+    if op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd":
         return op.inputs[1]
     return forms.unsqueeze(graph, op.inputs[1], range(op.rank(1), op.rank(0)))
 
@@ -136,4 +142,8 @@ _BINARY: dict[str, _Binary] = {
     "BitwiseXor": _node("BitwiseXor", 18),
 }
 
-TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {"PReLU": _prelu}
+TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {
+    "Add": _merging(merged.added, _BINARY["Add"]),
+    "Multiply": _merging(merged.multiplied, _BINARY["Multiply"]),
+    "PReLU": _prelu,
+}

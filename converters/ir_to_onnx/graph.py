@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from converters.ir_to_onnx.order import needed, with_inner
+from converters.ir_to_onnx.save import Unsaved
 from converters.report import Row
 from ir_interp.dialect import Semantics
 from ir_interp.ir_model import Net
@@ -97,17 +98,15 @@ class Graph:
 
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
-    ) -> onnx.ModelProto:
-        """Return a model of what was written, with its constants."""
+    ) -> Unsaved:
+        """Return a model of what was written, and the constants that it uses."""
         graph = self.proto(name, inputs, outputs)
         opset = helper.make_opsetid("", self.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
         model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
         used = {tensor for node in with_inner(graph.node) for tensor in node.input}
-        for tensor, value in self.initialisers.items():
-            if tensor in used:  # one by one into the model itself: to make a graph or a model of parts copies them
-                model.graph.initializer.append(numpy_helper.from_array(value, tensor))
-        return model
+        constants = {tensor: value for tensor, value in self.initialisers.items() if tensor in used}
+        return Unsaved(model=model, constants=constants)
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

@@ -13,6 +13,7 @@ from converters.ir_to_onnx.families import EMITTERS
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.op import Op, as_dtype, computed
 from converters.ir_to_onnx.order import in_order
+from converters.ir_to_onnx.save import Unsaved
 from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
@@ -24,7 +25,8 @@ OLDEST_OPSET, NEWEST_OPSET = 11, 21
 
 _OLD_INPUTS = {"float16": "float32"}
 _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
-# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32.
+# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32. Those who
+# want what the file says ask for the document's reading.
 
 
 _Refusals = list[tuple[str, IrInterpError]]
@@ -32,7 +34,7 @@ _Refusals = list[tuple[str, IrInterpError]]
 
 def build(
     net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
-) -> tuple[onnx.ModelProto, tuple[Row, ...]]:
+) -> tuple[Unsaved, tuple[Row, ...]]:
     """Return a net as an ONNX model, and a row for each resize in it.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
@@ -63,6 +65,10 @@ class _Writer:
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: _Refusals = field(default_factory=list)
+
+    @property
+    def _changes_types(self) -> bool:
+        return self.net.version == 10 and self.graph.semantics is Semantics.RUNTIME
 
     def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
@@ -101,7 +107,7 @@ class _Writer:
     def _input(self, layer: Layer) -> None:
         port, since = _only_port(layer), len(self.graph.nodes)
         name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
-        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self.net.version == 10 else port.dtype
+        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self._changes_types else port.dtype
         if "..." in layer.attributes.get("shape", ""):
             problem = "its rank is open, and an input of ONNX has one"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
@@ -123,7 +129,7 @@ class _Writer:
         producer, port = self._source(layer)
         since = len(self.graph.nodes)
         self.graph.layer = layer.name
-        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self.net.version == 10 else port.dtype
+        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self._changes_types else port.dtype
         tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
         taken = {each.name for each in (*self.inputs, *self.outputs)}
         if tensor in taken or tensor in self.graph.initialisers:

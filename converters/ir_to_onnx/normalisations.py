@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from converters.ir_to_onnx import forms
 from converters.ir_to_onnx.forms import scalar
 from converters.ir_to_onnx.graph import Graph
@@ -19,11 +21,18 @@ def _batch(graph: Graph, op: Op) -> str:
 def _mvn(graph: Graph, op: Op) -> str:
     """Normalise over axes; MVN-1 takes those behind the batch or the channels."""
     scaled, rank = op.flag("normalize_variance", True), op.rank()
-    if op.version < 6:
-        axes: Sequence[int] = range(1 if op.flag("across_channels") else 2, rank)
-        return _normalised(graph, op, op.inputs[0], list(axes), scaled=scaled)
-    inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
-    return _normalised(graph, op, op.inputs[0], op.axes(1, rank), inside=inside, scaled=scaled)
+    axes: Sequence[int] = range(1 if op.flag("across_channels") else 2, rank)
+    inside = True
+    if op.version >= 6:
+        axes = op.axes(1, rank)
+        inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
+    first = rank - len(axes)
+    is_last = bool(axes) and sorted(axes) == list(range(first, rank))
+    if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:
+        lengths = op.lengths(axes=range(first, rank))
+        ones = graph.constant(np.ones(lengths), np.float32)  # what scales it later may be merged into it
+        return graph.node("LayerNormalization", op.inputs[0], ones, axis=first, epsilon=op.real("eps"))
+    return _normalised(graph, op, op.inputs[0], axes, inside=inside, scaled=scaled)
 
 
 def _normalised(graph: Graph, op: Op, x: str, axes: Sequence[int], *, inside: bool = True, scaled: bool = True) -> str:

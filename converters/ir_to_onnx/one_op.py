@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnx
-
 from converters import onnx_nodes
 from converters.ir_to_onnx.graph import Graph
 from converters.ir_to_onnx.resizes import resized
+from converters.ir_to_onnx.save import Unsaved, save
 from converters.report import Row
 from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
@@ -27,16 +26,16 @@ def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
     name = op.name or op.where
     made, why = onnx_nodes.native(op, opset)
     if made is not None:
-        model, row = made.model, Row(name=name, source=op, form=made.form, grade=made.grade)
-    elif opset is not None and opset < _OLDEST_PRIMITIVES:
+        output.write_bytes(made.model.SerializeToString(deterministic=True))
+        return Row(name=name, source=op, form=made.form, grade=made.grade)
+    if opset is not None and opset < _OLDEST_PRIMITIVES:
         raise InexactError(name, f"onnx {opset}", reason=why)
-    else:
-        model, row = _primitives(op, opset or _PRIMITIVES)
-    output.write_bytes(model.SerializeToString(deterministic=True))
+    model, row = _primitives(op, opset or _PRIMITIVES)
+    save(model, output)
     return row
 
 
-def _primitives(op: ResizeOp, opset: int) -> tuple[onnx.ModelProto, Row]:
+def _primitives(op: ResizeOp, opset: int) -> tuple[Unsaved, Row]:
     graph = Graph(opset=opset, layer=op.name or "resize")
     *inputs, output = onnx_nodes.ends(op)
     names = [graph.fresh(each.name) for each in (*inputs, output)]

@@ -44,6 +44,10 @@ class Op:
         """Say whether anything takes an output."""
         return (self.layer.id, self.layer.outputs[index].id) in self.net.edges.values()
 
+    def readers(self, index: int) -> int:
+        """Return how many inputs of layers read what an input reads."""
+        return list(self.net.edges.values()).count(self.net.edges[self.layer.id, self.layer.inputs[index].id])
+
     def is_shared(self, index: int) -> bool:
         """Say whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
         found = self.net.source(self.layer, index)

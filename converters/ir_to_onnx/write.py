@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnx
-
-from converters.ir_to_onnx import model, one_op
+from converters.ir_to_onnx import model, one_op, save
 from converters.onnx_nodes import invalid
 from converters.report import Progress, Row, silent
 from ir_interp import ir_model, ir_resizes
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, UnsupportedLayerError
-
-LARGEST = 2**31 - 2**24
-"""Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
 
 
 def write_model(
@@ -30,18 +25,18 @@ def write_model(
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
         return (one_op.write_resize(found[0], output, opset),)
-    made, rows = model.build(net, semantics, opset, progress)
-    _save(made, output)
+    rows = _build(net, output, semantics, opset, progress)
     _check(output, source.name)
     return rows
 
 
-def _save(made: onnx.ModelProto, output: Path) -> None:
-    """Write a model; one too large for a single file gets its constants in another."""
-    if sum(len(tensor.raw_data) for tensor in made.graph.initializer) > LARGEST:
-        onnx.save_model(made, output, save_as_external_data=True, location=f"{output.name}.data")
-    else:
-        output.write_bytes(made.SerializeToString(deterministic=True))
+def _build(
+    net: ir_model.Net, output: Path, semantics: Semantics, opset: int | None, progress: Progress
+) -> tuple[Row, ...]:
+    """Build the model and save it: what it maps and holds is let go before the file is checked."""
+    made, rows = model.build(net, semantics, opset, progress)
+    save.save(made, output)
+    return rows
 
 
 def _check(output: Path, name: str) -> None:

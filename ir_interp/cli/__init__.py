@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import typer
 
 from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
-from ir_interp.errors import InexactError, IrInterpError, VerificationError
+from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 
 NOT_EXACT = 1
 BAD_INPUT = 2
@@ -36,10 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(args=arguments, standalone_mode=False)
     except (IrInterpError, ExceptionGroup) as error:
-        leaves = list(_leaves(error))
-        for leaf in leaves:
-            print(f"error: {leaf}", file=sys.stderr)
-        return NOT_EXACT if all(isinstance(leaf, InexactError | VerificationError) for leaf in leaves) else BAD_INPUT
+        problems = list(leaves(error))
+        for each in problems:
+            print(f"error: {each}", file=sys.stderr)
+        return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
@@ -51,14 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: unexpected {type(error).__name__}: {error}; please report it", file=sys.stderr)
         return BAD_INPUT
     return int(code or 0)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
 
 
 def entry() -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ir_interp.cli import progress
+from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.rules import RULES, Severity
 
 if TYPE_CHECKING:
     from converters.audit import Audited, Finding
-    from converters.verdicts import Verdict
 
 EXAMPLES = """
 Examples:
@@ -24,7 +23,7 @@ Examples:
 
   ir-interp audit models/ --jobs 2 --ignore IRI022 --format sarif
 
-  ir-interp audit model.onnx --run --runtime openvino
+  ir-interp audit model.onnx --run --runtime openvino --html report.html
 """
 
 
@@ -45,6 +44,7 @@ def audit(
     ignore: Annotated[list[str] | None, typer.Option(help="Codes not to report, or their beginnings.")] = None,
     style: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
+    html: options.Html = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
     from converters.audit import models as expanded
@@ -60,7 +60,12 @@ def audit(
             raise IrInterpError(f"no code begins with {word!r}; {closest(word, RULES)}")
     with progress.bar() as told:
         rows, errors = in_processes(expanded(models), jobs, run=run, runtimes=runtime or None, progress=told)
-    findings = [each for row in rows for each in row.findings if _is_wanted(each.code, select, ignore)]
+    found = (each for row in rows for each in (*row.findings, *(row.on_request if select else ())))
+    findings = [each for each in found if _is_wanted(each.code, select, ignore)]
+    if html:
+        from converters.pages import audit_page, frame
+
+        frame.save(audit_page.audit_page(rows, findings, errors), html)
     if style is Format.TEXT:
         _show(rows, findings)
     else:
@@ -84,15 +89,16 @@ def _show(rows: list[Audited], findings: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from converters.audit import alike
+
     console = Console()
-    for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
+    for those in alike(rows):
+        titles = those[0].titles
         table = Table(title_justify="left")
-        for column in ("resize", *(title for _, title in titles)):
+        for column in ("resize", *titles.values()):
             table.add_column(escape(column), overflow="fold")
-        for row in rows:
-            if tuple(row.titles.items()) == titles:
-                name = f"{Path(row.file).name}: {row.op.name or row.op.where}"
-                table.add_row(*map(escape, (name, *(_cell(row.verdicts[each]) for each, _ in titles))))
+        for row in those:
+            table.add_row(*map(escape, (row.name, *(row.verdicts[each].short for each in titles))))
         console.print(table)
     for finding in findings:
         line = f"{finding.where}: {finding.code} {finding.message}"
@@ -100,7 +106,3 @@ def _show(rows: list[Audited], findings: list[Finding]) -> None:
     codes = ", ".join(dict.fromkeys(sorted(each.code for each in findings)))
     more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
     console.print(f"{len(rows)} resizes, {len(findings)} findings{more}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _cell(verdict: Verdict) -> str:
-    return verdict.kind.value + (f" {verdict.difference:.2g}" if verdict.difference else "")

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
     from converters.locate import Located
     from converters.model_comparison import Bin, ModelComparison, OutputComparison
-    from converters.report import Compared
 
 EXAMPLES = """
 Examples:
 
   ir-interp compare model.onnx model.xml
 
-  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy
+  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy --html report.html
 
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 """
@@ -41,6 +40,7 @@ def compare(
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     from converters.child import Inputs
@@ -49,6 +49,10 @@ def compare(
     inputs = Inputs(shapes=options.shapes(shape or []), files=options.files(array or []))
     with progress.bar() as told:
         found = compare_models(first, second, inputs, tolerance=tolerance, per_resize=per_resize, progress=told)
+    if html:
+        from converters.pages import comparison_page, frame
+
+        frame.save(comparison_page.comparison_page(found), html)
     if as_json:
         print(json.dumps(found.record(), indent=2))
     else:
@@ -64,9 +68,8 @@ def _show(found: ModelComparison) -> None:
         _show_output(console, output, found)
     if found.resizes is not None:
         console.print(_resizes_table(found.resizes))
-        console.print(_first(found), markup=False, highlight=False, soft_wrap=True)
-    passed = sum(each.compared.passes for each in found.outputs)
-    console.print(f"{passed} of {len(found.outputs)} outputs equal within the tolerance", highlight=False)
+        console.print(found.first_difference, markup=False, highlight=False, soft_wrap=True)
+    console.print(found.summary, highlight=False)
 
 
 def _show_output(console: Console, output: OutputComparison, found: ModelComparison) -> None:
@@ -77,41 +80,19 @@ def _show_output(console: Console, output: OutputComparison, found: ModelCompari
     for column in ("", "shape", "min", "mean", "max"):
         table.add_column(column, overflow="fold")
     for path, values in ((found.first, output.first), (found.second, output.second)):
-        shape = "x".join(map(str, values.shape)) + f" {values.dtype}"
-        numbers = ("none" if n is None else f"{n:.6g}" for n in (values.smallest, values.mean, values.largest))
-        table.add_row(escape(path.name), shape, *numbers)
+        table.add_row(escape(path.name), *values.words)
     console.print(table)
-    for line in _lines(output):
+    for line in (output.verdict, *_bars(output.histogram)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _lines(output: OutputComparison) -> list[str]:
-    compared, least = output.compared, output.least_tolerance
-    verdict = "equal" if compared.passes else "DIFFERS"
-    if compared.shapes:
-        return [f"{verdict}: it {compared.difference}"]
-    if least is None:
-        return [f"{verdict}: NaN or infinity in one alone; no tolerance would pass", *_bars(output.histogram)]
-    largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
-    allowed = f"(allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass"
-    return [f"{verdict}: {largest} {allowed}", *_bars(output.histogram)]
 
 
 def _bars(histogram: tuple[Bin, ...]) -> list[str]:
     """Return one line a bin, the longest bar for the largest."""
     most = max((each.count for each in histogram), default=0)
     return [
-        f"  {_label(each):>16} {'#' * math.ceil(_WIDTH * each.count / most) if most else '':<{_WIDTH}} {each.count}"
+        f"  {each.label:>16} {'#' * math.ceil(_WIDTH * each.count / most) if most else '':<{_WIDTH}} {each.count}"
         for each in histogram
     ]
-
-
-def _label(each: Bin) -> str:
-    if each.upper == 0:
-        return "equal"
-    if math.isinf(each.upper):
-        return "NaN or infinite"
-    return f"< {each.upper:.0e}" if each.lower == 0 else f"{each.lower:.0e} to {each.upper:.0e}"
 
 
 def _resizes_table(resizes: tuple[Located, ...]) -> Table:
@@ -122,19 +103,5 @@ def _resizes_table(resizes: tuple[Located, ...]) -> Table:
     for column in ("resize", "its data", "its output"):
         table.add_column(column, overflow="fold")
     for each in resizes:
-        table.add_row(escape(each.name), _seen(each.data), _seen(each.output))
+        table.add_row(escape(each.name), *each.words)
     return table
-
-
-def _seen(compared: Compared | None) -> str:
-    if compared is None:
-        return "not shown by both"
-    return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
-
-
-def _first(found: ModelComparison) -> str:
-    first = found.first_resize
-    if first is None:
-        return "no resize differs that both models show"
-    source = "; its data differ already" if first.is_fed_otherwise else ""
-    return f"the first resize that differs is {first.name!r}{source}"

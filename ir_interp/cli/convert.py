@@ -14,6 +14,7 @@ import ir_interp
 from ir_interp.atomic import replacing
 from ir_interp.cli import options, progress
 from ir_interp.dialect import Semantics
+from ir_interp.errors import IrInterpError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +28,7 @@ Examples:
 
   ir-interp convert model.onnx model.xml --shape image:1,3,640,640 --report report.json
 
-  ir-interp convert model.xml model.onnx --opset 17
+  ir-interp convert model.xml model.onnx --opset 17 --html report.html
 
   ir-interp convert layer.xml resize.onnx
 
@@ -50,7 +51,8 @@ def convert(
     opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
     dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
     semantics: Annotated[
-        Semantics, typer.Option(help="Which reading to take where several exist.")
+        Semantics,
+        typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
     ] = Semantics.RUNTIME,
     target: Annotated[
         str | None, typer.Option(help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino.")
@@ -63,24 +65,32 @@ def convert(
     array: Annotated[list[str] | None, typer.Option("--input", help="An input to verify on: x=image.npy.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this file too, as JSON.")] = None,
+    html: options.Html = None,
 ) -> None:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
-    with progress.bar() as told:
-        done = ir_interp.convert(
-            source,
-            destination,
-            opset=opset,
-            dialect=dialect,
-            semantics=semantics,
-            target=target,
-            only=only and only.value,
-            strict=strict,
-            fp16=fp16,
-            verify=verify,
-            shapes=options.shapes(shape or []),
-            inputs=options.files(array or []),
-            progress=told,
-        )
+    given = {"shapes": options.shapes(shape or []), "inputs": options.files(array or [])}
+    try:
+        with progress.bar() as told:
+            done = ir_interp.convert(
+                source,
+                destination,
+                opset=opset,
+                dialect=dialect,
+                semantics=semantics,
+                target=target,
+                only=only and only.value,
+                strict=strict,
+                fp16=fp16,
+                verify=verify,
+                progress=told,
+                **given,
+            )
+    except (IrInterpError, ExceptionGroup) as error:
+        if html:
+            _save_refusal(html, source, destination, semantics, error)
+        raise
+    if html:
+        _save_page(html, done)
     text = json.dumps(done.record(), indent=2)
     if report:
         with replacing(report) as (temporary,):
@@ -89,6 +99,18 @@ def convert(
         print(text)
     else:
         _show(done)
+
+
+def _save_page(path: Path, report: ConversionReport) -> None:
+    from converters.pages import conversion_page, frame
+
+    frame.save(conversion_page.conversion_page(report), path)
+
+
+def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception) -> None:
+    from converters.pages import conversion_page, frame
+
+    frame.save(conversion_page.refusal_page(source, destination, semantics, error), path)
 
 
 def _show(report: ConversionReport) -> None:
@@ -132,5 +154,4 @@ def _verified(verification: Verification | None) -> list[str]:
 
 def _compared(each: Compared) -> str:
     found = f"largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
-    doubt = "; it is nearly 0 on these inputs, try others with --input" if each.says_little else ""
-    return f"{each.kind} {each.name!r}: {found}{doubt}"
+    return f"{each.kind} {each.name!r}: " + "; ".join(filter(None, (found, each.doubt)))

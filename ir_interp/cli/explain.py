@@ -13,10 +13,10 @@ import typer
 
 from ir_interp import describe, rules
 from ir_interp.cli import options
-from ir_interp.cli.layers import choose, readings
+from ir_interp.cli.layers import choose
 from ir_interp.errors import IrInterpError
 from ir_interp.explain import AxisTable, Cell, tables
-from ir_interp.files import load
+from ir_interp.files import load, readings
 from ir_interp.op import ResizeOp
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _show(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, .
     console = Console()
     for line in (
         f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(shape)}",
-        f"{describe.target(op.spec)}: {describe.formula(op.spec)}",
+        describe.sentence(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,8 +1,7 @@
-"""Which of the resizes of a file is meant, its readings, and what it is run on."""
+"""Which of the resizes of a file is meant, and what it is run on."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import images
-from ir_interp.dialect import Semantics
 from ir_interp.errors import ReadError, closest
-from ir_interp.files import load
 from ir_interp.op import ResizeOp
-from ir_interp.spec import ResizeSpec
 
 
 def choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
@@ -29,16 +25,6 @@ def choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
         raise ReadError(f"{len(found)} resizes; name one with --layer: {', '.join(names)}", file.name)
     problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
     raise ReadError(problem, file.name)
-
-
-def readings(op: ResizeOp, file: Path) -> dict[Semantics, ResizeSpec]:
-    """Return what each reading of a file makes of one resize; those that need to know more are left out."""
-    found = {Semantics.RUNTIME: op.spec}
-    for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
-        with suppress(ReadError):
-            specs = {each.where: each.spec for each in load(file, semantics=semantics)}
-            found[semantics] = specs[op.where]
-    return found
 
 
 def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ir_interp.errors import IrInterpError
+
+
+def _page(path: Path | None) -> Path | None:
+    """Return the name of a page. Raises IrInterpError where it is none, such as that of a model."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise IrInterpError(f"--html {str(path)!r} is no name of a page; expected .html")
+    return path
+
+
+Html = Annotated[
+    Path | None, typer.Option("--html", callback=_page, help="Write the report to this file too, as one page of HTML.")
+]
 
 
 def integers(text: str | None, option: str) -> tuple[int, ...] | None:

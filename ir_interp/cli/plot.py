@@ -14,12 +14,12 @@ import typer
 from ir_interp import describe, pictures
 from ir_interp.atomic import replacing
 from ir_interp.cli import options
-from ir_interp.cli.layers import array_or_image, choose, readings
+from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.execute import bind, resize
 from ir_interp.explain import AxisTable, tables
-from ir_interp.files import EXTENSIONS, load
+from ir_interp.files import EXTENSIONS, load, readings
 from ir_interp.geometry import plan
 from ir_interp.meaning import differences
 from ir_interp.op import ResizeOp

@@ -17,7 +17,7 @@ from layers import assert_equal, constant, core, in_onnxruntime, in_openvino, la
 from openvino import opset13 as ops
 
 import ir_interp
-from converters.ir_to_onnx import write
+from converters.ir_to_onnx import save, write
 from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.dialect import Semantics
 
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parent.parent.parent
 REAL = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
 
 
-def converted(source: Path, opset: int | None = None) -> onnx.ModelProto:
-    write.write_model(source, source.with_suffix(".onnx"), Semantics.RUNTIME, opset)
+def converted(source: Path, opset: int | None = None, semantics: Semantics = Semantics.RUNTIME) -> onnx.ModelProto:
+    write.write_model(source, source.with_suffix(".onnx"), semantics, opset)
     return onnx.load(str(source.with_suffix(".onnx")))
 
 
@@ -133,6 +133,17 @@ def test_the_ends_of_an_old_ir(precision: tuple[str, str], tmp_path: Path) -> No
             assert element == theirs.element_type.to_dtype() or element == ml_dtypes.bfloat16
 
 
+def test_the_ends_of_an_old_ir_as_in_the_file(tmp_path: Path) -> None:
+    parameter, result = ends(0, 2, "FP16", "f16")
+    layers = (parameter, relu(1, "act", precision="FP16"), result)
+    source = written(tmp_path, net(*layers, version=10, edges=edge(0, 0, 1) + edge(1, 1, 2)))
+    made = converted(source, semantics=Semantics.DOCUMENT)
+    for each in (*made.graph.input, *made.graph.output):
+        assert each.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+    report = ir_interp.convert(source, tmp_path / "verified.onnx", semantics="document")
+    assert report.verification is not None
+
+
 def test_names_and_open_shapes_are_kept(tmp_path: Path) -> None:
     x = ops.parameter(ov.PartialShape([-1, 3, -1]), np.float32, name="image")
     y = ops.relu(x)
@@ -203,7 +214,7 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
 
 
 def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "LARGEST", 1000)
+    monkeypatch.setattr(save, "LARGEST", 1000)
     x = ops.parameter([1, 64], np.float32, name="x")
     y = ops.matmul(x, constant(np.random.default_rng(0).random((64, 64), np.float32)), False, False)
     y.output(0).set_names({"y"})

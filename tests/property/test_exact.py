@@ -253,6 +253,16 @@ def test_memory_layout_does_not_matter(drawn: tuple[Shape, ResizeSpec], data: st
     assert not np.may_share_memory(ours, x)
 
 
+@pytest.mark.parametrize("length", [3, 5, 9, 17])
+def test_rows_far_apart_give_the_same_bits(length: int) -> None:
+    """One output in a row is a product with a vector: BLAS sums it otherwise where the rows are not packed."""
+    spec = ResizeSpec(
+        kernel=Linear(antialias=Antialias.SHRINKING), coordinates=Coordinates.HALF_PIXEL, target=Sizes((16, 1))
+    )
+    x = random_array((32, length), "float32", 0)[::2]
+    assert resize(x, spec).tobytes() == resize(np.ascontiguousarray(x), spec).tobytes()
+
+
 def _view(shape: Shape, data: st.DataObject) -> Array:
     """Return a strided, reversed or transposed view of this shape."""
     steps = [data.draw(st.sampled_from([1, 2, -1, -2])) for _ in shape]

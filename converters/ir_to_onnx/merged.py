@@ -1,0 +1,112 @@
+"""Arithmetic with constants that the node before it takes in: one node where one node says it.
+
+That node is written anew, with the constant; the first one, on which nothing depends any more, is left out at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper
+
+from converters.ir_to_onnx.graph import Graph
+from converters.ir_to_onnx.op import Op
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """The node that made the other operand, which nothing else reads; and the layer that it came from."""
+
+    node: onnx.NodeProto
+    op: Op
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.node.input)
+
+
+_Merge = Callable[[Graph, _Before, Array], tuple[str, list[str]] | None]
+
+
+def added(graph: Graph, op: Op) -> str | None:
+    """Return the sum of a product, or of a normalisation, and a constant as one node; None where there is none."""
+    return _merged(graph, op, {"Conv": _convolution, "MatMul": _matmul, "LayerNormalization": _shifted})
+
+
+def multiplied(graph: Graph, op: Op) -> str | None:
+    """Return the product of a normalisation and a constant as one node; None where there is none."""
+    return _merged(graph, op, {"LayerNormalization": _scaled})
+
+
+def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
+    for index in (0, 1):
+        constant = op.value(1 - index)
+        before = _before(graph, op, index) if constant is not None else None
+        if constant is not None and before is not None and before.node.op_type in merges:
+            merged = merges[before.node.op_type](graph, before, constant)
+            if merged is not None:
+                attributes = {each.name: helper.get_attribute_value(each) for each in before.node.attribute}
+                return graph.node(merged[0], *merged[1], **attributes)
+    return None
+
+
+def _before(graph: Graph, op: Op, index: int) -> _Before | None:
+    """Return what made an operand; None where that is no node of this graph, or others read it too."""
+    source = op.net.source(op.layer, index)
+    if source is None or op.readers(index) > 1 or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
+        return None
+    nodes = (node for node in reversed(graph.nodes) if op.inputs[index] in node.output)
+    return next((_Before(node=node, op=Op(net=op.net, layer=source[0], inputs=())) for node in nodes), None)
+
+
+BROADCASTS = ("none", "numpy", "pdpd")
+
+
+def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
+    """Take what changes along the channels only for the bias."""
+    bias = _along(graph, before, constant, [1])
+    return ("Conv", [*before.inputs, bias]) if bias and len(before.inputs) == 2 else None
+
+
+def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
+    """Take what changes along the columns only for the bias of a product of two matrices."""
+    ranks = [len(before.op.shape(index) or ()) for index in (0, 1)]
+    bias = _along(graph, before, constant, [1]) if ranks == [2, 2] else None
+    return ("Gemm", [*before.inputs, bias]) if bias else None
+
+
+def _scaled(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
+    """Take the factors for the scale, which is 1 where nothing was merged yet."""
+    x, ones = before.inputs if len(before.inputs) == 2 else ("", "")
+    scale = _along(graph, before, constant, _normalised(graph, before))
+    return ("LayerNormalization", [x, scale]) if scale and ones and (graph.initialisers[ones] == 1).all() else None
+
+
+def _shifted(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
+    shift = _along(graph, before, constant, _normalised(graph, before))
+    return ("LayerNormalization", [*before.inputs, shift]) if shift and len(before.inputs) == 2 else None
+
+
+def _normalised(graph: Graph, before: _Before) -> Sequence[int]:
+    rank, count = len(before.op.result_shape() or ()), graph.initialisers[before.inputs[1]].ndim
+    return range(rank - count, rank)
+
+
+def _along(graph: Graph, before: _Before, constant: Array, axes: Sequence[int]) -> str | None:
+    """Return a constant spread along some axes of what it is joined with; None where it changes along others."""
+    shape = before.op.result_shape() or ()
+    lengths = (1,) * (len(shape) - constant.ndim) + constant.shape
+    wanted = [shape[axis] for axis in axes if axis < len(shape)]
+    own = [lengths[axis] for axis in axes if axis < len(shape)]
+    spread = [length for length in wanted if length is not None]
+    fits = len(spread) == len(axes) and all(mine in (1, other) for mine, other in zip(own, spread, strict=True))
+    if not fits or len(lengths) != len(shape) or constant.size != np.prod(own):
+        return None
+    return graph.constant(np.broadcast_to(constant.reshape(own), spread), np.float32)

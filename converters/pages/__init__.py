@@ -1,0 +1,1 @@
+"""Reports as pages of HTML: one module a report, on one frame."""

@@ -1,0 +1,115 @@
+"""An audit as a page: what each runtime makes of each resize, and what to know about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from converters.audit import Audited, Finding, alike
+from converters.forecasts import Kind
+from converters.pages.frame import Content, E, Element, Tone, mark, note, page, section, table
+from converters.pages.gallery import gallery
+from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES
+from converters.verdicts import Verdict
+from ir_interp import describe
+from ir_interp.errors import ReadError
+from ir_interp.rules import RULES, Severity
+
+_TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
+_TONE_OF: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
+_MEASURE = (
+    "same: what the model's own runtime computes. A difference is the largest of random values from 0 to 1. What was "
+    "run says so; all else is forecast by the rules for the version named."
+)
+
+
+def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Sequence[ReadError]) -> Element:
+    """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
+    files = len({row.file for row in rows})
+    counts = f"{_count(len(rows), 'resize')} in {_count(files, 'file')}, {_count(len(findings), 'finding')}"
+    return page(
+        "Audit of resizes",
+        E.p(counts + (f"; {_count(len(unread), 'file')} could not be read" if unread else "")),
+        note(_MEASURE),
+        *_unread(unread),
+        *(_runtimes(those) for those in alike(rows)),
+        *_disagreements(rows),
+        *(_resizes(those) for those in alike(rows)),
+        *_findings(findings),
+        *gallery((Path(row.file), row.op) for row in rows),
+    )
+
+
+def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
+    if errors:
+        yield section("Not read", E.ul(*(E.li(str(each)) for each in errors)))
+
+
+def _runtimes(rows: Sequence[Audited]) -> Element:
+    """Return how many resizes come to which verdict in which runtime."""
+    known = RUNTIMES if rows[0].op.dialect == "onnx" else LAYER_RUNTIMES
+    kinds = [kind.value for kind in Kind]
+    counted = []
+    for name, title in rows[0].titles.items():
+        found = Counter(row.verdicts[name].kind for row in rows)
+        run = sum(name in row.seen for row in rows)
+        counted.append((title, known[name].version, *(str(found[kind]) for kind in Kind), str(run)))
+    columns = ("runtime", "rules for", *kinds, "run")
+    return section(f"Runtimes {_among(rows)}", table(columns, counted, numbers=(*kinds, "run")))
+
+
+def _among(rows: Sequence[Audited]) -> str:
+    return "of ONNX models" if rows[0].op.dialect == "onnx" else "of IRs"
+
+
+def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
+    """Yield where an installed runtime did otherwise than was forecast, if it did so anywhere."""
+    found = [
+        (row.name, row.titles[name], str(row.forecast[name]), str(seen))
+        for row in rows
+        for name, seen in row.seen.items()
+        if seen.kind is not row.forecast[name].kind
+    ]
+    if found:
+        yield section("Forecast and run disagree", table(("resize", "runtime", "forecast", "run"), found))
+
+
+def _resizes(rows: Sequence[Audited]) -> Element:
+    titles = rows[0].titles
+    cells = ((_resize(row), *(_verdict(row.verdicts[name], name in row.seen) for name in titles)) for row in rows)
+    return section(f"Resizes {_among(rows)}", table(("resize", *titles.values()), cells))
+
+
+def _resize(row: Audited) -> Element:
+    op = row.op
+    form = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
+    return E.div(E.b(row.name), E.small(form), E.small(describe.sentence(op.spec)))
+
+
+def _verdict(verdict: Verdict, was_run: bool) -> Element:
+    said = [E.small(text) for text in (verdict.reason, "run" if was_run else "") if text]
+    return E.div(mark(verdict.short, _TONES[verdict.kind]), *said)
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
+    """Yield the findings, and what their codes mean."""
+    if not findings:
+        return
+    yield section("Findings", table(("code", "severity", "where", "what"), map(_finding, findings)))
+    codes = sorted({each.code for each in findings})
+    yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
+
+
+def _finding(finding: Finding) -> tuple[Content, ...]:
+    severity = finding.rule.severity
+    link = E.a(finding.code, href=f"#{finding.code}")
+    return link, mark(severity.value, _TONE_OF[severity]), finding.where, finding.message
+
+
+def _rule(code: str) -> tuple[Element, Element]:
+    return E.h3(f"{code}: {RULES[code].summary}", id=code), E.p(RULES[code].story)
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

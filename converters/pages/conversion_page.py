@@ -1,0 +1,88 @@
+"""A conversion as a page: what each resize became, and how far it was seen to differ; or what stands in its way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+
+from converters.pages.frame import E, Element, Tone, mark, note, page, section, table
+from converters.pages.gallery import gallery
+from converters.report import Compared, ConversionReport, Row, Verification
+from ir_interp import describe
+from ir_interp.dialect import Semantics
+from ir_interp.errors import InexactError, IrInterpError, leaves
+from ir_interp.files import load
+from ir_interp.translate import Grade
+
+_TONES: dict[Grade, Tone] = {
+    Grade.EXACT: "good",
+    Grade.EXACT_FOR_SHAPE: "doubt",
+    Grade.EXACT_BUT_TIES: "doubt",
+    Grade.DECOMPOSED: "good",
+}
+
+
+def conversion_page(report: ConversionReport) -> Element:
+    """Return a page of a conversion that was done."""
+    grades = Counter(row.grade.value for row in report.rows)
+    counts = ", ".join(f"{count} {grade}" for grade, count in grades.items())
+    return page(
+        f"{report.source.name} to {report.destination.name}",
+        E.p(mark("written", "good"), f": {len(report.rows)} resizes" + (f", {counts}" if counts else "")),
+        *_rows(report),
+        _verification(report.verification),
+        *_operations(report),
+        *gallery((report.source, row.source) for row in report.rows),
+    )
+
+
+def _rows(report: ConversionReport) -> Iterator[Element]:
+    if report.rows:
+        cells = ((row.name, row.configuration, row.form, _grade(row)) for row in report.rows)
+        yield section("Resizes", table(("resize", "was", "became", "grade"), cells))
+
+
+def _grade(row: Row) -> Element:
+    return E.div(mark(row.grade.value, _TONES[row.grade]), *([E.small(row.note)] if row.note else []))
+
+
+def _verification(verification: Verification | None) -> Element:
+    if verification is None:
+        return section("Verification", E.p(mark("not verified", "doubt")))
+    columns = ("compared", "largest difference", "relative", "allowed", "what to know")
+    compared = table(columns, map(_compared, verification.outputs), numbers=columns[1:4])
+    return section("Verification", *([note(verification.note)] if verification.note else []), compared)
+
+
+def _compared(each: Compared) -> tuple[str, ...]:
+    return f"{each.kind} {each.name}", f"{each.absolute:.3g}", f"{each.relative:.3g}", f"{each.limit:.3g}", each.doubt
+
+
+def _operations(report: ConversionReport) -> Iterator[Element]:
+    if report.before and report.after:
+        counts = [{"all": sum(each.values()), **each}.items() for each in (report.before, report.after)]
+        pairs = zip_longest(*counts, fillvalue=("", ""))
+        rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
+        columns = ("before", "times", "after", "times")
+        yield section("Operations", table(columns, rows, numbers=("times",), stacks=False))
+
+
+def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException) -> Element:
+    """Return a page of a conversion that was refused: why, and which resizes the source holds."""
+    problems = list(leaves(error))
+    resizes = []
+    with suppress(IrInterpError):
+        resizes = load(source, semantics=semantics)
+    refused = {each.name for each in problems if isinstance(each, InexactError)}
+    resizes.sort(key=lambda op: (op.name or op.where) not in refused)
+    rows = [(op.name, op.where, describe.sentence(op.spec)) for op in resizes]
+    return page(
+        f"{source.name} to {destination.name}",
+        E.p(mark("refused", "bad"), ": nothing was written"),
+        section("What stands in the way", E.ul(*(E.li(str(each)) for each in problems))),
+        *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
+        *gallery((source, op) for op in resizes),
+    )

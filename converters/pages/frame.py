@@ -1,0 +1,142 @@
+"""What all pages share: the frame, tables and marks. A page is one file that loads nothing and runs nothing.
+
+Elements are built, never written as text, so that whatever a model is called stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from lxml import etree
+from lxml.builder import ElementMaker
+
+import ir_interp
+from ir_interp.atomic import replacing
+
+Element: TypeAlias = etree._Element
+"""An element of a page."""
+
+Content: TypeAlias = str | Element
+"""What stands in a page."""
+
+Tone = Literal["good", "doubt", "bad", "plain"]
+"""How a mark is coloured; its word and its sign say the same."""
+
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+_RUNTIMES = ("onnxruntime", "openvino", "onnx")
+_SIGNS = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_STYLE = """
+:root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b }
+@media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92 } }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; padding: 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { font-size: 1rem }
+.note, small { font-size: .85rem; opacity: .8 } small { display: block }
+table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+thead th { background: var(--shade) } td:first-child { min-width: 8rem }
+.number { text-align: right; white-space: nowrap }
+.mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
+.good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
+.lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
+figure { margin: .8rem 0; overflow-x: auto } figcaption { font-size: .9rem }
+img { display: block; max-width: 100%; max-height: 36rem; background: white }
+@media (max-width: 44rem) {
+  img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 0 }
+  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody { display: block }
+  .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
+  .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
+  .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem; opacity: .8 }
+}
+@media print { body { max-width: none; font-size: 9pt } tr, figure { break-inside: avoid } h2 { break-after: avoid } }
+"""
+
+
+def clean(text: str) -> str:
+    """Return a text with a replacement character for what no page can hold: control characters, half surrogates."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def _add(element: Element, text: str) -> None:
+    """Add text at the end of an element."""
+    if len(element):
+        element[-1].tail = (element[-1].tail or "") + clean(text)
+    else:
+        element.text = (element.text or "") + clean(text)
+
+
+E = ElementMaker(typemap={str: _add})
+"""Makes elements: ``E.p("text", {"class": "note"}, E.b("more"))``."""
+
+
+def page(title: str, *content: Content) -> Element:
+    """Return a whole page: its title, what was at work, and its content."""
+    return E.html(
+        {"lang": "en"},
+        E.head(
+            E.meta({"charset": "utf-8"}),
+            E.meta({"http-equiv": "Content-Security-Policy", "content": _POLICY}),
+            E.meta({"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+            E.title(title),
+            E.style(_STYLE),
+        ),
+        E.body(E.h1(title), note(_versions()), *content),
+    )
+
+
+def save(whole: Element, path: Path) -> None:
+    """Write a page. Raises IrInterpError where the file cannot be written; what was there remains then."""
+    text = etree.tostring(whole, method="html", encoding="unicode", doctype="<!doctype html>")
+    with replacing(path) as (temporary,):
+        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def section(title: str, *content: Content) -> Element:
+    """Return a part of a page under its own title."""
+    return E.section(E.h2(title), *content)
+
+
+def note(text: str) -> Element:
+    """Return a remark."""
+    return E.p({"class": "note"}, text)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Sequence[str] = (), stacks: bool = True
+) -> Element:
+    """Return a table; ``numbers`` are the columns set to the right.
+
+    On a narrow screen each row becomes a list, unless the rows are so short that the table need not stack them.
+    """
+    styles = [{"class": "number"} if column in numbers else {} for column in columns]
+    head = E.tr(*(E.th(style, column, scope="col") for style, column in zip(styles, columns, strict=True)))
+    body = (
+        E.tr(
+            *(
+                E.td(style, {"data-title": clean(column)}, cell)
+                for style, column, cell in zip(styles, columns, row, strict=True)
+            )
+        )
+        for row in rows
+    )
+    return E.table({"class": "stacks"} if stacks else {}, E.thead(head), E.tbody(*body))
+
+
+def mark(word: str, tone: Tone) -> Element:
+    """Return a word that says how well something went, with a sign and a colour that say it too."""
+    return E.span({"class": f"mark {tone}"}, f"{_SIGNS[tone]}\u00a0{word}")
+
+
+def _versions() -> str:
+    """Return this program and the runtimes that are installed, with their versions."""
+    known = [f"ir-interp {ir_interp.__version__}"]
+    for name in _RUNTIMES:
+        try:
+            known.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            known.append(f"{name} (not installed)")
+    return ", ".join(known)

@@ -1,0 +1,109 @@
+"""Pictures of resizes in a page: where they sample, and what they weigh by how much."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from converters.pages.frame import E, Element, note, section
+from ir_interp import describe, pictures
+from ir_interp.dialect import Semantics
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.execute import bind
+from ir_interp.explain import tables
+from ir_interp.files import readings
+from ir_interp.geometry import plan, resolve_axes
+from ir_interp.meaning import PartialShape, listed
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
+
+_MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
+_OPEN = 8  # what open lengths are drawn as
+_LONGEST = 2**16  # axis that is drawn
+_LARGEST = 2**20  # elements of a matrix of weights that is drawn
+
+
+def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
+    """Yield pictures of the configurations among some resizes of files: each once, and of many only some."""
+    alike: dict[tuple[object, ...], list[tuple[Path, ResizeOp]]] = {}
+    for file, op in resizes:
+        alike.setdefault(_key(op), []).append((file, op))
+    if alike and not pictures.are_possible():
+        yield section("Pictures", note(f"left out: {pictures.NEEDED}"))
+    elif alike:
+        yield _section(list(alike.values()))
+
+
+def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
+    left = len(found) - _MOST
+    more = [note(f"{left} more configurations are not drawn here; `ir-interp plot` does it")] if left > 0 else []
+    return section("Pictures", *map(_drawn, found[:_MOST]), *more)
+
+
+def _key(op: ResizeOp) -> tuple[object, ...]:
+    """Return what pictures of a resize depend on: how which lengths are resized, and whether readings differ."""
+    spec = replace(op.spec, arithmetic=Arithmetic.EXACT)  # all are drawn
+    if op.shape is None:
+        return (spec,)
+    spec = listed(spec, op.shape)
+    return spec, tuple(op.shape[axis] for axis in spec.axes or ()), op.diagnostics != ()
+
+
+def _drawn(alike: Sequence[tuple[Path, ResizeOp]]) -> Element:
+    (file, op), *others = alike
+    title = E.h3((op.name or op.where) + (f", and {len(others)} like it" if others else ""))
+    formula = E.p(describe.sentence(op.spec))
+    try:
+        return E.div(title, formula, *_figures(file, op))
+    except IrInterpError as problem:
+        return E.div(title, formula, note(f"not drawn: {problem}"))
+
+
+def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
+    """Yield pictures of the first axis that changes."""
+    if op.shape is None:
+        raise ReadError("the rank of its input is unknown")
+    axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
+    shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
+    target = _target(op.spec, axes, shape)
+    _check_lengths(bind(op.spec, **target), shape)
+    read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
+    found = tables(read, shape, **target)
+    if not found:
+        yield note("no axis changes: the input is copied")
+        return
+    axis = found[0]
+    title = f"axis {axis.axis}" + (f", the first of {len(found)} that change" if len(found) > 1 else "")
+    if shape != op.shape or isinstance(op.spec.target, AtRunTime):
+        title += "; the file leaves lengths open, and those here are made up"
+    yield _figure(pictures.positions(axis, "source positions"), f"Source positions along {title}")
+    if axis.in_size * max(axis.out_sizes) <= _LARGEST:
+        yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
+    else:
+        yield note("the matrix of weights is too large to be drawn")
+
+
+def _check_lengths(spec: ResizeSpec, shape: PartialShape) -> None:
+    """Raise ShapeError where an axis is so long that to list its taps would take long, too."""
+    axes = plan(spec, tuple(1 if length is None else length for length in shape)).axes
+    longest = max((max(axis.in_size, axis.out_size) for axis in axes), default=0)
+    if longest > _LONGEST:
+        raise ShapeError(f"an axis is {longest} long")
+
+
+def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[str, Any]:
+    """Return a target where it is an input of the model: the last two axes double."""
+    if not isinstance(spec.target, AtRunTime):
+        return {}
+    factors = [2 if axis >= len(shape) - 2 else 1 for axis in axes]
+    sizes = tuple(factor * (shape[axis] or 1) for factor, axis in zip(factors, axes, strict=True))
+    return {"sizes": sizes} if spec.gives_sizes else {"scales": tuple(factors)}
+
+
+def _figure(drawn: Any, caption: str) -> Element:
+    """Return a picture that stands in the page itself; ``caption`` is told to those who do not see it, too."""
+    source = "data:image/svg+xml;base64," + base64.b64encode(pictures.svg(drawn)).decode("ascii")
+    return E.figure(E.figcaption(caption), E.img(src=source, alt=caption))

@@ -1,0 +1,161 @@
+"""Write models as exporters write them, for docs/cookbook.md: ``python samples/exports.py torch-antialias soft.onnx``.
+
+Only what matters to a resize is there: its attributes and inputs, and what exporters put around it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+from onnx import numpy_helper
+
+_THUMBNAIL = """
+    <ir_version: 8, opset_import: ["": 18], producer_name: "pytorch">
+    thumbnail (float[1,3,240,320] image) => (float[1,3,60,80] small) <int64[4] size = {{1, 3, 60, 80}}> {{
+        [shrink] small = Resize <mode = "cubic", antialias = 1, cubic_coeff_a = {a}, exclude_outside = {exclude},
+                                 coordinate_transformation_mode = "pytorch_half_pixel"> (image, "", "", size)
+    }}
+"""
+_MASK = """
+    <ir_version: 6, opset_import: ["": 12], producer_name: "tf2onnx">
+    mask (float[1,26,26,1] mask) => (float[1,64,64,1] large)
+    <float[0] roi = {}, float[0] scales = {}, int64[4] size = {1, 1, 64, 64}> {
+        nchw = Transpose <perm = [0, 3, 1, 2]> (mask)
+        [resize] resized = Resize <mode = "nearest", coordinate_transformation_mode = "tf_half_pixel_for_nn",
+                                   nearest_mode = "floor"> (nchw, roi, scales, size)
+        large = Transpose <perm = [0, 2, 3, 1]> (resized)
+    }
+"""
+_YOLO = """
+    <ir_version: 7, opset_import: ["": 12], producer_name: "pytorch">
+    yolo (float[1,3,256,256] images) => (float[1,16,32,32] p3, float[1,16,16,16] p4, float[1,16,8,8] p5)
+    <float[4] scales = {1, 1, 2, 2}, float[0] none = {}> {
+        c3 = Conv <strides = [8, 8]> (images, stem_weight)
+        c4 = Conv <strides = [2, 2]> (c3, down4_weight)
+        p5 = Conv <strides = [2, 2]> (c4, down5_weight)
+        [up4] up4 = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric",
+                            nearest_mode = "floor", cubic_coeff_a = -0.75> (p5, none, scales)
+        cat4 = Concat <axis = 1> (up4, c4)
+        p4 = Conv (cat4, head4_weight)
+        [up3] up3 = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric",
+                            nearest_mode = "floor", cubic_coeff_a = -0.75> (p4, none, scales)
+        cat3 = Concat <axis = 1> (up3, c3)
+        p3 = Conv (cat3, head3_weight)
+    }
+"""
+_YOLO_WEIGHTS = {
+    "stem": (16, 3, 8, 8),
+    "down4": (16, 16, 2, 2),
+    "down5": (16, 16, 2, 2),
+    "head4": (16, 32, 1, 1),
+    "head3": (16, 32, 1, 1),
+}
+_YOLO_NAMES = {"up4": "/model.10/Resize", "up3": "/model.13/Resize"}
+_IR_OF_2020 = """\
+<?xml version="1.0"?>
+<net name="segmentation" version="10">
+  <layers>
+    <layer id="0" name="logits" type="Parameter" version="opset1">
+      <data element_type="f32" shape="1,4,32,48"/>
+      <output><port id="0" precision="FP32"><dim>1</dim><dim>4</dim><dim>32</dim><dim>48</dim></port></output>
+    </layer>
+    <layer id="1" name="size" type="Const" version="opset1">
+      <data element_type="i64" offset="0" shape="2" size="16"/>
+      <output><port id="0" precision="I64"><dim>2</dim></port></output>
+    </layer>
+    <layer id="2" name="up" type="Interpolate" version="opset1">
+      <data align_corners="0" antialias="0" axes="2,3" mode="linear" pads_begin="0" pads_end="0"/>
+      <input>
+        <port id="0"><dim>1</dim><dim>4</dim><dim>32</dim><dim>48</dim></port>
+        <port id="1"><dim>2</dim></port>
+      </input>
+      <output><port id="2" precision="FP32"><dim>1</dim><dim>4</dim><dim>128</dim><dim>192</dim></port></output>
+    </layer>
+    <layer id="3" name="classes" type="SoftMax" version="opset1">
+      <data axis="1"/>
+      <input><port id="0"><dim>1</dim><dim>4</dim><dim>128</dim><dim>192</dim></port></input>
+      <output><port id="1" precision="FP32"><dim>1</dim><dim>4</dim><dim>128</dim><dim>192</dim></port></output>
+    </layer>
+    <layer id="4" name="result" type="Result" version="opset1">
+      <input><port id="0"><dim>1</dim><dim>4</dim><dim>128</dim><dim>192</dim></port></input>
+    </layer>
+  </layers>
+  <edges>
+    <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+    <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+    <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+    <edge from-layer="3" from-port="1" to-layer="4" to-port="0"/>
+  </edges>
+</net>
+"""
+
+
+def torch_antialias(path: Path) -> None:
+    """Write interpolate(mode="bicubic", antialias=True) as torch.onnx did for years: with the constants of neither."""
+    onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.75, exclude=0)), path)
+
+
+def torch_antialias_mended(path: Path) -> None:
+    """Write the same as torch.onnx does since 2026: what PyTorch computes."""
+    onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.5, exclude=1)), path)
+
+
+def tf2onnx_nearest(path: Path) -> None:
+    """Write tf.image.resize(method="nearest") of a mask, NHWC, as tf2onnx does."""
+    onnx.save(onnx.parser.parse_model(_MASK), path)
+
+
+def yolo(path: Path) -> None:
+    """Write the neck of a YOLO as torch.onnx does: nn.Upsample(scale_factor=2) twice. Weights are random."""
+    model = onnx.parser.parse_model(_YOLO)
+    rng = np.random.default_rng(0)
+    for name, shape in _YOLO_WEIGHTS.items():
+        weights = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weights, f"{name}_weight"))
+    for node in model.graph.node:
+        node.name = _YOLO_NAMES.get(node.name, node.name)  # the text takes no slashes
+    onnx.save(model, path)
+
+
+def interpolate_1(path: Path) -> None:
+    """Write an IR as OpenVINO's Model Optimizer of 2020 did: version 10, Interpolate of opset1, sizes in the .bin."""
+    path.write_text(_IR_OF_2020, encoding="utf-8")
+    path.with_suffix(".bin").write_bytes(np.array([128, 192], np.int64).tobytes())
+
+
+def float32_tie(path: Path) -> None:
+    """Write samples/float32_tie as a model: a coordinate that float32 puts on either side of a tie."""
+    text = Path(__file__).with_name("float32_tie").joinpath("model.onnxtxt").read_text(encoding="utf-8")
+    onnx.save(onnx.parser.parse_model(text), path)
+
+
+def photo(path: Path) -> None:
+    """Write a picture of rings that get finer outwards, which shrinking without antialias turns into others."""
+    from PIL import Image
+
+    y, x = np.mgrid[-1:1:240j, -1:1:320j]
+    rings = 0.5 + 0.5 * np.cos(120 * (x**2 + y**2))
+    picture = np.stack([rings, rings**2, 1 - rings], axis=-1)
+    Image.fromarray(np.round(picture * 255).astype(np.uint8)).save(path)
+
+
+MODELS: dict[str, Callable[[Path], None]] = {
+    "torch-antialias": torch_antialias,
+    "torch-antialias-mended": torch_antialias_mended,
+    "tf2onnx-nearest": tf2onnx_nearest,
+    "interpolate-1": interpolate_1,
+    "yolo": yolo,
+    "float32-tie": float32_tie,
+    "photo": photo,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in MODELS:
+        sys.exit(f"usage: python samples/exports.py {'|'.join(MODELS)} FILE")
+    MODELS[sys.argv[1]](Path(sys.argv[2]))
+    print(f"wrote {sys.argv[2]}")
