@@ -65,7 +65,7 @@ def sweep_portables(cases: int, seed: int, targets: Sequence[str] = TARGETS) -> 
     """Make random nodes portable for each target and run them."""
     rng = np.random.default_rng(seed)
     drawn = [random_conversion(rng) for _ in range(cases)]
-    with Child() as source, Child() as result:
+    with Child() as source, Child(timeout=300) as result:  # a cubic of six axes takes OpenVINO a minute
         for start in range(0, cases, BATCH):
             batch = drawn[start : start + BATCH]
             answers = source.map(run_in_onnxruntime, [(case,) for case, _ in batch])
