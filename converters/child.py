@@ -29,12 +29,16 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs models in child processes, all on the same inputs: a runtime that dies or hangs takes nothing along."""
+    """Runs models in child processes, all on the same inputs: a runtime that dies or hangs takes nothing along.
+
+    .onnx runs in onnxruntime, but for those of ``through_openvino``, .xml in OpenVINO.
+    """
 
     folder: Path
     inputs: Inputs
     values: dict[str, list[float]]
     progress: Progress
+    through_openvino: frozenset[Path] = frozenset()
     _number: Iterator[int] = field(default_factory=count)
 
     def __call__(self, model: Path, tensors: Sequence[str] = ()) -> tuple[Named, dict[str, NDArray[Any]]]:
@@ -50,6 +54,7 @@ class Runs:
             files={name: str(path) for name, path in self.inputs.files.items()},
             values=self.values,
             tensors=list(tensors),
+            in_openvino=model.suffix != ".onnx" or model in self.through_openvino,
         )
         request.save(self.folder / f"request{number}.json")
         _run(self.folder / f"request{number}.json", model.name)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.child import Inputs
 from converters.counts import operations
 from converters.report import ConversionReport, Progress, Row, Verification, form, silent
+from converters.wishes import Form, Wish
 from ir_interp.atomic import replacing
 from ir_interp.dialect import Dialect, Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.translate import Translation, write
-
-if TYPE_CHECKING:
-    from converters.openvino_nodes import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,7 @@ class Options:
     only: str | None = None
     strict: bool = False
     fp16: bool = False
+    target: str | None = None
     progress: Progress = silent
 
 
@@ -49,15 +49,18 @@ def convert(
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
+    * .onnx to .onnx: the same model, its resizes made portable for a ``target`` (``portable.write_model``)
 
     Options: ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it.
-    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml,
-    ``only`` ("native", "decomposed") forces one form of the resizes, ``strict`` refuses what is not exact for every
-    shape, and ``fp16`` stores the model's weights in half precision, but never those of a resize.
+    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml, or
+    for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed") forces one
+    form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the weights of an
+    .xml in half precision, but never those of a resize.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
-    in float32), on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (by input name) where
-    the model leaves lengths open. ``progress`` is told what is being done.
+    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
+    random arrays, of ``shapes`` (by input name) where the model leaves lengths open. ``progress`` is told what is
+    being done.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
     target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
@@ -70,21 +73,23 @@ def convert(
         known = ", ".join(f"{start} to {end}" for start, end in PATHS)
         raise ReadError(f"{problem}; expected one of {known}", source.name)
     chosen = Options(**{**options, "semantics": Semantics(options.get("semantics", Semantics.RUNTIME))})
+    if (ends == _PORTABLE) != (chosen.target is not None):
+        raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
     _check_overwriting(source, files)
-    with replacing(*files) as temporary:
+    with replacing(*files) as temporary, _weights(source, destination, temporary[-1]):
         rows = PATHS[ends](source, temporary[-1], chosen)
         verification = None
         if verify:
             given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
             verification = _verify(source, temporary[-1], rows, given, chosen)
-        after = operations(temporary[-1])
+        before, after = operations(source), operations(temporary[-1])
     return ConversionReport(
         source=source,
         destination=destination,
         rows=rows,
         verification=verification,
-        before=operations(source),
+        before=before,
         after=after,
     )
 
@@ -92,8 +97,24 @@ def convert(
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
     from converters import comparison, verify
 
-    tolerance = comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE
-    return verify.verify(source, result, rows, inputs, tolerance=tolerance, progress=options.progress)
+    return verify.verify(
+        source,
+        result,
+        rows,
+        inputs,
+        tolerance=comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE,
+        through_openvino=options.target == "openvino",
+        progress=options.progress,
+    )
+
+
+def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
+    """Show external data to a model that is to share them with its source."""
+    if (source.suffix.lower(), destination.suffix.lower()) != _PORTABLE:
+        return nullcontext()
+    from converters.portable import weights_beside
+
+    return weights_beside(source, destination, temporary)
 
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
@@ -119,6 +140,12 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     return built.rows
 
 
+def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from converters import portable
+
+    return portable.write_model(source, output, options.target or "", _wish(options))
+
+
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from converters.ir_to_onnx import write
 
@@ -138,9 +165,7 @@ def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...
 
 
 def _wish(options: Options) -> Wish:
-    from converters import openvino_nodes
-
-    return openvino_nodes.Wish(form=openvino_nodes.Form(options.only or "any"), strict=options.strict)
+    return Wish(form=Form(options.only or "any"), strict=options.strict)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -196,8 +221,12 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     )
 
 
+_PORTABLE = (".onnx", ".onnx")
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+
 PATHS: dict[tuple[str, str], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (".onnx", ".xml"): _onnx_to_ir,
+    (".onnx", ".onnx"): _onnx_to_onnx,
     (".onnx", ".json"): _to_json,
     (".onnx", ".py"): _to_python,
     (".xml", ".onnx"): _ir_to_onnx,

@@ -39,11 +39,15 @@ from ir_interp.translate import Grade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decomposed:
-    """The output of the operations, how they are called in one line, and how exact they are."""
+    """The output of the operations, how they are called in one line, and how exact they are.
+
+    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise.
+    """
 
     output: Value
     form: str
     grade: Grade
+    at_run_time: bool
 
 
 def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
@@ -69,7 +73,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         y = _stored(ops, y, dtype, cut=cuts_off(op))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
-    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest))
+    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest), at_run_time=rest is not None)
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:

@@ -48,9 +48,10 @@ def _onnxruntime_refuses(node: FoundNode, at: Geometry | None) -> str:
         return "exclude_outside needs cubic, or antialias"
     if isinstance(kernel, Cubic) and not filtered and "int" in dtype:
         return f"no cubic Resize of {dtype}"
-    if node.op.version < 10 and at is not None and min(at.scales) < 1:
+    target = node.op.spec.target
+    if node.op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         return "Upsample shrinks nothing"
-    if isinstance(node.op.spec.target, Sizes) and 0 in node.op.spec.target.values:
+    if isinstance(target, Sizes) and 0 in target.values:
         return "sizes of 0"
     if isinstance(kernel, Nearest) or at is None or not _onnxruntime_has_no_kernel(kernel, at, filtered):
         return ""

@@ -90,12 +90,13 @@ def plugin_problem(op: ResizeOp, axes: set[int], *, full: bool) -> Forecast | No
     ``axes`` are those that are resized, ``full`` says that there is a target for every axis.
     """
     kernel, rank = op.spec.kernel, len(op.shape) if op.shape is not None else 0
+    listed = axes if full else set(resolve_axes(op.spec.axes, rank))
     if isinstance(kernel, Linear) and rank > 5:
         return Forecast(kind=Kind.CRASHES, reason=f"a linear Interpolate of rank {rank} corrupts memory")
     if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, axes, full):
         return refused("the plugin resizes spatial dimensions only")
-    if isinstance(kernel, Cubic) and _cubic_overruns(rank, axes, full):
-        return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(axes)} corrupts memory")
+    if isinstance(kernel, Cubic) and _cubic_overruns(rank, listed, full):
+        return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(listed)} corrupts memory")
     if isinstance(kernel, Cubic) and rank > 4 and op.dtype in ("int8", "uint8"):
         return differs(f"the plugin wraps {op.dtype} around in a cubic Interpolate of rank {rank}")
     if rank > (4 if isinstance(kernel, Cubic) else 5) and op.dtype in ("int32", "int64"):
@@ -124,3 +125,13 @@ def openvino_converted(node: FoundNode) -> Forecast:
     except (InexactError, SpecError) as refusal:
         return refused(getattr(refusal, "reason", "") or str(refusal))
     return Forecast(spec=node.op.spec)
+
+
+def precision_note(op: ResizeOp) -> str:
+    """Return what OpenVINO's CPU plugin loses of an element type."""
+    averaged = op.dtype == "uint32" and not isinstance(op.spec.kernel, Nearest)
+    if op.dtype in ("int64", "uint64") or averaged:
+        return f"OpenVINO's CPU plugin holds {op.dtype} in 32 bits, with a sign"
+    if op.dtype == "float64":
+        return "OpenVINO's CPU plugin computes in float32"
+    return ""

@@ -96,6 +96,8 @@ def _tensorrt_refuses(node: FoundNode) -> str:
         and words.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor"
     ):
         return "the importer takes tf_half_pixel_for_nn with round_prefer_floor only"
+    if coordinates == "tf_half_pixel_for_nn" and "sizes" in words:
+        return "the importer reads no sizes under tf_half_pixel_for_nn"
     if node.op.spec.target is AtRunTime.SCALES and node.op.spec.axes is not None:
         return "the importer takes no scales of run time for some axes"
     if node.op.dtype in ("bool", "uint8"):

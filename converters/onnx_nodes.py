@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,15 +41,24 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
     """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None, and why none does."""
     try:
         made = one_op_model(op, opset=opset)
-        onnx.checker.check_model(made.model, full_check=True)
     except InexactError as refusal:
         return None, refusal.reason
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        return None, f"a Resize would not be valid: {str(error).strip().splitlines()[0]}"
+    problem = invalid(made.model)
+    if problem:
+        return None, f"a Resize would not be valid: {problem}"
     if made.grade is Grade.EXACT_BUT_TIES:
         return None, "Resize may decide float32 ties otherwise"
     note = _runtime_note(op.spec, op.shape or (), op.dtype)
     return (None, note) if note else (made, "")
+
+
+def invalid(model: onnx.ModelProto | Path) -> str:
+    """Return the first thing that ONNX's checker finds wrong with a model or a file; nothing where it is valid."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return str(error).strip().splitlines()[0]
+    return ""
 
 
 def is_long_as_inferred(op: ResizeOp) -> bool:
@@ -69,13 +79,15 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
 
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
     """
-    shape = op.shape
-    if shape is None:
-        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
-    bare, padded = _without_pads(op.spec, shape)
+    bare, padded = _without_pads(op.spec, _shape(op))
     version = None if opset is None else operator_version(opset)
     translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
-    opset = opset or translation.version
+    return said(op, translation, opset or translation.version)
+
+
+def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
+    """Return the model of ``one_op_model`` that says ``op`` as ``translation`` does."""
+    shape = _shape(op)
     nodes, tensors = _pad_nodes(op.spec, shape, "x", opset) if op.spec.pads else ([], [])
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
     data = nodes[-1].output[0] if nodes else "x"
@@ -91,6 +103,12 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
     model.ir_version = _IR_VERSION if opset < 19 else 9
     grade = Grade.DECOMPOSED if op.spec.pads else translation.grade
     return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
+
+
+def _shape(op: ResizeOp) -> PartialShape:
+    if op.shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    return op.shape
 
 
 def _without_pads(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec, PartialShape]:
@@ -150,9 +168,7 @@ def _node(translation: Translation, inputs: Sequence[str], output: str, name: st
 
 def ends(op: ResizeOp) -> list[onnx.ValueInfoProto]:
     """Return the inputs of a model of one resize: x, and sizes or scales where they are inputs; and its output y."""
-    shape = op.shape
-    if shape is None:
-        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    shape = _shape(op)
     bare, padded = _without_pads(op.spec, shape)
     inputs = [_value("x", op.dtype, shape)]
     if not isinstance(bare.target, Sizes | Scales):

@@ -38,7 +38,8 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return what ``load`` does, each resize with the name of its output."""
-    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in _resizes(path)]
+    found = _resizes(read_model(path), path)
+    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,24 @@ class FoundNode:
     node: onnx.NodeProto
     values: Values
 
+    def tensor(self, kind: str) -> str:
+        """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; nothing where it has none."""
+        place = ("data", *given_names(self.op.version)).index(kind)
+        return str(self.node.input[place]) if place < len(self.node.input) else ""
+
 
 def nodes(path: Path) -> list[FoundNode]:
     """Return every Resize and Upsample of a model as it stands there; see ``load``."""
+    return nodes_in(read_model(path), path)
+
+
+def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there, its local functions apart.
+
+    ``path`` is where it was read: its name stands in places, its folder holds external data.
+    """
     found = []
-    for place, node, scope in _resizes(path):
+    for place, node, scope in _resizes(model, path):
         op, words = _read_node(node, place, scope, Semantics.RUNTIME)
         found.append(FoundNode(op=op, words=words, node=node, values=scope))
     return found
@@ -66,21 +80,18 @@ def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     Inputs are the data, and sizes, scales or roi where they are known only at run time.
     """
     found = []
-    for place, node, scope in _resizes(path):
-        if scope.outer is None:
-            op, _ = _read_node(node, place, scope, Semantics.RUNTIME)
-            names = ("data", *given_names(op.version))
-            given = {name: tensor for name, tensor in zip(names, node.input, strict=False) if tensor}
-            kept = {"data", op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "data"}
-            if isinstance(op.spec.coordinates, Crop) and op.spec.coordinates.roi is None:
-                kept.add("roi")
-            found.append((op, {name: given[name] for name in given if name in kept}, node.output[0]))
+    for each in nodes(path):
+        if each.values.outer is None:
+            spec = each.op.spec
+            kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
+            if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
+                kinds.append("roi")
+            found.append((each.op, {kind: each.tensor(kind) for kind in kinds}, each.node.output[0]))
     return found
 
 
-def _resizes(path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every Resize and Upsample with its place and the values that it sees."""
-    model = read_model(path)
     opset = default_opset(model, path.name)
     inferred = _inferred(model)
     values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
@@ -90,6 +101,12 @@ def _resizes(path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
 
 
 def read_model(path: Path) -> onnx.ModelProto:
+    """Return a model without its external weights, its local functions inlined; see ``read_file``."""
+    model = read_file(path)
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def read_file(path: Path) -> onnx.ModelProto:
     """Return a model without its external weights. Raises ReadError where the file is none."""
     try:
         model: onnx.ModelProto = onnx.load(str(path), load_external_data=False)
@@ -99,8 +116,6 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
     if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", path.name)
-    if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
     return model
 
 
@@ -231,7 +246,7 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
-    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     graph = light.graph
     graph.name = model.graph.name
     for part in ("node", "input", "output", "value_info"):

@@ -18,8 +18,9 @@ from openvino.passes import ConstantFolding, Manager
 
 from converters.onnx_resize import DIALECT
 from converters.onnx_resizes import OPS, default_opset, dialect_version, given_names, placed, read_model
-from converters.openvino_nodes import Resized, RunTime, Wish, partial_shape, resize
+from converters.openvino_nodes import Resized, RunTime, partial_shape, resize
 from converters.report import Row
+from converters.wishes import Wish
 from ir_interp.dialect import Context, Semantics
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.geometry import resolve_axes

@@ -95,6 +95,12 @@ class Values:
             return self._types.get(name)
         return self.outer._type(name)
 
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that makes a tensor; None for inputs and initialisers."""
+        if name in self._producers or self.outer is None:
+            return self._producers.get(name)
+        return self.outer.producer(name)
+
     def value(self, name: str, depth: int = 0) -> Array | None:
         """Return the value of a tensor; None where it is known only at run time.
 

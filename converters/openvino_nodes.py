@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,18 @@ import openvino as ov
 import openvino.opset13 as ops
 
 from converters.decompose import cuts_off, decompose
+from converters.forecast_openvino import precision_note
 from converters.openvino_files import save
 from converters.openvino_ops import OPS
 from converters.openvino_resize import DIALECT
 from converters.report import Row
 from converters.report import form as form_of
+from converters.wishes import Form, Wish
 from ir_interp.errors import InexactError, ShapeError
 from ir_interp.geometry import resolve_axes
 from ir_interp.meaning import PartialShape, listed
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Nearest, Scales, Sizes
+from ir_interp.spec import Scales, Sizes
 from ir_interp.translate import Grade, Translation, write
 
 _VERSION = 11
@@ -34,22 +35,6 @@ _WORDS = (
     "antialias",
     "cube_coeff",
 )
-
-
-class Form(Enum):
-    """Which nodes a resize may become."""
-
-    ANY = "any"  # native where that is exact, else decomposed
-    NATIVE = "native"
-    DECOMPOSED = "decomposed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
-
-    form: Form = Form.ANY
-    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +85,7 @@ def resize(
     if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
     stops = [each for each in (x, given.target, given.roi) if each is not None]
-    notes = "; ".join(filter(None, (made.note, _note(op))))
+    notes = "; ".join(filter(None, (made.note, precision_note(op))))
     return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
 
 
@@ -199,16 +184,6 @@ def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]]
 
 def _pillow_runs(rank: int, groups: list[list[int]]) -> bool:
     return 2 <= rank <= 4 and len(groups) == 1 and set(groups[0]) <= {rank - 2, rank - 1}
-
-
-def _note(op: ResizeOp) -> str:
-    """Return what OpenVINO's CPU plugin loses of an element type."""
-    averaged = op.dtype == "uint32" and not isinstance(op.spec.kernel, Nearest)
-    if op.dtype in ("int64", "uint64") or averaged:
-        return f"OpenVINO's CPU plugin holds {op.dtype} in 32 bits, with a sign"
-    if op.dtype == "float64":
-        return "OpenVINO's CPU plugin computes in float32"
-    return ""
 
 
 def _node(

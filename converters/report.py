@@ -114,11 +114,12 @@ class ConversionReport:
 
 def form(translation: Translation) -> str:
     """Return a translation in one line: its version and its attributes."""
-    words = ", ".join(f"{name}={_text(value)}" for name, value in translation.attributes.items())
+    words = ", ".join(f"{name}={text(value)}" for name, value in translation.attributes.items())
     return f"{translation.dialect} {translation.version}: {words}"
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """Return a number, word or list as tables show it."""
     if value is None:
         return "at run time"
-    return str(list(value)) if isinstance(value, tuple) else str(value)
+    return str(list(value)) if isinstance(value, tuple | list) else str(value)

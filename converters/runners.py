@@ -33,7 +33,8 @@ class Request:
 
     ``inputs`` is a file of arrays, made first if it is not there: from ``files`` (.npy by input name), else at random
     with ``shapes`` where lengths are open; ``values`` holds numbers for inputs at which nothing random makes sense.
-    The outputs go to ``outputs``, and those of ``tensors`` that the model has to ``found``.
+    The outputs go to ``outputs``, and those of ``tensors`` that the model has to ``found``. ``in_openvino`` chooses
+    the runtime, which is onnxruntime otherwise.
     """
 
     model: str
@@ -44,6 +45,7 @@ class Request:
     files: dict[str, str] = field(default_factory=dict)
     values: dict[str, list[float]] = field(default_factory=dict)
     tensors: list[str] = field(default_factory=list)
+    in_openvino: bool = False
 
     def save(self, path: Path) -> None:
         """Write the request as JSON."""
@@ -65,7 +67,7 @@ def load(path: str | Path) -> Named:
 def _main(path: str) -> None:
     limit_memory()
     request = Request(**json.loads(Path(path).read_text()))
-    runner: Any = _Onnx(request) if request.model.endswith(".onnx") else _Ir(request)
+    runner: Any = _Ir(request) if request.in_openvino else _Onnx(request)
     if not Path(request.inputs).exists():
         save(request.inputs, _made(runner.inputs(), request))
     results = runner.run(_fitting(load(request.inputs), runner.inputs()))
@@ -191,7 +193,7 @@ def _with_outputs(request: Request) -> tuple[bytes, int, list[str]]:
 
 
 class _Ir:
-    """An IR in OpenVINO's CPU plugin, in float32; ``count`` is the number of its own outputs, more tensors follow."""
+    """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is as above."""
 
     def __init__(self, request: Request) -> None:
         import openvino

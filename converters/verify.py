@@ -28,11 +28,13 @@ def verify(
     inputs: Inputs,
     *,
     tolerance: float = TOLERANCE,
+    through_openvino: bool = False,
     progress: Progress = silent,
 ) -> Verification | None:
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
-    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32. Open lengths of inputs are 1 on the first axis
+    .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
+    is an .onnx, read by OpenVINO's own frontend. Open lengths of inputs are 1 on the first axis
     and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
     program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
     ``result`` does not run; it names the first resize or layer that differs.
@@ -41,17 +43,24 @@ def verify(
         return None
     try:
         allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
-        return _verified(source, result, rows, inputs, allowed, progress)
+        foreign = frozenset([result] if through_openvino else [])
+        return _verified(source, result, rows, inputs, allowed, progress, foreign)
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
 
 def _verified(
-    source: Path, result: Path, rows: Sequence[Row], inputs: Inputs, tolerance: float, progress: Progress
+    source: Path,
+    result: Path,
+    rows: Sequence[Row],
+    inputs: Inputs,
+    tolerance: float,
+    progress: Progress,
+    through_openvino: frozenset[Path],
 ) -> Verification:
     resizes = wired(source) if is_model(source) else []
     with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, sensible(resizes), progress)
+        run = Runs(Path(folder), inputs, sensible(resizes), progress, through_openvino)
         if not is_model(source):
             return _single(run, rows[0].source, result, tolerance)
         try:

@@ -90,17 +90,35 @@ _FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil,
 }
 
 
+_WHOLE_COPIES = (  # under whole scales each of these takes every pixel that many times
+    ("ratio", Fraction(0), Fraction(0), Rounding.FLOOR),
+    ("ratio", _HALF, Fraction(0), Rounding.FLOOR),  # half_pixel, half up
+    ("ratio", _HALF, Fraction(-1), Rounding.CEIL),  # half_pixel, half down
+)
+
+
 def _position(spec: ResizeSpec) -> Hashable:
     """Return where a spec samples: coordinates and rounding folded into one."""
     shift, rounding = Fraction(0), None
     if isinstance(spec.kernel, Nearest):
-        shift, rounding = _FOLD.get(spec.kernel.rounding, (shift, spec.kernel.rounding))
+        rounding = _directed(spec) if spec.kernel.rounding is Rounding.SIMPLE else spec.kernel.rounding
+        shift, rounding = _FOLD.get(rounding, (shift, rounding))
     if isinstance(spec.coordinates, Crop):
         return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
     family, a, b = _FAMILY[spec.coordinates]
     if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _fills_exactly(spec):
         family = "ratio"  # nothing is left over to centre
+    if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):
+        return _WHOLE_COPIES[0]
     return family, a, b + shift, rounding
+
+
+def _directed(spec: ResizeSpec) -> Rounding:
+    """Return what `simple` comes to where all given scales are on one side of 1."""
+    scales = spec.target.values if isinstance(spec.target, Scales) and spec.step is not Step.RATIO else ()
+    if scales and min(scales) >= 1:
+        return Rounding.FLOOR
+    return Rounding.CEIL if scales and max(scales) <= 1 else Rounding.SIMPLE
 
 
 def _fills_exactly(spec: ResizeSpec) -> bool:

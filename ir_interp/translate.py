@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -79,33 +79,86 @@ _TIES = "float32 decides: "
 
 
 @lru_cache(maxsize=256)
-def _offers(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
+def _sentences(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
     return dialect.offers(dict(numbers), context)
+
+
+def ways(spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, version: int) -> Iterator[Translation]:
+    """Yield every sentence of one version of a dialect that computes the same as ``spec``, the best first.
+
+    ``write`` returns the first of them, and says why there is none.
+    """
+    context = Context(version=version, shape=shape)
+    yield from _graded(spec, dialect, context, _offered(spec, dialect, context))
+
+
+def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
+    """Return how exactly ``offered`` computes what ``spec`` does; None where it does not."""
+    return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), _fixed(spec, shape))
 
 
 def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
     shape, target = context.shape, f"{dialect.name} {context.version}"
-    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, shape))
-    sayable = [numbers for numbers in variants if numbers is not None]
-    offers: dict[ResizeSpec, dict[str, Any]] = {}
-    for numbers in sayable:
-        offers |= _offers(dialect, tuple(numbers.items()), context)
-    objections = [] if offers else [dialect.objection(numbers, context) for numbers in sayable]
-    if objections and all(objections):
-        raise InexactError(name, target, reason=objections[0])
-    if not offers and isinstance(spec.target, AtRunTime):
-        raise InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
+    offers = _offered(spec, dialect, context)
     if not offers:
-        raise InexactError(name, target, (_unnamed(spec, dialect, context),))
+        raise _unsayable(spec, dialect, context, name)
+    best = next(_graded(spec, dialect, context, offers), None)
+    if best is not None:
+        return best
+    same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
+    if same and fixed:
+        raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
+    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+
+
+def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
+    """Return why a dialect has no sentence at all around the numbers of ``spec``."""
+    target = f"{dialect.name} {context.version}"
+    objections = [dialect.objection(numbers, context) for numbers in _sayable(spec, dialect, context)]
+    if objections and all(objections):
+        return InexactError(name, target, reason=objections[0])
+    if isinstance(spec.target, AtRunTime):
+        return InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
+    return InexactError(name, target, (_unnamed(spec, dialect, context),))
+
+
+def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
+    """Return the numbers of every way to give axes and target that the dialect has names for."""
+    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape))
+    return [numbers for numbers in variants if numbers is not None]
+
+
+def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+    """Return every meaning that the dialect can say around the numbers of ``spec``, each with its sentence."""
+    offers: dict[ResizeSpec, dict[str, Any]] = {}
+    for numbers in _sayable(spec, dialect, context):
+        offers |= _sentences(dialect, tuple(numbers.items()), context)
+    return offers
+
+
+def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
+    """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
     wanted = meaning(spec, shape)
     same = [said for said in offers if meaning(said, shape) == wanted]
-    same.sort(key=lambda said: (not arithmetics_agree(spec, said), said.coordinates != spec.coordinates))
-    fixed = _fixed(spec, shape)
-    for said in [*same, *sorted(offers, key=lambda said: said.coordinates != spec.coordinates)]:
+    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), *_other_words(spec, said)))
+
+
+def _other_words(spec: ResizeSpec, said: ResizeSpec) -> tuple[bool, bool]:
+    return said.coordinates != spec.coordinates, said.kernel != spec.kernel
+
+
+def _graded(
+    spec: ResizeSpec, dialect: Dialect, context: Context, offers: Mapping[ResizeSpec, Any]
+) -> Iterator[Translation]:
+    """Yield the offers that compute the same, with their grades."""
+    same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
+    rest = (said for said in offers if said not in same)
+    others = sorted(rest, key=lambda said: _other_words(spec, said))
+    for said in [*same, *others]:
         grade = _grade(spec, said, said in same, fixed)
         if grade:
             words = dialect.concise(offers[said], context)
-            return Translation(
+            yield Translation(
                 dialect=dialect.name,
                 version=context.version,
                 attributes=words,
@@ -113,9 +166,6 @@ def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> T
                 grade=grade,
                 remarks=dialect.remarks(dialect.complete(words, context.version), context),
             )
-    if same and fixed:
-        raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
-    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
 
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:

@@ -89,6 +89,7 @@ def _trt(mode: str, coordinates: str, **more: Any) -> Said:
 
 
 FOR_SHAPE = "exact for this shape"
+TIES = "exact but for float32 ties"
 
 CASES = [
     Case(
@@ -188,17 +189,28 @@ CASES = [
     ),
     Case(
         id="nearest tf_half_pixel_for_nn floor is half_pixel, half up",
-        spec=_spec(Nearest(rounding=Rounding.FLOOR), Coordinates.TF_HALF_PIXEL_FOR_NN, DOUBLE),
+        spec=_spec(Nearest(rounding=Rounding.FLOOR), Coordinates.TF_HALF_PIXEL_FOR_NN),
+        shape=(1, 2, None, None),
         said={
-            "onnx": _onnx("nearest", "half_pixel", nearest_mode="round_prefer_ceil", scales=(2.0, 2.0)),
-            "openvino": _ir("nearest", "tf_half_pixel_for_nn", nearest_mode="floor", scales=(2.0, 2.0)),
+            "onnx": _onnx("nearest", "half_pixel", nearest_mode="round_prefer_ceil", grade=TIES),
+            "openvino": _ir("nearest", "tf_half_pixel_for_nn", nearest_mode="floor"),
             "tensorrt": _trt(
                 "NEAREST",
                 "HALF_PIXEL",
                 selector_for_single_pixel="FORMULA",
                 nearest_rounding="HALF_UP",
-                scales=(1.0, 1.0, 2.0, 2.0),
+                grade=TIES,
             ),
+        },
+    ),
+    Case(
+        id="nearest `simple` is floor where no axis shrinks",
+        spec=_spec(Nearest(rounding=Rounding.SIMPLE), Coordinates.ASYMMETRIC, DOUBLE),
+        shape=(1, 2, None, None),
+        said={
+            "onnx": _onnx("nearest", "asymmetric", nearest_mode="floor", scales=(2.0, 2.0)),
+            "openvino": _ir("nearest", "asymmetric", nearest_mode="simple", scales=(2.0, 2.0)),
+            "tensorrt": _trt("NEAREST", "ASYMMETRIC", nearest_rounding="FLOOR", scales=(1.0, 1.0, 2.0, 2.0)),
         },
     ),
     Case(

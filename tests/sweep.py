@@ -1,7 +1,7 @@
 """Compare random resizes with onnxruntime, OpenVINO's CPU plugin and the exact oracle, and explain every difference.
 
 Then convert random ONNX resizes to IR, and random Interpolates to ONNX, and compare what becomes of them in the other
-runtime with what they were.
+runtime with what they were; and make random ONNX resizes portable.
 
 ``python tests/sweep.py --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The property tests
 are the same comparison over fewer cases.
@@ -29,6 +29,7 @@ from configurations import (
 from conversions import conversions_table, sweep_conversions
 from ir_conversions import sweep_to_onnx, to_onnx_table
 from oracle import expected, stored
+from portables import portables_table, sweep_portables
 from runtimes import Array, Child
 from verdicts import (
     DOUBLE_TOLERANCE,
@@ -122,6 +123,7 @@ SWEEPS: dict[str, Callable[[int, int], Iterator[Verdict]]] = {
 CONVERSIONS: dict[str, tuple[Callable[[int, int], Iterator[Any]], Callable[[list[Any]], str]]] = {
     "conversions": (sweep_conversions, conversions_table),
     "ir conversions": (sweep_to_onnx, to_onnx_table),
+    "portable": (sweep_portables, portables_table),
 }
 
 

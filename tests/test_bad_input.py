@@ -278,8 +278,8 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted())
     assert fails("convert", "a.xml", "b.pb") == (
-        "a.xml: no conversion from .xml to .pb; expected one of .onnx to .xml, .onnx to .json, .onnx to .py, "
-        ".xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py"
+        "a.xml: no conversion from .xml to .pb; expected one of .onnx to .xml, .onnx to .onnx, .onnx to .json, "
+        ".onnx to .py, .xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py"
     )
 
 

@@ -20,7 +20,7 @@ MODELS: dict[str, tuple[str, int, list[dict[str, tuple[int, ...]]]]] = {
 }
 
 
-def _path(place: str) -> Path:
+def model_path(place: str) -> Path:
     package, _, inside = place.partition("/")
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
@@ -31,7 +31,7 @@ def _path(place: str) -> Path:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_real_model(name: str, tmp_path: Path) -> None:
     place, resizes, inputs = MODELS[name]
-    source = _path(place)
+    source = model_path(place)
     for shapes in inputs:
         report = ir_interp.convert(source, tmp_path / "model.xml", shapes=shapes)
         assert [row.grade.value for row in report.rows] == ["exact"] * resizes

@@ -36,16 +36,21 @@ def onnx_to_ir(case: OnnxCase, *, left_open: str) -> Outcome:
     """Convert a one-node model and run the IR in OpenVINO; ``left_open`` is one of ``OPEN``."""
     with tempfile.TemporaryDirectory() as folder:
         source, destination = Path(folder, "x.onnx"), Path(folder, "x.xml")
-        model = model_of(case, constant=left_open in ("nothing", "shape"))
-        if left_open in ("shape", "both"):
-            for length in model.graph.input[0].type.tensor_type.shape.dim:
-                length.ClearField("dim_value")
-        feeds = {"x": case.array()} | {
-            each.name: np.array(getattr(case, each.name), np.int64 if each.name == "sizes" else np.float32)
-            for each in model.graph.input[1:]
-        }
-        onnx.save(model, source)
+        feeds = save_onnx(case, source, left_open)
         return _outcome(source, destination, lambda: openvino_resize(destination, feeds))
+
+
+def save_onnx(case: OnnxCase, path: Path, left_open: str) -> dict[str, Array]:
+    """Write a one-node model and return its inputs."""
+    model = model_of(case, constant=left_open in ("nothing", "shape"))
+    if left_open in ("shape", "both"):
+        for length in model.graph.input[0].type.tensor_type.shape.dim:
+            length.ClearField("dim_value")
+    onnx.save(model, path)
+    return {"x": case.array()} | {
+        each.name: np.array(getattr(case, each.name), np.int64 if each.name == "sizes" else np.float32)
+        for each in model.graph.input[1:]
+    }
 
 
 def ir_to_onnx(case: IrCase, *, left_open: str = "nothing") -> Outcome:

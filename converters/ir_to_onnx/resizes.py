@@ -41,13 +41,13 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> str:
         made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
     if made is not None:
         graph.rows.append(Row(name=name, source=resize, form=made.form, grade=made.grade))
-        return _grafted(graph, made, {"x": x, "sizes": target, "scales": target})
+        return grafted(graph, made, {"x": x, "sizes": target, "scales": target})
     parts = decompose(Primitives(graph), x, resize, target=target or None)
     graph.rows.append(Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why))
     return str(parts.output) if parts.output != x else graph.node("Identity", x)
 
 
-def _grafted(graph: Graph, made: onnx_nodes.OneResize, tensors: dict[str, str]) -> str:
+def grafted(graph: Graph, made: onnx_nodes.OneResize, tensors: dict[str, str]) -> str:
     """Take over the nodes and constants of a model, its inputs replaced."""
     for tensor in made.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))

@@ -32,6 +32,8 @@ Examples:
 
   ir-interp convert layer.xml resize.onnx
 
+  ir-interp convert model.onnx portable.onnx --target tensorrt
+
   ir-interp convert model.onnx resizes.json --dialect tensorrt
 """
 
@@ -52,7 +54,10 @@ def convert(
         Semantics,
         typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
     ] = Semantics.RUNTIME,
-    only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino.")
+    ] = None,
+    only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml, or for a target.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
     fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml in half precision.")] = False,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
@@ -72,6 +77,7 @@ def convert(
                 opset=opset,
                 dialect=dialect,
                 semantics=semantics,
+                target=target,
                 only=only and only.value,
                 strict=strict,
                 fp16=fp16,

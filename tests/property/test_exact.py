@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -17,6 +18,7 @@ from verdicts import Outcome
 from ir_interp import (
     Antialias,
     Area,
+    Arithmetic,
     Aspect,
     Coordinates,
     Crop,
@@ -177,6 +179,23 @@ def test_nearest_copies_infinities_and_nan(dtype: str) -> None:
     spec = ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((12,)))
     assert resize(x, spec).tobytes() == expected(x, spec).tobytes()
     assert np.isinf(resize(x, spec).astype(float)).sum() == 4
+
+
+@pytest.mark.parametrize("arithmetic", Arithmetic)
+@pytest.mark.parametrize(
+    ("coordinates", "rounding"),
+    [
+        (Coordinates.HALF_PIXEL, Rounding.ROUND_PREFER_FLOOR),
+        (Coordinates.HALF_PIXEL, Rounding.ROUND_PREFER_CEIL),
+        (Coordinates.ASYMMETRIC, Rounding.FLOOR),
+        (Coordinates.ASYMMETRIC, Rounding.SIMPLE),
+    ],
+)
+def test_whole_scales_repeat_pixels(coordinates: Coordinates, rounding: Rounding, arithmetic: Arithmetic) -> None:
+    for scale, length in itertools.product(range(1, 17), (1, 2, 3, 7, 10, 64, 2000)):
+        x, scales = np.arange(length), Scales((float(scale),))
+        spec = ResizeSpec(kernel=Nearest(rounding=rounding), coordinates=coordinates, target=scales)
+        assert resize(x, spec, arithmetic=arithmetic).tolist() == np.repeat(x, scale).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
