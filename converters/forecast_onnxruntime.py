@@ -28,11 +28,14 @@ _OUTER_TWO = {4: (0, 1), 5: (0, 1)}  # the axes that a resize of images or volum
 def onnxruntime(node: FoundNode) -> Forecast:
     """Return what onnxruntime's CPU provider does."""
     op, at = node.op, geometry(node)
-    if keeps_aspect(node) and min(node.words.get("axes") or (0,)) < 0 and op.dtype in _ONNXRUNTIME_TYPES:
-        return differs("it keeps the length of a negative axis under an aspect policy")
+    keeps = keeps_aspect(node) and min(node.words.get("axes") or (0,)) < 0
+    if keeps and at is not None:
+        at = replace(at, scales=(1.0,) * len(at.lengths))
     reason = _onnxruntime_refuses(node, at)
     if reason:
         return refused(reason)
+    if keeps:
+        return differs("it keeps the length of a negative axis under an aspect policy")
     fault = _onnxruntime_fault(node, at)
     if fault:
         return fault

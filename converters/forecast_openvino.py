@@ -87,13 +87,14 @@ def _dropped(node: FoundNode) -> str:
 def plugin_problem(op: ResizeOp, axes: set[int], *, full: bool) -> Forecast | None:
     """Return what OpenVINO's CPU plugin does to axes that it has no kernel for.
 
-    ``axes`` are those that are resized, ``full`` says that there is a target for every axis.
+    ``axes`` are those that are resized, ``full`` says that there is a target for every axis. Where axes are listed,
+    those count that are listed, resized or not.
     """
     kernel, rank = op.spec.kernel, len(op.shape) if op.shape is not None else 0
     listed = axes if full else set(resolve_axes(op.spec.axes, rank))
     if isinstance(kernel, Linear) and rank > 5:
         return Forecast(kind=Kind.CRASHES, reason=f"a linear Interpolate of rank {rank} corrupts memory")
-    if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, axes, full):
+    if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, listed, full):
         return refused("the plugin resizes spatial dimensions only")
     if isinstance(kernel, Cubic) and _cubic_overruns(rank, listed, full):
         return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(listed)} corrupts memory")

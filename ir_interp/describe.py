@@ -36,6 +36,11 @@ _ROUNDED = {
 }
 
 
+def count(number: int, thing: str) -> str:
+    """Return how many there are of a thing: "1 resize", "2 resizes"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def sentence(spec: ResizeSpec) -> str:
     """Return what is resized to what, and how, in one line."""
     return f"{target(spec)}: {formula(spec)}"

@@ -191,7 +191,7 @@ def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
     assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
     code, printed, _ = command(capsys, "audit", "a.xml", "--select", "IRI005")
     assert code == 1
-    assert "1 resizes, 1 findings (IRI005; `ir-interp explain CODE` says more)\n" in printed
+    assert "1 resize, 1 finding (IRI005; `ir-interp explain CODE` says more)\n" in printed
 
 
 @pytest.mark.parametrize("version", [1, 4, 11])
@@ -214,7 +214,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, printed, errors = command(capsys, "audit", "a.onnx")
     assert (code, errors) == (0, "")
     assert "a.onnx: up same same same same same" in words(printed)
-    assert printed.endswith("1 resizes, 0 findings\n")
+    assert printed.endswith("1 resize, 0 findings\n")
     code, printed, _ = command(capsys, "audit", "b.onnx")
     assert code == 1
     assert re.search(r"b.onnx: up same differs 0.\d+ same refused same", words(printed))
@@ -286,7 +286,7 @@ def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str
     Path("c.txt").write_text("")
     code, printed, errors = command(capsys, "audit", "a.onnx", "b.onnx", "c.txt")
     assert code == 2
-    assert "1 resizes, 0 findings" in printed
+    assert "1 resize, 0 findings" in printed
     first, second = errors.splitlines()
     assert first.startswith("error: b.onnx: not an ONNX model")
     assert second == "error: c.txt: unknown file type '.txt'; expected one of .onnx, .xml"

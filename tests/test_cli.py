@@ -181,7 +181,7 @@ def test_inspect_shows_a_name_as_it_is(name: str, cli: Cli, folder: Path) -> Non
     (folder / name).write_text(layer())
     code, printed, _ = cli("inspect", name)
     assert code == 0
-    assert printed.startswith(f"1 resizes in {name}")
+    assert printed.startswith(f"1 resize in {name}")
 
 
 def test_inspect_json(cli: Cli, folder: Path) -> None:
@@ -426,7 +426,7 @@ def test_convert_shows_the_grade(cli: Cli, folder: Path) -> None:
     code, printed, errors = cli("convert", "a.xml", "b.onnx")
     assert (code, errors) == (0, "")
     said = text(printed)
-    assert said.startswith("1 resizes of a.xml resize was became grade up sizes 8, 12 on axes 2, 3: linear at i * ")
+    assert said.startswith("1 resize of a.xml resize was became grade up sizes 8, 12 on axes 2, 3: linear at i * ")
     assert "onnx 19: mode=linear, " in said
     assert "coordinate_transformation_mode=align_corners, axes=[2, 3], sizes=[8, 12] exact" in said
     assert printed.endswith("wrote b.onnx\n")
@@ -447,7 +447,7 @@ def test_convert_shows_a_name_as_it_is(name: str, cli: Cli, folder: Path) -> Non
     (folder / name).write_text(layer(name="up[/]"))
     code, printed, _ = cli("convert", name, "b[c].onnx")
     assert code == 0
-    assert printed.startswith(f"1 resizes of {name}")
+    assert printed.startswith(f"1 resize of {name}")
     assert "up[/]" in printed
     assert printed.endswith("wrote b[c].onnx\n")
 

@@ -13,6 +13,7 @@ from converters.pages.gallery import gallery
 from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES
 from converters.verdicts import Verdict
 from ir_interp import describe
+from ir_interp.describe import count
 from ir_interp.errors import ReadError
 from ir_interp.rules import RULES, Severity
 
@@ -27,10 +28,10 @@ _MEASURE = (
 def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Sequence[ReadError]) -> Element:
     """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
     files = len({row.file for row in rows})
-    counts = f"{_count(len(rows), 'resize')} in {_count(files, 'file')}, {_count(len(findings), 'finding')}"
+    counts = f"{count(len(rows), 'resize')} in {count(files, 'file')}, {count(len(findings), 'finding')}"
     return page(
         "Audit of resizes",
-        E.p(counts + (f"; {_count(len(unread), 'file')} could not be read" if unread else "")),
+        E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
         *(_runtimes(those) for those in alike(rows)),
@@ -109,7 +110,3 @@ def _finding(finding: Finding) -> tuple[Content, ...]:
 
 def _rule(code: str) -> tuple[Element, Element]:
     return E.h3(f"{code}: {RULES[code].summary}", id=code), E.p(RULES[code].story)
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

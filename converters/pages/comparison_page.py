@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from converters.model_comparison import Bin, ModelComparison, OutputComparison
 from converters.pages.frame import E, Element, mark, page, section, table
+from ir_interp.describe import count
 
 
 def comparison_page(found: ModelComparison) -> Element:
@@ -50,7 +51,7 @@ def _resizes(found: ModelComparison) -> Iterator[Element]:
         return
     rows = ((each.name, each.where, *each.words) for each in found.resizes)
     yield section(
-        f"{len(found.resizes)} resizes, in order",
+        f"{count(len(found.resizes), 'resize')}, in order",
         E.p(found.first_difference),
         table(("resize", "where", "its data", "its output"), rows),
     )

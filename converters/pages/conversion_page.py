@@ -12,6 +12,7 @@ from converters.pages.frame import E, Element, Tone, mark, note, page, section, 
 from converters.pages.gallery import gallery
 from converters.report import Compared, ConversionReport, Row, Verification
 from ir_interp import describe
+from ir_interp.describe import count
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, leaves
 from ir_interp.files import load
@@ -31,7 +32,10 @@ def conversion_page(report: ConversionReport) -> Element:
     counts = ", ".join(f"{count} {grade}" for grade, count in grades.items())
     return page(
         f"{report.source.name} to {report.destination.name}",
-        E.p(mark("written", "good"), f": {len(report.rows)} resizes" + (f", {counts}" if counts else "")),
+        E.p(
+            mark("written", "good"),
+            f": {count(len(report.rows), 'resize')}" + (f", {counts}" if counts else ""),
+        ),
         *_rows(report),
         _verification(report.verification),
         *_operations(report),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ir_interp.cli import options, progress
+from ir_interp.describe import count
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.rules import RULES, Severity
 
@@ -105,4 +106,9 @@ def _show(rows: list[Audited], findings: list[Finding]) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     codes = ", ".join(dict.fromkeys(sorted(each.code for each in findings)))
     more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
-    console.print(f"{len(rows)} resizes, {len(findings)} findings{more}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"{count(len(rows), 'resize')}, {count(len(findings), 'finding')}{more}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )

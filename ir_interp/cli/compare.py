@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ir_interp.cli import options, progress
+from ir_interp.describe import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +100,7 @@ def _resizes_table(resizes: tuple[Located, ...]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"{len(resizes)} resizes, in order", title_justify="left")
+    table = Table(title=f"{count(len(resizes), 'resize')}, in order", title_justify="left")
     for column in ("resize", "its data", "its output"):
         table.add_column(column, overflow="fold")
     for each in resizes:

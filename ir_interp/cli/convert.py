@@ -13,6 +13,7 @@ import typer
 import ir_interp
 from ir_interp.atomic import replacing
 from ir_interp.cli import options, progress
+from ir_interp.describe import count
 from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError
 
@@ -119,7 +120,7 @@ def _show(report: ConversionReport) -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table(title=escape(f"{len(report.rows)} resizes of {report.source.name}"), title_justify="left")
+    table = Table(title=escape(f"{count(len(report.rows), 'resize')} of {report.source.name}"), title_justify="left")
     for column in ("resize", "was", "became", "grade"):
         table.add_column(column, overflow="fold")
     for row in report.rows:

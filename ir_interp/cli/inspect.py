@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ir_interp import describe
+from ir_interp.describe import count
 from ir_interp.dialect import Semantics
 from ir_interp.files import load
 from ir_interp.op import ResizeOp
@@ -60,7 +61,7 @@ def _show(file: Path, found: list[ResizeOp]) -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table(title=escape(f"{len(found)} resizes in {file.name}"), title_justify="left")
+    table = Table(title=escape(f"{count(len(found), 'resize')} in {file.name}"), title_justify="left")
     for column in ("resize", "input", "target", "computes"):
         table.add_column(column, overflow="fold")
     for op in found:
