@@ -87,14 +87,13 @@ def _dropped(node: FoundNode) -> str:
 def plugin_problem(op: ResizeOp, axes: set[int], *, full: bool) -> Forecast | None:
     """Return what OpenVINO's CPU plugin does to axes that it has no kernel for.
 
-    ``axes`` are those that are resized, ``full`` says that there is a target for every axis. Where axes are listed,
-    those count that are listed, resized or not.
+    ``axes`` are those that are resized, ``full`` says that there is a target for every axis.
     """
     kernel, rank = op.spec.kernel, len(op.shape) if op.shape is not None else 0
     listed = axes if full else set(resolve_axes(op.spec.axes, rank))
     if isinstance(kernel, Linear) and rank > 5:
         return Forecast(kind=Kind.CRASHES, reason=f"a linear Interpolate of rank {rank} corrupts memory")
-    if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, listed, full):
+    if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, axes, listed, full):
         return refused("the plugin resizes spatial dimensions only")
     if isinstance(kernel, Cubic) and _cubic_overruns(rank, listed, full):
         return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(listed)} corrupts memory")
@@ -111,10 +110,10 @@ def _cubic_overruns(rank: int, axes: set[int], full: bool) -> bool:
     return rank == 4 and (len(axes) > 2 or (full and min(axes, default=2) < 2))
 
 
-def _is_not_spatial(rank: int, axes: set[int], full: bool) -> bool:
+def _is_not_spatial(rank: int, axes: set[int], listed: set[int], full: bool) -> bool:
     if full:
         return min(axes, default=rank) < {4: 1, 5: 2}.get(rank, 0)
-    return (rank == 4 and len(axes) > 2 and 0 in axes) or (rank == 5 and len(axes) > 3)
+    return (rank == 4 and len(listed) > 2 and 0 in axes) or (rank == 5 and len(axes) > 3)
 
 
 def openvino_converted(node: FoundNode) -> Forecast:

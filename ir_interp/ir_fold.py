@@ -25,6 +25,11 @@ def fold(net: Net, layer: Layer, index: int) -> Array | None:
     return _fold(net, layer, index, {})
 
 
+def is_decided(net: Net, layer: Layer) -> bool:
+    """Say whether constants and lengths decide what a layer yields; see ``fold``."""
+    return all(_value(net, layer, port, {}) is not None for port in layer.outputs)
+
+
 def _fold(net: Net, layer: Layer, index: int, known: dict[tuple[int, int], Array | None]) -> Array | None:
     """Fold one input; ``known`` holds what was folded before, and None for what is being folded: a cycle is open."""
     found = net.source(layer, index)
@@ -51,9 +56,13 @@ def _value(net: Net, producer: Layer, port: Port, known: dict[tuple[int, int], A
     if len(operands) < len(inputs):
         return None
     try:
-        return np.asarray(_COMPUTE[kind](producer, *operands))
+        with np.errstate(all="ignore"):
+            value = _COMPUTE[kind](producer, *operands)
     except _FAILURES as error:
         raise ReadError(f"cannot be computed: {error}", producer.where) from error
+    if isinstance(value, tuple):
+        value = value[producer.outputs.index(port)]
+    return None if value is None else np.asarray(value)
 
 
 def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
@@ -61,7 +70,7 @@ def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
     found = net.source(layer, 0)
     if shape is None and found is not None:
         shape = found[1].shape
-    if shape is None or None in shape:
+    if shape is None or None in shape or (shape == () and net.has_open_ranks):  # an open rank looks like a scalar
         return None
     return np.array(shape, dtype or "int64")
 
@@ -74,8 +83,9 @@ def _concat(layer: Layer, *values: Array) -> Array:
     return np.concatenate(values, axis=int(layer.attributes.get("axis", "0")))
 
 
-def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array:
-    return np.take(data, indices, axis=int(axis.ravel()[0]))
+def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array | None:
+    in_batches = layer.attributes.get("batch_dims", "0") != "0"
+    return None if in_batches else np.take(data, indices, axis=int(axis.ravel()[0]))
 
 
 def _squeeze(layer: Layer, data: Array, axes: Array | None = None) -> Array:
@@ -87,7 +97,8 @@ def _unsqueeze(layer: Layer, data: Array, axes: Array) -> Array:
 
 
 def _reshape(layer: Layer, data: Array, shape: Array) -> Array:
-    return data.reshape([int(size) for size in shape])
+    keeps = ir_xml.flag(layer.attributes.get("special_zero", "false"))  # a 0 stands for the length that is there
+    return data.reshape([data.shape[axis] if keeps and size == 0 else int(size) for axis, size in enumerate(shape)])
 
 
 def _slice(layer: Layer, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
@@ -97,8 +108,10 @@ def _slice(layer: Layer, data: Array, start: Array, stop: Array, step: Array, ax
     return data[tuple(places)]
 
 
-def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
+def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array | None:
     """Slice a vector, the only form in which shapes are cut."""
+    if data.ndim != 1 or begin.size != 1 or "1" in layer.attributes.get("new_axis_mask", ""):
+        return None
     masks = {name: ir_xml.integers(layer.attributes.get(name, "")) for name in ("begin_mask", "end_mask")}
     first = None if any(masks["begin_mask"][:1]) else int(begin[0])
     last = None if any(masks["end_mask"][:1]) else int(end[0])
@@ -108,9 +121,29 @@ def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: 
 
 
 def _divide(layer: Layer, left: Array, right: Array) -> Array:
-    if left.dtype.kind in "iu":
-        return np.floor_divide(left, right)
+    if left.dtype.kind in "iu":  # towards zero, as OpenVINO's CPU plugin does
+        return np.asarray(np.sign(left) * np.sign(right) * (np.abs(left) // np.abs(right)), left.dtype)
     return np.divide(left, right)
+
+
+def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:
+    mode, lengths = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
+    if mode == "numpy":
+        return np.broadcast_to(data, lengths)
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, lengths)) if mode == "bidirectional" else None
+
+
+def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None) -> tuple[Array, ...]:
+    along = int(axis.ravel()[0])
+    if lengths is None:
+        return tuple(np.split(data, int(layer.attributes["num_splits"]), along))
+    rest = data.shape[along] - int(lengths[lengths >= 0].sum())  # what a length of -1 stands for
+    return tuple(np.split(data, np.cumsum(np.where(lengths < 0, rest, lengths))[:-1], along))
+
+
+def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array:
+    dtype = numpy_name(layer.attributes.get("output_type", start.dtype.name))
+    return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,14 +151,18 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _COMPUTE: dict[str, Callable[..., Any]] = {
+    "broadcast": _broadcast,
     "convert": _convert,
     "concat": _concat,
     "gather": _gather,
     "squeeze": _squeeze,
     "unsqueeze": _unsqueeze,
+    "range": _range,
     "reshape": _reshape,
     "slice": _slice,
+    "split": _split,
     "stridedslice": _strided_slice,
+    "variadicsplit": _split,
     "add": _plain(np.add),
     "subtract": _plain(np.subtract),
     "multiply": _plain(np.multiply),

@@ -94,6 +94,7 @@ class Net:
     is_snippet: bool = False
     name: str = ""
     bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
+    _readers: dict[tuple[int, int], list[Layer]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def has_open_ranks(self) -> bool:
@@ -113,6 +114,14 @@ class Net:
         if not ports:
             raise ReadError(f"an edge starts at output port {end[1]}, which is not there", producer.where)
         return producer, ports[0]
+
+    def readers(self, layer: Layer, port: Port) -> list[Layer]:
+        """Return the layers that an output port feeds, each as often as it does."""
+        if not self._readers:
+            for (number, _), end in self.edges.items():
+                if number in self.layers:
+                    self._readers.setdefault(end, []).append(self.layers[number])
+        return self._readers.get((layer.id, port.id), [])
 
     def constant(self, layer: Layer) -> NDArray[Any]:
         """Return the value of a Const layer, mapped from the .bin.

@@ -45,6 +45,14 @@ def multiplied(graph: Graph, op: Op) -> str | None:
     return _merged(graph, op, {"LayerNormalization": _scaled})
 
 
+def limited(graph: Graph, op: Op) -> str | None:
+    """Return the smaller of a number and the larger of another, or the reverse, as one Clip; None where there is none.
+
+    Limits that are the wrong way round stay apart: of them the outer one holds, in a Clip the upper one.
+    """
+    return _merged(graph, op, {"Max": _clipped, "Min": _clipped})
+
+
 def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
     for index in (0, 1):
         constant = op.value(1 - index)
@@ -60,7 +68,7 @@ def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
 def _before(graph: Graph, op: Op, index: int) -> _Before | None:
     """Return what made an operand; None where that is no node of this graph, or others read it too."""
     source = op.net.source(op.layer, index)
-    if source is None or op.readers(index) > 1 or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
+    if source is None or op.is_read_elsewhere(index) or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         return None
     nodes = (node for node in reversed(graph.nodes) if op.inputs[index] in node.output)
     return next((_Before(node=node, op=Op(net=op.net, layer=source[0], inputs=())) for node in nodes), None)
@@ -80,6 +88,22 @@ def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[s
     ranks = [len(before.op.shape(index) or ()) for index in (0, 1)]
     bias = _along(graph, before, constant, [1]) if ranks == [2, 2] else None
     return ("Gemm", [*before.inputs, bias]) if bias else None
+
+
+def _clipped(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
+    """Take a second limit where both are numbers, and of no more axes than what they limit."""
+    for index, other in ((0, 1), (1, 0)):
+        held = graph.initialisers.get(before.inputs[other])
+        rank = len(before.op.shape(index) or ())
+        if held is not None and all(_is_number(each, rank) for each in (held, constant)):
+            low, high = (held, constant) if before.node.op_type == "Max" else (constant, held)
+            limits = (graph.constant(each.item(), np.float32) for each in (low, high))
+            return ("Clip", [before.inputs[index], *limits]) if low.item() <= high.item() else None
+    return None
+
+
+def _is_number(constant: Array, rank: int) -> bool:
+    return constant.size == 1 and constant.ndim <= rank and constant.dtype == np.float32
 
 
 def _scaled(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:

@@ -17,6 +17,7 @@ from converters.ir_to_onnx.save import Unsaved
 from converters.report import Progress, Row, silent
 from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.ir_fold import fold
 from ir_interp.ir_model import Layer, Net, Port, tensor_name
 from ir_interp.meaning import PartialShape
 
@@ -167,10 +168,27 @@ class _Writer:
         emit = EMITTERS.get(layer.type.lower())
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
-        found = [self.net.source(layer, index) for index in range(len(layer.inputs))]
-        inputs = tuple(self.tensors[end[0].id, end[1].id] if end else "" for end in found)
+        inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
         made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
         return (made,) if isinstance(made, str) else made
+
+    def _tensor(self, layer: Layer, index: int) -> str:
+        """Return the tensor that feeds an input: a constant where constants and lengths decide its value."""
+        source = self.net.source(layer, index)
+        if source is None:
+            return ""
+        producer, port = source
+        value = None if self._is_stored(producer) else fold(self.net, layer, index)
+        if value is None or value.dtype.name != computed(port):
+            return self.tensors[producer.id, port.id]
+        return self.graph.constant(value)
+
+    def _is_stored(self, layer: Layer) -> bool:
+        """Say whether a layer is a constant, perhaps one that the file holds in half precision."""
+        if layer.type.lower() != "convert":
+            return layer.type.lower() == "const"
+        source = self.net.source(layer, 0)
+        return source is not None and self._is_stored(source[0])
 
 
 def _in_file(net: Net) -> Iterator[Layer]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ir_interp import ir_xml
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
-from ir_interp.ir_fold import fold
+from ir_interp.ir_fold import fold, is_decided
 from ir_interp.ir_model import Layer, Net, Port
 from ir_interp.meaning import PartialShape
 
@@ -42,11 +42,20 @@ class Op:
 
     def is_used(self, index: int) -> bool:
         """Say whether anything takes an output."""
-        return (self.layer.id, self.layer.outputs[index].id) in self.net.edges.values()
+        return bool(self.net.readers(self.layer, self.layer.outputs[index]))
 
-    def readers(self, index: int) -> int:
-        """Return how many inputs of layers read what an input reads."""
-        return list(self.net.edges.values()).count(self.net.edges[self.layer.id, self.layer.inputs[index].id])
+    def is_read_elsewhere(self, index: int) -> bool:
+        """Say whether another layer needs what an input reads, and not only lengths of it that are known."""
+        source = self.net.source(self.layer, index)
+        readers = self.net.readers(*source) if source else []
+        return sum(not self._measures(each) for each in readers) > 1
+
+    def _measures(self, reader: Layer) -> bool:
+        """Say whether a layer only takes lengths, and constants stand for all that is made of them."""
+        if reader.type.lower() != "shapeof":
+            return False
+        users = self.net.readers(reader, reader.outputs[0])
+        return is_decided(self.net, reader) or all(is_decided(self.net, each) for each in users)
 
     def is_shared(self, index: int) -> bool:
         """Say whether the constant that feeds an input, or another of the same bytes, feeds more than this."""

@@ -14,7 +14,9 @@ from converters.ir_to_onnx.op import WHOLE, Op
 def _reshape(graph: Graph, op: Op) -> str:
     """Reshape; a zero copies a length under ``special_zero``, and means none without."""
     literal = not op.flag("special_zero")
-    pattern = op.value(1)
+    pattern, lengths = op.value(1), op.result_shape()
+    if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
+        return forms.reshaped(graph, op, op.inputs[0], lengths)
     if literal and (pattern is None or 0 in pattern):
         op.needs(14, graph.opset, "a length of zero")
         return graph.node("Reshape", op.inputs[0], forms.int64(graph, op, 1), allowzero=1)

@@ -61,10 +61,19 @@ def normalised_and_constants(draw: Draw) -> Any:
     return made
 
 
+def two_limits(draw: Draw) -> Any:
+    """Limits in every order, those the wrong way round included; OpenVINO loses axes that only a limit has."""
+    made = draw.numbers(draw.shape(2, 3))
+    for kind in ("Maximum", "Minimum")[:: draw.among(1, -1)]:
+        made = either_way(draw, kind, made, constant(draw.values(draw.among([], [1], [1, 1]))))
+    return made
+
+
 MERGED: dict[str, Configuration] = {
     "Convolution": convolution_and_constant,
     "MatMul": product_and_constant,
     "MVN": normalised_and_constants,
+    "Clip": two_limits,
 }
 
 
@@ -81,6 +90,23 @@ def test_values_in_an_older_opset(name: str) -> None:
 def biased_convolution(draw: Draw) -> Any:
     value = constant(draw.values([1, 3, 1, 1]))
     return layer("Add", 1, convolution(draw.numbers([1, 2, 4, 4]), constant(draw.values([3, 2, 1, 1]))), value)
+
+
+def convolution_that_is_measured(draw: Draw) -> Any:
+    """The lengths of a convolution are read too, and are known."""
+    made = convolution(draw.numbers([1, 2, 4, 4]), constant(draw.values([3, 2, 1, 1])))
+    total = layer("Add", 1, made, constant(draw.values([1, 3, 1, 1])))
+    return layer("Reshape", 1, total, layer("ShapeOf", 3, made, output_type="i64"), special_zero=False)
+
+
+def limited(draw: Draw) -> Any:
+    low = layer("Maximum", 1, draw.numbers([2, 3]), constant(0.0, np.float32))
+    return layer("Minimum", 1, constant(6.0, np.float32), low)
+
+
+def limited_wrongly(draw: Draw) -> Any:
+    low = layer("Maximum", 1, draw.numbers([2, 3]), constant(6.0, np.float32))
+    return layer("Minimum", 1, low, constant(0.0, np.float32))
 
 
 def convolution_read_twice(draw: Draw) -> Any:
@@ -110,6 +136,9 @@ def shifted_then_scaled(draw: Draw) -> Any:
     ("draw_layer", "nodes"),
     [
         (biased_convolution, ["Conv"]),
+        (convolution_that_is_measured, ["Conv", "Reshape"]),
+        (limited, ["Clip"]),
+        (limited_wrongly, ["Max", "Min"]),
         (convolution_read_twice, ["Conv", "Relu", "Add"]),
         (fully_connected, ["Gemm"]),
         (scaled_and_shifted, ["LayerNormalization"]),
