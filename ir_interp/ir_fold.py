@@ -113,17 +113,20 @@ def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: 
     if data.ndim != 1 or begin.size != 1 or "1" in layer.attributes.get("new_axis_mask", ""):
         return None
     masks = {name: ir_xml.integers(layer.attributes.get(name, "")) for name in ("begin_mask", "end_mask")}
+    shrinks = any(ir_xml.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
+    if shrinks:  # whatever the begin's mask says
+        return np.asarray(data[int(begin[0])])
     first = None if any(masks["begin_mask"][:1]) else int(begin[0])
     last = None if any(masks["end_mask"][:1]) else int(end[0])
-    cut = data[first : last : int(stride[0]) if stride is not None else 1]
-    shrinks = any(ir_xml.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
-    return np.asarray(cut[0]) if shrinks else cut
+    return data[first : last : int(stride[0]) if stride is not None else 1]
 
 
 def _divide(layer: Layer, left: Array, right: Array) -> Array:
-    if left.dtype.kind in "iu":  # towards zero, as OpenVINO's CPU plugin does
-        return np.asarray(np.sign(left) * np.sign(right) * (np.abs(left) // np.abs(right)), left.dtype)
-    return np.divide(left, right)
+    if left.dtype.kind not in "iu":
+        return np.divide(left, right)
+    floors = ir_xml.flag(layer.attributes.get("m_pythondiv", "true"))  # the CPU plugin disregards it, folding does not
+    quotient = np.floor_divide(left, right)
+    return quotient if floors else quotient + ((quotient < 0) & (quotient * right != left))
 
 
 def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:
