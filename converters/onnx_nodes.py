@@ -101,7 +101,9 @@ def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
     model.ir_version = _IR_VERSION if opset < 19 else 9
-    grade = Grade.DECOMPOSED if op.spec.pads else translation.grade
+    grade = translation.grade
+    if op.spec.pads and grade is Grade.EXACT:
+        grade = Grade.DECOMPOSED
     return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
 
 

@@ -89,3 +89,19 @@ def test_what_resize_would_not_say_right(case: IrCase, note: str) -> None:
     assert outcome.note == note
     assert outcome.output is not None
     np.testing.assert_array_equal(outcome.output, run_in_openvino(case))
+
+
+def test_ties_behind_pads() -> None:
+    """23 to 34 lengths, padded: of output 17 at 11.5 float32 makes another pixel in onnxruntime."""
+    attributes = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "round_prefer_ceil",
+        "pads_begin": (1,),
+        "pads_end": (1,),
+    }
+    case = IrCase(version=4, shape=(21,), attributes=attributes, axes=(0,), sizes=(34,))
+    outcome = ir_to_onnx(case, left_open="shape")
+    assert outcome.note == "Resize may decide float32 ties otherwise"
+    assert outcome.output is not None
+    np.testing.assert_array_equal(outcome.output, run_in_openvino(case))
