@@ -57,18 +57,24 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
     source, target = (array.reshape(outer, array.shape[axis], -1) for array in (x, y))
     tiles = _tiles(bound, x.shape, work)
 
-    def make(tile: Tile) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
-            _make(tile, source, target, work, finish)
+    waiting = iter(tiles)
 
-    count = min(_threads(), len(tiles)) if x.size + y.size > _PAYS else 1
-    if count == 1:
-        for tile in tiles:
-            make(tile)
+    def take_tiles() -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
+            for tile in waiting:
+                _make(tile, source, target, work, finish)
+
+    helpers = min(_threads(), len(tiles)) - 1 if x.size + y.size > _PAYS else 0
+    if not helpers:
+        take_tiles()
         return
     with _single_threaded_products:
-        for _ in _pool(count).map(make, tiles):
-            pass
+        done = [_pool(helpers).submit(take_tiles) for _ in range(helpers)]
+        try:
+            take_tiles()
+        finally:
+            for each in done:
+                each.result()
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
@@ -160,7 +166,7 @@ def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
 
 
 def _threads() -> int:
-    """Return how many threads share the tiles: the environment's IR_INTERP_THREADS, else at most 4."""
+    """Return how many threads share the tiles, the caller's included: the environment's IR_INTERP_THREADS, else at most 4."""
     given = os.environ.get("IR_INTERP_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
