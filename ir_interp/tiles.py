@@ -166,7 +166,7 @@ def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
 
 
 def _threads() -> int:
-    """Return how many threads share the tiles, the caller's included: the environment's IR_INTERP_THREADS, else at most 4."""
+    """Return how many threads share the tiles, the caller's among them: IR_INTERP_THREADS, else at most 4."""
     given = os.environ.get("IR_INTERP_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
