@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -91,6 +90,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     """Return the end of an error message about an unknown word: the nearest known one, and all of them."""
     words = sorted(set(known))
     folded = {each.lower(): each for each in words}
+    import difflib  # late: only a wrong word needs it
+
     match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
     hint = f"; did you mean {folded[match[0]]!r}?" if match else ""
     return f"expected one of {', '.join(words)}{hint}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_interp.dialect import Semantics
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp
 from ir_interp.spec import ResizeSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXTENSIONS = (".json", ".onnx", ".xml")
 
@@ -24,6 +27,8 @@ def load(path: str | os.PathLike[str], *, semantics: Semantics | str = Semantics
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
     that is known but not interpreted.
     """
+    from pathlib import Path
+
     path, semantics = Path(path), Semantics(semantics)
     match path.suffix.lower():
         case ".onnx":

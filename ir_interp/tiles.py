@@ -6,10 +6,9 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,9 @@ from ir_interp import half
 from ir_interp.bands import Band, Pick, prepare
 from ir_interp.geometry import Plan
 from ir_interp.taps import axis_taps
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Array = NDArray[Any]
 Finish = Callable[[Array, Array], None]
@@ -173,6 +175,8 @@ def _threads() -> int:
 
 @cache
 def _pool(count: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(count, "ir_interp")
 
 
