@@ -27,19 +27,35 @@ _OUTER_TWO = {4: (0, 1), 5: (0, 1)}  # the axes that a resize of images or volum
 
 def onnxruntime(node: FoundNode) -> Forecast:
     """Return what onnxruntime's CPU provider does."""
-    op, at = node.op, geometry(node)
-    keeps = keeps_aspect(node) and min(node.words.get("axes") or (0,)) < 0
-    if keeps and at is not None:
-        at = replace(at, scales=(1.0,) * len(at.lengths))
-    reason = _onnxruntime_refuses(node, at)
+    taken = _as_taken(node)
+    op, at = taken.op, geometry(taken)
+    reason = _onnxruntime_refuses(taken, at)
     if reason:
         return refused(reason)
-    if keeps:
-        return differs("it keeps the length of a negative axis under an aspect policy")
-    fault = _onnxruntime_fault(node, at)
+    fault = _onnxruntime_fault(taken, at)
     if fault:
         return fault
-    return Forecast(spec=op.spec)
+    kept = "" if taken is node else "it keeps the length of a negative axis under an aspect policy"
+    return Forecast(spec=op.spec, reason=kept)
+
+
+def _as_taken(node: FoundNode) -> FoundNode:
+    """Return a node without the negative axes under an aspect policy: onnxruntime does not find them in its list."""
+    axes, spec = node.words.get("axes") or (), node.op.spec
+    if not keeps_aspect(node) or min(axes, default=0) >= 0 or not isinstance(spec.target, Sizes):
+        return node
+    found = [place for place, axis in enumerate(axes) if axis >= 0]
+    coordinates = spec.coordinates if found else Coordinates.ASYMMETRIC  # of no axis at all: a copy
+    if isinstance(coordinates, Crop) and coordinates.roi is not None:
+        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in found))
+    spec = replace(
+        spec,
+        axes=tuple((spec.axes or ())[place] for place in found),
+        target=Sizes(tuple(spec.target.values[place] for place in found)),
+        coordinates=coordinates,
+        aspect=spec.aspect if found else Aspect.STRETCH,
+    )
+    return replace(node, op=replace(node.op, spec=spec))
 
 
 def _onnxruntime_refuses(node: FoundNode, at: Geometry | None) -> str:
@@ -49,7 +65,7 @@ def _onnxruntime_refuses(node: FoundNode, at: Geometry | None) -> str:
         return f"no Resize of {dtype}"
     if node.words.get("exclude_outside") and not isinstance(kernel, Cubic) and not filtered:
         return "exclude_outside needs cubic, or antialias"
-    if isinstance(kernel, Cubic) and not filtered and "int" in dtype:
+    if isinstance(kernel, Cubic) and not filtered and "int" in dtype and (at is None or at.changing):
         return f"no cubic Resize of {dtype}"
     target = node.op.spec.target
     if node.op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:

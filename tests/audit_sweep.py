@@ -95,12 +95,13 @@ def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
         return "corrupted memory shows as garbage, as a refusal, as death, or not at all"
     if seen.kind is Kind.CRASHES and runtime == "openvino":
         return "corrupted memory of an earlier node"
+    ran = {forecast.kind, seen.kind} <= {Kind.SAME, Kind.DIFFERS}
     largest = max(forecast.difference or 0, seen.difference or 0)
     clips = case.mode == "cubic" and case.attributes.get("antialias") and case.dtype in ("int8", "uint8")
     if runtime == "onnxruntime" and clips and largest < 0.15:  # by about so much a cubic goes beyond its values
         return "cubic antialias rounds and clips 8-bit values after each axis (O13)"
     # inputs go up to 100: 0.031 are three whole numbers, after as many roundings
-    if "int" in case.dtype and case.mode != "nearest" and largest < 0.031:
+    if ran and "int" in case.dtype and case.mode != "nearest" and largest < 0.031:
         return "integers: so small a difference is one of rounding, which runtimes do in several ways (O10)"
     pytorch = case.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"
     if runtime == "reference" and pytorch and 1 in plan(row.op.spec, case.shape).out_shape:
