@@ -111,9 +111,9 @@ def _cubic_overruns(rank: int, axes: set[int], full: bool) -> bool:
 
 
 def _is_not_spatial(rank: int, axes: set[int], listed: set[int], full: bool) -> bool:
-    if full:
-        return min(axes, default=rank) < {4: 1, 5: 2}.get(rank, 0)
-    return (rank == 4 and len(listed) > 2 and 0 in axes) or (rank == 5 and len(axes) > 3)
+    """Say whether batch, or channels of volumes, are resized with more axes listed than a picture or volume has."""
+    counted = full or len(listed) > {4: 2, 5: 3}.get(rank, rank)
+    return counted and min(axes, default=rank) < {4: 1, 5: 2}.get(rank, 0)
 
 
 def openvino_converted(node: FoundNode) -> Forecast:

@@ -24,6 +24,7 @@ TOLERANCE = 1e-3
 
 _COPIED = 1e-6  # the same of a copy: OpenVINO's is one in float32
 _LARGEST = 2**24  # elements that are computed to measure a difference
+_VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,8 @@ def _measured(spec: ResizeSpec, forecast: Forecast, shape: PartialShape) -> Verd
     ends = [plan(each, small).out_shape for each in (mine, theirs)]
     if ends[0] == ends[1] and max(map(math.prod, (small, *ends))) > _LARGEST:
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
-    x = np.random.default_rng(0).random(small)
+    several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
+    x = np.random.default_rng(0).random((*small, several))
     if ends[0] != ends[1]:
         return verdict(np.empty(ends[0]), np.empty(ends[1]), is_copy=True, reason=forecast.reason)
     return verdict(resize(x, mine), resize(x, theirs), is_copy=isinstance(spec.kernel, Nearest), reason=forecast.reason)

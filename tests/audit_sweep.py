@@ -21,7 +21,7 @@ from configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, rand
 from converters.audit import Audited, audit
 from converters.forecasts import Kind
 from converters.verdicts import Verdict
-from ir_interp import Arithmetic, Length, ResizeOp
+from ir_interp import Arithmetic, Coordinates, Length, ResizeOp
 from ir_interp.coordinates import positions
 from ir_interp.geometry import plan
 
@@ -116,7 +116,8 @@ def _on_the_edge(op: ResizeOp) -> bool:
     shape = tuple(length or 1 for length in op.shape or ())
     specs = [replace(op.spec, arithmetic=Arithmetic.EXACT, length=length) for length in Length]  # both readings
     axes = [axis for spec in specs for axis in plan(spec, shape).axes]
-    at = [positions(axis) for axis in axes if axis.step.denominator > 1 or axis.offset.denominator > 1]
+    centred = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC  # by a quotient, which float64 rounds
+    at = [positions(axis) for axis in axes if centred or axis.step.denominator > 1 or axis.offset.denominator > 1]
     return any(((each.fraction == 0) | (each.half == 0)).any() for each in at)
 
 

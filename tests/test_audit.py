@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from converters import probe
 from converters.audit import audit, models
 from converters.forecasts import Forecast, Kind, Runtime
 from converters.runtime_models import RUNTIMES
+from converters.verdicts import judge
+from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
 from ir_interp.rules import RULES
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
@@ -341,3 +344,14 @@ def test_memory_is_limited() -> None:
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("MemoryError\n")
+
+
+def test_a_difference_that_two_values_hardly_show() -> None:
+    """Two neighbours may be nearly equal, and a cubic between them then looks the same with and without its edges."""
+    without = ResizeSpec(
+        kernel=Cubic(exclude_outside=True), coordinates=Coordinates.ALIGN_CORNERS, axes=(0,), target=Sizes((6,))
+    )
+    spec = replace(without, kernel=Cubic())
+    op = ResizeOp(name="up", where="up", spec=without, dialect="onnx", version=19, shape=(2, 29), dtype="float32")
+    found = judge(op, Forecast(spec=spec, reason="exclude_outside dropped"))
+    assert str(found).startswith("differs by 0.002")
