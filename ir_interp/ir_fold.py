@@ -22,27 +22,29 @@ def fold(net: Net, layer: Layer, index: int) -> Array | None:
 
     Raises ReadError where a constant cannot be read, or operands do not fit.
     """
-    return _fold(net, layer, index, {})
+    source = net.source(layer, index)
+    return None if source is None else _folded(net, *source)
 
 
 def is_decided(net: Net, layer: Layer) -> bool:
     """Say whether constants and lengths decide what a layer yields; see ``fold``."""
-    return all(_value(net, layer, port, {}) is not None for port in layer.outputs)
+    return all(_folded(net, layer, port) is not None for port in layer.outputs)
 
 
-def _fold(net: Net, layer: Layer, index: int, known: dict[tuple[int, int], Array | None]) -> Array | None:
-    """Fold one input; ``known`` holds what was folded before, and None for what is being folded: a cycle is open."""
-    found = net.source(layer, index)
-    if found is None:
-        return None
-    key = (found[0].id, found[1].id)
-    if key not in known:
-        known[key] = None
-        known[key] = _value(net, *found, known)
-    return known[key]
+def _folded(net: Net, producer: Layer, port: Port) -> Array | None:
+    """Return a value, found once for each net; None also for what is just being folded: a cycle is open."""
+    key = (producer.id, port.id)
+    if key not in net.folded:
+        net.folded[key] = None
+        try:
+            net.folded[key] = _value(net, producer, port)
+        except ReadError:
+            del net.folded[key]
+            raise
+    return net.folded[key]
 
 
-def _value(net: Net, producer: Layer, port: Port, known: dict[tuple[int, int], Array | None]) -> Array | None:
+def _value(net: Net, producer: Layer, port: Port) -> Array | None:
     kind = producer.type.lower()
     if kind == "const":
         value = net.constant(producer)
@@ -51,7 +53,7 @@ def _value(net: Net, producer: Layer, port: Port, known: dict[tuple[int, int], A
         return _shape_of(net, producer, port.dtype)
     if kind not in _COMPUTE:
         return None
-    inputs = [_fold(net, producer, i, known) for i in range(len(producer.inputs))]
+    inputs = [fold(net, producer, index) for index in range(len(producer.inputs))]
     operands = [value for value in inputs if value is not None]
     if len(operands) < len(inputs):
         return None
@@ -62,7 +64,7 @@ def _value(net: Net, producer: Layer, port: Port, known: dict[tuple[int, int], A
         raise ReadError(f"cannot be computed: {error}", producer.where) from error
     if isinstance(value, tuple):
         value = value[producer.outputs.index(port)]
-    return None if value is None else np.asarray(value)
+    return None if value is None or np.size(value) > _MAX_ELEMENTS else np.asarray(value)
 
 
 def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
@@ -144,7 +146,9 @@ def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None)
     return tuple(np.split(data, np.cumsum(np.where(lengths < 0, rest, lengths))[:-1], along))
 
 
-def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array:
+def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array | None:
+    if not abs(stop.item() - start.item()) <= abs(step.item()) * _MAX_ELEMENTS:
+        return None
     dtype = numpy_name(layer.attributes.get("output_type", start.dtype.name))
     return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
 

@@ -85,6 +85,7 @@ class Net:
     """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
 
     ``version`` is that of the IR; None for a snippet. ``bodies`` are the nets inside layers, by layer and tag.
+    ``folded`` remembers what ``ir_fold`` found of output ports.
     """
 
     layers: dict[int, Layer]
@@ -95,6 +96,7 @@ class Net:
     name: str = ""
     bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
     _readers: dict[tuple[int, int], list[Layer]] = field(default_factory=dict, compare=False, repr=False)
+    folded: dict[tuple[int, int], NDArray[Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def has_open_ranks(self) -> bool:

@@ -98,10 +98,31 @@ def test_values(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
 
+def node_types(folder: Path, model: ov.Model) -> list[str]:
+    ov.save_model(model, folder / "one.xml", compress_to_fp16=False)
+    write.write_model(folder / "one.xml", folder / "one.onnx", Semantics.RUNTIME)
+    return [node.op_type for node in loaded(folder / "one.onnx").graph.node]
+
+
 @pytest.mark.parametrize("name", ["Divide", "Range", "Split", "VariadicSplit"])
 def test_nothing_is_left_to_compute(name: str, tmp_path: Path) -> None:
     draw = Draw(0)
-    model = ov.Model([ov.opset13.result(DECIDED[name](draw))], draw.parameters, "one")
-    ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    write.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
-    assert [node.op_type for node in loaded(tmp_path / "one.onnx").graph.node] == ["Add"]
+    result = ov.opset13.result(DECIDED[name](draw))
+    assert node_types(tmp_path, ov.Model([result], draw.parameters, "one")) == ["Add"]
+
+
+def test_a_long_chain(tmp_path: Path) -> None:
+    x = ov.opset13.parameter([2], np.float32, name="x")
+    y = x
+    for _ in range(1500):
+        y = ov.opset13.add(y, constant([1.0, 2.0], np.float32))
+    assert node_types(tmp_path, ov.Model([y], [x], "chain")) == ["Add"] * 1500
+
+
+def test_what_is_long_is_left_to_run_time(tmp_path: Path) -> None:
+    x = ov.opset13.parameter([1], np.float32, name="x")
+    wide = ov.opset13.broadcast(constant([1.0], np.float32), constant([1 << 20, 1 << 20], np.int64))
+    many = ov.opset13.range(constant(0.0, np.float32), constant(1e12, np.float32), constant(1.0, np.float32), "f32")
+    sums = [ov.opset13.add(x, ov.opset13.reduce_sum(each, [0], True)) for each in (wide, many)]
+    kinds = node_types(tmp_path, ov.Model(sums, [x], "long"))
+    assert sorted(kinds) == ["Add", "Add", "Expand", "Range", "ReduceSum", "ReduceSum"]
