@@ -145,7 +145,7 @@ _BINARY: dict[str, _Binary] = {
 TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {
     "Add": _merging(merged.added, _BINARY["Add"]),
     "Multiply": _merging(merged.multiplied, _BINARY["Multiply"]),
-    "Maximum": _merging(merged.limited, _BINARY["Maximum"]),
-    "Minimum": _merging(merged.limited, _BINARY["Minimum"]),
+    "Maximum": _merging(merged.limited_below, _BINARY["Maximum"]),
+    "Minimum": _merging(merged.limited_above, _BINARY["Minimum"]),
     "PReLU": _prelu,
 }

@@ -45,12 +45,17 @@ def multiplied(graph: Graph, op: Op) -> str | None:
     return _merged(graph, op, {"LayerNormalization": _scaled})
 
 
-def limited(graph: Graph, op: Op) -> str | None:
-    """Return the smaller of a number and the larger of another, or the reverse, as one Clip; None where there is none.
+def limited_above(graph: Graph, op: Op) -> str | None:
+    """Return the smaller of a number and what is limited below as one Clip; None where there is no such node.
 
     Limits that are the wrong way round stay apart: of them the outer one holds, in a Clip the upper one.
     """
-    return _merged(graph, op, {"Max": _clipped, "Min": _clipped})
+    return _merged(graph, op, {"Max": _clipped})
+
+
+def limited_below(graph: Graph, op: Op) -> str | None:
+    """Return the larger of a number and what is limited above as one Clip, as ``limited_above`` does."""
+    return _merged(graph, op, {"Min": _clipped})
 
 
 def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
@@ -131,6 +136,6 @@ def _along(graph: Graph, before: _Before, constant: Array, axes: Sequence[int]) 
     own = [lengths[axis] for axis in axes if axis < len(shape)]
     spread = [length for length in wanted if length is not None]
     fits = len(spread) == len(axes) and all(mine in (1, other) for mine, other in zip(own, spread, strict=True))
-    if not fits or len(lengths) != len(shape) or constant.size != np.prod(own):
+    if not fits or len(lengths) != len(shape) or constant.size != np.prod(own) or constant.dtype.kind != "f":
         return None
     return graph.constant(np.broadcast_to(constant.reshape(own), spread), np.float32)

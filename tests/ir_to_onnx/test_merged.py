@@ -61,10 +61,15 @@ def normalised_and_constants(draw: Draw) -> Any:
     return made
 
 
+def whole_product_and_constant(draw: Draw) -> Any:
+    made = layer("MatMul", 1, draw.numbers([2, 4], np.int32), constant(draw.values([4, 3], np.int32)))
+    return layer("Add", 1, made, constant(draw.values([3], np.int32)))
+
+
 def two_limits(draw: Draw) -> Any:
     """Limits in every order, those the wrong way round included; OpenVINO loses axes that only a limit has."""
     made = draw.numbers(draw.shape(2, 3))
-    for kind in ("Maximum", "Minimum")[:: draw.among(1, -1)]:
+    for kind in (draw.among("Maximum", "Minimum"), draw.among("Maximum", "Minimum")):
         made = either_way(draw, kind, made, constant(draw.values(draw.among([], [1], [1, 1]))))
     return made
 
@@ -72,6 +77,7 @@ def two_limits(draw: Draw) -> Any:
 MERGED: dict[str, Configuration] = {
     "Convolution": convolution_and_constant,
     "MatMul": product_and_constant,
+    "MatMul of integers": whole_product_and_constant,
     "MVN": normalised_and_constants,
     "Clip": two_limits,
 }
@@ -102,6 +108,11 @@ def convolution_that_is_measured(draw: Draw) -> Any:
 def limited(draw: Draw) -> Any:
     low = layer("Maximum", 1, draw.numbers([2, 3]), constant(0.0, np.float32))
     return layer("Minimum", 1, constant(6.0, np.float32), low)
+
+
+def limited_twice_below(draw: Draw) -> Any:
+    low = layer("Maximum", 1, draw.numbers([2, 3]), constant(-1.0, np.float32))
+    return layer("Maximum", 1, low, constant(1.0, np.float32))
 
 
 def limited_wrongly(draw: Draw) -> Any:
@@ -139,6 +150,7 @@ def shifted_then_scaled(draw: Draw) -> Any:
         (convolution_that_is_measured, ["Conv", "Reshape"]),
         (limited, ["Clip"]),
         (limited_wrongly, ["Max", "Min"]),
+        (limited_twice_below, ["Max", "Max"]),
         (convolution_read_twice, ["Conv", "Relu", "Add"]),
         (fully_connected, ["Gemm"]),
         (scaled_and_shifted, ["LayerNormalization"]),
