@@ -14,7 +14,7 @@ from ir_interp.ir_model import Layer, Net, Port, numpy_name
 
 Array = NDArray[Any]
 _MAX_ELEMENTS = 4096  # sizes, scales, axes and what they are made of; never weights
-_FAILURES = (ValueError, IndexError, TypeError, ArithmeticError)  # what NumPy raises on operands that do not fit
+_FAILURES = (ValueError, LookupError, TypeError, ArithmeticError)  # what NumPy raises on operands that do not fit
 
 
 def fold(net: Net, layer: Layer, index: int) -> Array | None:

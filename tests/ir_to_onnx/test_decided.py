@@ -13,6 +13,9 @@ from layers import Configuration, Draw, check, configurations, constant, layer, 
 
 from converters.ir_to_onnx import write
 from ir_interp.dialect import Semantics
+from ir_interp.errors import ReadError
+from ir_interp.ir_fold import fold
+from ir_interp.ir_model import nets
 
 
 def beside_an_input(draw: Draw, made: Any, output: int = 0) -> Any:
@@ -126,3 +129,15 @@ def test_what_is_long_is_left_to_run_time(tmp_path: Path) -> None:
     sums = [ov.opset13.add(x, ov.opset13.reduce_sum(each, [0], True)) for each in (wide, many)]
     kinds = node_types(tmp_path, ov.Model(sums, [x], "long"))
     assert sorted(kinds) == ["Add", "Add", "Expand", "Range", "ReduceSum", "ReduceSum"]
+
+
+def test_an_attribute_that_is_missing(tmp_path: Path) -> None:
+    x = ov.opset13.parameter([3, 2], np.int64, name="x")
+    made = layer("Split", 1, constant(np.ones((6, 2), np.int64)), constant(0), num_splits=2)
+    ov.save_model(ov.Model([ov.opset13.add(x, made.output(0))], [x], "one"), tmp_path / "one.xml")
+    text = (tmp_path / "one.xml").read_text().replace('num_splits="2"', "")
+    (tmp_path / "one.xml").write_text(text)
+    net = next(nets(tmp_path / "one.xml"))
+    (total,) = (each for each in net.layers.values() if each.type == "Add")
+    with pytest.raises(ReadError, match="cannot be computed: 'num_splits'"):
+        fold(net, total, 1)
