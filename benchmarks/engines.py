@@ -20,8 +20,8 @@ class UnsupportedError(Exception):
 def ours(case: Case, threads: int) -> Run:
     """Return our executor, which fills the same output again, as onnxruntime's arena and OpenVINO's requests do."""
     import ir_interp
-    from converters.onnx_resize import DIALECT
-    from ir_interp.dialect import Context
+    from ir_interp.converters.dialects.onnx import DIALECT
+    from ir_interp.translation.dialect import Context
 
     attributes = {
         "mode": case.mode,

@@ -22,8 +22,9 @@ from cases import CASES, Case
 from engines import ours
 from numpy.typing import NDArray
 
-from ir_interp import execute, half
-from ir_interp.bands import Band, Pick
+from ir_interp.executor import half
+from ir_interp.executor import resize as execute
+from ir_interp.executor.bands import Band, Pick
 
 _ROUNDS = 15
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters.child import Inputs
-from converters.counts import operations
-from converters.report import ConversionReport, Progress, Row, Verification, form, silent
-from converters.wishes import Form, Wish
 from ir_interp.atomic import replacing
-from ir_interp.dialect import Dialect, Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.files import load
 from ir_interp.op import ResizeOp
-from ir_interp.translate import Translation, write
+from ir_interp.translation.dialect import Dialect, Semantics
+from ir_interp.translation.translate import Translation, write
+
+from .files import load, operations
+from .report import ConversionReport, Form, Progress, Row, Verification, Wish, form, silent
+from .verify.processes import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +94,15 @@ def convert(
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
-    from converters import comparison, verify
+    from .verify import conversion as verify
+    from .verify import differences
 
     return verify.verify(
         source,
         result,
         rows,
         inputs,
-        tolerance=comparison.HALF_TOLERANCE if options.fp16 else comparison.TOLERANCE,
+        tolerance=differences.HALF_TOLERANCE if options.fp16 else differences.TOLERANCE,
         through_openvino=options.target == "openvino",
         progress=options.progress,
     )
@@ -112,7 +112,7 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     """Show external data to a model that is to share them with its source."""
     if (source.suffix.lower(), destination.suffix.lower()) != _PORTABLE:
         return nullcontext()
-    from converters.portable import weights_beside
+    from .portable.model import weights_beside
 
     return weights_beside(source, destination, temporary)
 
@@ -121,7 +121,7 @@ def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
     """Refuse to write over what the source is made of: an IR's .bin may bear the name of a model's external data."""
     if source.suffix.lower() != ".onnx":
         return
-    from converters.onnx_resizes import external_files
+    from .onnx.files import external_files
 
     held = {path.resolve() for path in external_files(source)}
     for path in files:
@@ -130,38 +130,38 @@ def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
 
 
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import onnx_to_ir, openvino_files
+    from .openvino import from_onnx, save
 
-    built = onnx_to_ir.build(source, options.semantics, _wish(options))
+    built = from_onnx.build(source, options.semantics, _wish(options))
     if options.fp16:
-        openvino_files.save_half(built.model, output, built.constants)
+        save.save_half(built.model, output, built.constants)
     else:
-        openvino_files.save(built.model, output)
+        save.save(built.model, output)
     return built.rows
 
 
 def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import portable
+    from .portable import model as portable
 
     return portable.write_model(source, output, options.target or "", _wish(options))
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters.ir_to_onnx import write
+    from .ir_to_onnx import write
 
     return write.write_model(source, output, options.semantics, options.opset, options.progress)
 
 
 def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters.ir_to_onnx import one_op
+    from .onnx.one_resize import write_resize
 
-    return (one_op.write_resize(_single(source, options), output, options.opset),)
+    return (write_resize(_single(source, options), output, options.opset),)
 
 
 def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import openvino_nodes
+    from .openvino.one_resize import write_resize
 
-    return (openvino_nodes.write_resize(_single(source, options), output, _wish(options)),)
+    return (write_resize(_single(source, options), output, _wish(options)),)
 
 
 def _wish(options: Options) -> Wish:
@@ -169,7 +169,7 @@ def _wish(options: Options) -> Wish:
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import layer_json
+    from . import layer_json
 
     said, rows = _translated(source, options)
     output.write_text(layer_json.dump(said), encoding="utf-8")
@@ -177,12 +177,12 @@ def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 
 
 def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from converters import tensorrt_layer
+    from .tensorrt import layer
 
     if options.dialect != "tensorrt":
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
     said, rows = _translated(source, options)
-    output.write_text(tensorrt_layer.python_script(said), encoding="utf-8")
+    output.write_text(layer.python_script(said), encoding="utf-8")
     return rows
 
 
@@ -195,7 +195,7 @@ def _single(source: Path, options: Options) -> ResizeOp:
 
 def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
-    from converters import registry
+    from . import registry
 
     target: Dialect = registry.get(options.dialect)
     found = load(source, semantics=options.semantics)

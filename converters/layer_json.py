@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from converters import registry
-from ir_interp.dialect import Context, Dialect, Semantics
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp, interpret
 from ir_interp.spec import AtRunTime
-from ir_interp.translate import Translation
+from ir_interp.translation.dialect import Context, Dialect, Semantics
+from ir_interp.translation.translate import Translation
+
+from . import registry
 
 MAX_BYTES = 64 * 2**20
 """The largest JSON file that is read."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ir_interp import describe
 from ir_interp.op import ResizeOp
-from ir_interp.translate import Grade, Translation
+from ir_interp.translation.translate import Grade, Translation
+from ir_interp.views import describe
 
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
@@ -123,3 +124,19 @@ def text(value: object) -> str:
     if value is None:
         return "at run time"
     return str(list(value)) if isinstance(value, tuple | list) else str(value)
+
+
+class Form(Enum):
+    """Which nodes a resize may become."""
+
+    ANY = "any"  # native where that is exact, else decomposed
+    NATIVE = "native"
+    DECOMPOSED = "decomposed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+
+    form: Form = Form.ANY
+    strict: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.models import ArgumentInfo, OptionInfo
 
-from ir_interp.cli import app
+from ir_interp.cli.main import app
 
 PATH = Path(__file__).with_name("cli.md")
 INTRODUCTION = """\

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from converters import registry
 from ir_interp import (
     Antialias,
     Area,
@@ -25,7 +24,8 @@ from ir_interp import (
     Sizes,
     Step,
 )
-from ir_interp.translate import write
+from ir_interp.converters import registry
+from ir_interp.translation.translate import write
 
 PATH = Path(__file__).with_name("matrix.md")
 OPEN = (None, None, None, None)

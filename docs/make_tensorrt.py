@@ -12,9 +12,11 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from converters import audit, tensorrt_dla, tensorrt_resize
 from ir_interp import InexactError, ResizeOp
-from ir_interp.translate import write
+from ir_interp.converters.audit import audit
+from ir_interp.converters.dialects import tensorrt as tensorrt_resize
+from ir_interp.converters.runtimes import tensorrt_dla
+from ir_interp.translation.translate import write
 
 PATH = Path(__file__).with_name("tensorrt.md")
 _TF, _TF_OPSET, _OPSET = "tf_half_pixel_for_nn", 12, 19

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ir_interp.converters.files import load
 from ir_interp.errors import (
     InexactError,
     IrInterpError,
@@ -17,8 +18,7 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.execute import resize
-from ir_interp.files import load
+from ir_interp.executor.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.spec import (
     Antialias,
@@ -39,9 +39,10 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
+from ir_interp.version import VERSION
 
 if TYPE_CHECKING:
-    from converters.report import ConversionReport
+    from ir_interp.converters.report import ConversionReport
 
 __all__ = [
     "Antialias",
@@ -74,11 +75,11 @@ __all__ = [
     "load",
     "resize",
 ]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 
 def convert(source: str | os.PathLike[str], destination: str | os.PathLike[str], **options: Any) -> ConversionReport:
-    """Translate one file into another, by their extensions; see ``converters.convert.convert``."""
-    from converters.convert import convert as run
+    """Translate one file into another, by their extensions; see ``ir_interp.converters.convert.convert``."""
+    from ir_interp.converters.convert import convert as run
 
     return run(source, destination, **options)

@@ -1,5 +1,5 @@
 """``python -m ir_interp`` is ``ir-interp``."""
 
-from ir_interp.cli import entry
+from ir_interp.cli.main import entry
 
 entry()

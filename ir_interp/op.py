@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ir_interp.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, spelled
-from ir_interp.execute import resize
-from ir_interp.geometry import check_rank
-from ir_interp.meaning import PartialShape, differences
+from ir_interp.executor.resize import resize
+from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
+from ir_interp.shapes import PartialShape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
+from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
+from ir_interp.translation.meaning import differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ RULES = _by_code(
                 "plugin does it too. A model that was trained with antialiasing loses it silently; `--semantics "
                 "document` shows what the page asks for, and `ir-interp plot` what that changes."
             ),
-            test="property/test_openvino.py::test_antialias_is_ignored_up_to_rank_4",
+            test="executor/test_openvino.py::test_antialias_is_ignored_up_to_rank_4",
         ),
         Rule(
             code="IRI002",
@@ -56,7 +56,7 @@ RULES = _by_code(
                 "where the page, which pairs the first axis with the first size, makes it three. Interpolate-4 and "
                 "-11 take axes as an input and keep their order. Write the axes of Interpolate-1 in ascending order."
             ),
-            test="test_ir_files.py::test_axes_that_are_not_ascending",
+            test="ir/test_ir_files.py::test_axes_that_are_not_ascending",
         ),
         Rule(
             code="IRI003",
@@ -68,7 +68,7 @@ RULES = _by_code(
                 "and the single number pads the batch: an input of one image gives two. Write a pad for every "
                 "dimension."
             ),
-            test="test_ir_files.py::test_a_single_pad",
+            test="ir/test_ir_files.py::test_a_single_pad",
         ),
         Rule(
             code="IRI004",
@@ -79,7 +79,7 @@ RULES = _by_code(
                 "core's reference reads cube_coeff, whose default is -0.75. OpenVINO's own preprocessing writes that "
                 "default, so that the two disagree on it. Write cube_coeff=-0.5."
             ),
-            test="property/test_openvino.py::test_cube_coeff_is_ignored_by_bicubic_pillow",
+            test="executor/test_openvino.py::test_cube_coeff_is_ignored_by_bicubic_pillow",
         ),
         Rule(
             code="IRI005",
@@ -90,7 +90,7 @@ RULES = _by_code(
                 "converter wrote it and no plugin runs it. Here it is the mean over what an output pixel covers, as "
                 "in TensorFlow and OpenCV. For whole factors that is an average pool."
             ),
-            test="test_ir_files.py::test_area",
+            test="ir/test_ir_files.py::test_area",
         ),
         Rule(
             code="IRI006",
@@ -104,7 +104,7 @@ RULES = _by_code(
                 "fractional scales; onnxruntime and OpenVINO take the length of the tensor. Two official node tests "
                 "hold the reference's reading, and no runtime passes them. Give sizes, and all agree."
             ),
-            test="property/test_onnxruntime.py::test_fractional_length_is_the_reference_reading",
+            test="executor/test_onnxruntime.py::test_fractional_length_is_the_reference_reading",
         ),
         Rule(
             code="IRI007",
@@ -115,7 +115,7 @@ RULES = _by_code(
                 "are not the same for this layer, in a way that has no code of its own. `ir-interp explain FILE "
                 "--layer NAME` shows each reading's taps."
             ),
-            test="test_ir_files.py::test_a_single_pad",
+            test="ir/test_ir_files.py::test_a_single_pad",
         ),
         Rule(
             code="IRI011",
@@ -126,7 +126,7 @@ RULES = _by_code(
                 "Exporters long wrote the default -0.75 for both, so that a model computes something else than the "
                 "one it was exported from. Set cubic_coeff_a=-0.5, unless -0.75 was meant."
             ),
-            test="test_audit.py::test_mistakes",
+            test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
             code="IRI012",
@@ -137,7 +137,7 @@ RULES = _by_code(
                 "pixel. Pillow and PyTorch drop them and let the rest sum to 1. Exporters that forget "
                 "exclude_outside=1 change the pixels along every edge."
             ),
-            test="test_audit.py::test_mistakes",
+            test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
             code="IRI013",
@@ -148,7 +148,7 @@ RULES = _by_code(
                 "were written with few digits, or in half precision. Runtimes also round the product differently: 5 * "
                 "1.4 is 7 in float32 and 6 exactly. Give sizes."
             ),
-            test="test_audit.py::test_mistakes",
+            test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
             code="IRI014",
@@ -160,7 +160,7 @@ RULES = _by_code(
                 "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which leaves what "
                 "decides a resize alone."
             ),
-            test="test_audit.py::test_scales_in_half_precision",
+            test="audit/test_audit.py::test_scales_in_half_precision",
         ),
         Rule(
             code="IRI015",
@@ -172,7 +172,7 @@ RULES = _by_code(
                 "half_pixel: [1, 2.667] becomes [2.667, 4.333]. Set coordinate_transformation_mode=asymmetric, and "
                 "for nearest nearest_mode=floor where it grows."
             ),
-            test="test_audit.py::test_what_the_version_converter_leaves",
+            test="audit/test_audit.py::test_what_the_version_converter_leaves",
         ),
         Rule(
             code="IRI021",
@@ -183,7 +183,7 @@ RULES = _by_code(
                 "resizes of rank 6 and in cubic ones of three axes. What `ir-interp convert` writes keeps clear of "
                 "them."
             ),
-            test="test_audit.py::test_verdicts",
+            test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
             code="IRI022",
@@ -192,7 +192,7 @@ RULES = _by_code(
             story=(
                 "The reason is that of the runtime. `ir-interp convert` says most of such resizes in other operations."
             ),
-            test="test_audit.py::test_verdicts",
+            test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
             code="IRI023",
@@ -203,7 +203,7 @@ RULES = _by_code(
                 "known. OpenVINO's own ONNX frontend drops antialias, exclude_outside and aspect policies without a "
                 "word."
             ),
-            test="test_audit.py::test_verdicts",
+            test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
             code="IRI024",
@@ -213,7 +213,7 @@ RULES = _by_code(
                 "Verdicts come from rules about one version of each runtime; `--run` asks the installed one. Where "
                 "they disagree, another version is installed, or a rule is wrong: then please report it."
             ),
-            test="test_audit.py::test_a_forecast_that_fails",
+            test="audit/test_audit.py::test_a_forecast_that_fails",
         ),
         Rule(
             code="IRI031",
@@ -226,7 +226,7 @@ RULES = _by_code(
                 "is not built where that is not allowed. docs/tensorrt.md has the table. On a GPU this note means "
                 "nothing: `ir-interp audit` gives it with `--select IRI031` only."
             ),
-            test="test_tensorrt.py::test_dla",
+            test="tensorrt/test_tensorrt.py::test_dla",
         ),
     )
 )

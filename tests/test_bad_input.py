@@ -18,12 +18,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from runtimes import onnx_model, onnxruntime_resize
 
 import ir_interp
-from ir_interp.cli import main
+from ir_interp.cli.main import main
+from tests.support.places import ROOT
+from tests.support.runtimes import onnx_model, onnxruntime_resize
 
-ROOT = Path(__file__).parent.parent
 BEYOND_UTF8 = bytes(range(256)) * 8
 SHAPE = (1, 1, 4, 6)
 

@@ -13,13 +13,12 @@ import openvino as ov
 import openvino.opset13
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from runtimes import Array, onnxruntime_resize, openvino_resize
 
 import ir_interp
-from converters import convert
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
-
-ROOT = Path(__file__).parent.parent
+from ir_interp.converters import convert
+from tests.support.places import ROOT
+from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
 
 def _module(path: Path) -> ModuleType:

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import documents
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support import documents
+from tests.support.places import ROOT
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -27,7 +28,7 @@ def test_generated_pages_are_fresh(script: Path) -> None:
 
 @pytest.mark.parametrize("page", [each for each in PAGES if documents.blocks(each)], ids=lambda page: page.name)
 def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
-    """Every command of a page, in order; ``python tests/documents.py PAGE`` renews the outputs."""
+    """Every command of a page, in order; ``python -m tests.support.documents PAGE`` renews the outputs."""
     absent = documents.missing(page)
     if absent:
         pytest.skip(f"needs {', '.join(sorted(absent))}")

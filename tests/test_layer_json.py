@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import ir_interp
-from converters import layer_json
-from converters.registry import get
 from ir_interp import (
     Arithmetic,
     Coordinates,
@@ -25,8 +23,10 @@ from ir_interp import (
     Scales,
     Sizes,
 )
-from ir_interp.meaning import meaning
-from ir_interp.translate import Grade, write
+from ir_interp.converters import layer_json
+from ir_interp.converters.registry import get
+from ir_interp.translation.meaning import meaning
+from ir_interp.translation.translate import Grade, write
 
 IMAGE: dict[str, Any] = {"shape": [1, 1, 4, 6], "dtype": "float32"}
 

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
-from ir_corpus import Absent, packaged
-from runtimes import onnxruntime_run
 
 import ir_interp
+from tests.support.runtimes import onnxruntime_run
+from tests.sweeps.ir_corpus import Absent, packaged
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "PP-OCRv4 detector": (1, 3, 96, 128),

@@ -12,8 +12,8 @@ import pytest
 
 import ir_interp
 from ir_interp import Nearest, ResizeOp
+from tests.support.places import SAMPLES
 
-SAMPLES = Path(__file__).parent.parent / "samples"
 FORMS = [
     pytest.param(form, id=f"{form.parent.name}/{form.name}")
     for name in ("model.onnxtxt", "layer.xml", "tensorrt.json")

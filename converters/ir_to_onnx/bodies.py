@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper
 
-from converters.ir_to_onnx.graph import Graph
-from converters.ir_to_onnx.op import Op, as_dtype, computed
 from ir_interp.errors import ReadError
-from ir_interp.ir_model import Net, Port
-from ir_interp.meaning import PartialShape
+from ir_interp.ir.model import Net, Port
+from ir_interp.shapes import PartialShape
+
+from ..onnx.graph import Graph
+from ..onnx.operators import as_dtype
+from .op import Op, computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ That node is written anew, with the constant; the first one, on which nothing de
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from converters.ir_to_onnx.graph import Graph
-from converters.ir_to_onnx.op import Op
+from ..onnx.graph import Graph
+from .op import Op
 
 Array = NDArray[Any]
 
@@ -76,7 +76,7 @@ def _before(graph: Graph, op: Op, index: int) -> _Before | None:
     if source is None or op.is_read_elsewhere(index) or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         return None
     nodes = (node for node in reversed(graph.nodes) if op.inputs[index] in node.output)
-    return next((_Before(node=node, op=Op(net=op.net, layer=source[0], inputs=())) for node in nodes), None)
+    return next((_Before(node=node, op=replace(op, layer=source[0], inputs=())) for node in nodes), None)
 
 
 BROADCASTS = ("none", "numpy", "pdpd")

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import helper
 
-from converters.ir_to_onnx import forms
-from converters.ir_to_onnx.families import EMITTERS
-from converters.ir_to_onnx.graph import Graph
-from converters.ir_to_onnx.op import Op, as_dtype, computed
-from converters.ir_to_onnx.order import in_order
-from converters.ir_to_onnx.save import Unsaved
-from converters.report import Progress, Row, silent
-from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.ir_fold import fold
-from ir_interp.ir_model import Layer, Net, Port, tensor_name
-from ir_interp.meaning import PartialShape
+from ir_interp.ir.fold import fold
+from ir_interp.ir.model import Layer, Net, Port, tensor_name
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Semantics
+
+from ..onnx import operators
+from ..onnx.graph import Graph
+from ..onnx.operators import as_dtype
+from ..onnx.save import Unsaved
+from ..report import Progress, Row, silent
+from .op import Conversion, Op, computed
+from .order import in_order
+from .table import EMITTERS
 
 OLDEST_OPSET, NEWEST_OPSET = 11, 21
 """What is written; the newest is what onnxruntime runs fully."""
@@ -44,16 +46,14 @@ def build(
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []
-    writer = _Writer(net=net, graph=_graph(opset, semantics, refusals), refusals=refusals)
-    writer.write(progress)
-    return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(writer.graph.rows)
 
-
-def _graph(opset: int, semantics: Semantics, refusals: _Refusals) -> Graph:
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return _Writer(net=net, graph=graph, refusals=refusals).write_body(given)
+        return _Writer(net=net, graph=graph, conversion=conversion, refusals=refusals).write_body(given)
 
-    return Graph(opset=opset, semantics=semantics, write_body=write_body)
+    conversion = Conversion(semantics=semantics, write_body=write_body)
+    writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
+    writer.write(progress)
+    return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(conversion.rows)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,6 +62,7 @@ class _Writer:
 
     net: Net
     graph: Graph
+    conversion: Conversion
     tensors: dict[tuple[int, int], str] = field(default_factory=dict)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
@@ -69,7 +70,7 @@ class _Writer:
 
     @property
     def _changes_types(self) -> bool:
-        return self.net.version == 10 and self.graph.semantics is Semantics.RUNTIME
+        return self.net.version == 10 and self.conversion.semantics is Semantics.RUNTIME
 
     def write(self, progress: Progress) -> None:
         layers = list(in_order(self.net))
@@ -142,7 +143,7 @@ class _Writer:
         self.outputs.append(_value_info(name, declared, shape, layer))
 
     def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
-        return tensor if given == wanted or wanted is None else forms.cast(self.graph, tensor, wanted)
+        return tensor if given == wanted or wanted is None else operators.cast(self.graph, tensor, wanted)
 
     def _layer(self, layer: Layer) -> None:
         self.graph.layer = layer.name or layer.type
@@ -169,7 +170,7 @@ class _Writer:
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
-        made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs))
+        made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion))
         return (made,) if isinstance(made, str) else made
 
     def _tensor(self, layer: Layer, index: int) -> str:

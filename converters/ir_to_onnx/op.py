@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp import ir_xml
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
-from ir_interp.ir_fold import fold, is_decided
-from ir_interp.ir_model import Layer, Net, Port
-from ir_interp.meaning import PartialShape
+from ir_interp.ir import xml
+from ir_interp.ir.fold import fold, is_decided
+from ir_interp.ir.model import Layer, Net, Port
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Semantics
+
+from ..onnx.graph import Graph
+from ..report import Row
 
 Array = NDArray[Any]
 
@@ -24,12 +27,26 @@ WHOLE = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """What all layers of a conversion share: the reading of the IR, a row for each resize so far, the writer of bodies.
+
+    ``write_body`` adds the layers of a body to a graph, given the tensor of each Parameter, and returns that of each
+    Result.
+    """
+
+    semantics: Semantics
+    write_body: Callable[[Graph, Net, Mapping[int, str]], dict[int, str]]
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
     """A layer, and the tensors that feed it (empty names where nothing does)."""
 
     net: Net
     layer: Layer
     inputs: tuple[str, ...]
+    conversion: Conversion
 
     @property
     def version(self) -> int:
@@ -72,7 +89,7 @@ class Op:
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return a boolean attribute."""
-        return bool(self._parsed(name, ir_xml.flag, default))
+        return bool(self._parsed(name, xml.flag, default))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute; one without default must be there."""
@@ -80,15 +97,15 @@ class Op:
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return a list of integers."""
-        return tuple(self._parsed(name, ir_xml.integers, default))
+        return tuple(self._parsed(name, xml.integers, default))
 
     def real(self, name: str, default: float | None = None) -> float:
         """Return a number."""
-        return float(self._parsed(name, ir_xml.real, default))
+        return float(self._parsed(name, xml.real, default))
 
     def reals(self, name: str) -> tuple[float, ...]:
         """Return a list of numbers; empty where there is none."""
-        return tuple(self._parsed(name, ir_xml.reals, ()))
+        return tuple(self._parsed(name, xml.reals, ()))
 
     def word(self, name: str, known: Sequence[str], default: str | None = None) -> str:
         """Return an attribute that is one of ``known``, in lower case."""
@@ -206,10 +223,3 @@ class Op:
 def computed(port: Port) -> str | None:
     """Return the type in which a tensor is computed."""
     return _COMPUTED_AS.get(port.dtype or "", port.dtype)
-
-
-def as_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy type of a name, those of ml_dtypes included."""
-    import ml_dtypes
-
-    return np.dtype(getattr(ml_dtypes, name, name))

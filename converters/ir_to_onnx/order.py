@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
-
-import onnx
+from collections.abc import Iterator
 
 from ir_interp.errors import ReadError
-from ir_interp.ir_model import Layer, Net
+from ir_interp.ir.model import Layer, Net
 
 
 def in_order(net: Net) -> Iterator[Layer]:
@@ -44,21 +42,3 @@ def _on_a_cycle(waiting: dict[int, set[int]]) -> int:
         seen.add(number)
         number = min(waiting[number])
     return number
-
-
-def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
-    """Return the nodes on which the outputs depend."""
-    wanted, kept = set(outputs), []
-    for node in reversed(nodes):
-        if wanted.intersection(node.output):
-            wanted.update(name for each in with_inner([node]) for name in each.input)
-            kept.append(node)
-    return kept[::-1]
-
-
-def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield nodes, and those of the graphs inside them: they too read tensors from outside."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            yield from with_inner(attribute.g.node)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from converters.ir_to_onnx.op import Op
 from ir_interp.errors import ReadError
+
+from .op import Op
 
 AUTO_PADS = ("explicit", "valid", "same_upper", "same_lower")
 """Ways to say how far an input is padded."""

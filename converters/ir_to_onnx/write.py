@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from converters.ir_to_onnx import model, one_op, save
-from converters.onnx_nodes import invalid
-from converters.report import Progress, Row, silent
-from ir_interp import ir_model, ir_resizes
-from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, UnsupportedLayerError
+from ir_interp.ir.model import Net, nets
+from ir_interp.ir.resizes import load
+from ir_interp.translation.dialect import Semantics
+
+from ..onnx import save
+from ..onnx.native import invalid
+from ..onnx.one_resize import write_resize
+from ..report import Progress, Row, silent
+from . import model
 
 
 def write_model(
@@ -19,20 +23,18 @@ def write_model(
 
     Raises ReadError for what cannot be read, and an ExceptionGroup of all refusals where layers have no form.
     """
-    net = next(ir_model.nets(source))
+    net = next(nets(source))
     if net.is_snippet:
-        found = ir_resizes.load(source, semantics)  # which also refuses layers of other types
+        found = load(source, semantics)  # which also refuses layers of other types
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-        return (one_op.write_resize(found[0], output, opset),)
+        return (write_resize(found[0], output, opset),)
     rows = _build(net, output, semantics, opset, progress)
     _check(output, source.name)
     return rows
 
 
-def _build(
-    net: ir_model.Net, output: Path, semantics: Semantics, opset: int | None, progress: Progress
-) -> tuple[Row, ...]:
+def _build(net: Net, output: Path, semantics: Semantics, opset: int | None, progress: Progress) -> tuple[Row, ...]:
     """Build the model and save it: what it maps and holds is let go before the file is checked."""
     made, rows = model.build(net, semantics, opset, progress)
     save.save(made, output)

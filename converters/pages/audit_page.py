@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters.audit import Audited, Finding, alike
-from converters.forecasts import Kind
-from converters.pages.frame import Content, E, Element, Tone, mark, note, page, section, table
-from converters.pages.gallery import gallery
-from converters.runtime_models import LAYER_RUNTIMES, RUNTIMES
-from converters.verdicts import Verdict
-from ir_interp import describe
-from ir_interp.describe import count
 from ir_interp.errors import ReadError
 from ir_interp.rules import RULES, Severity
+from ir_interp.views import describe
+from ir_interp.views.describe import count
+
+from ..audit.audit import Audited, Finding, alike
+from ..audit.verdicts import Verdict
+from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
+from ..runtimes.outcome import Kind
+from .frame import Content, E, Element, Tone, mark, note, page, section, table
+from .gallery import gallery
 
 _TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
 _TONE_OF: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from converters.model_comparison import Bin, ModelComparison, OutputComparison
-from converters.pages.frame import E, Element, mark, page, section, table
-from ir_interp.describe import count
+from ir_interp.views.describe import count
+
+from ..verify.models import Bin, ModelComparison, OutputComparison
+from .frame import E, Element, mark, page, section, table
 
 
 def comparison_page(found: ModelComparison) -> Element:

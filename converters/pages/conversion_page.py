@@ -8,15 +8,16 @@ from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 
-from converters.pages.frame import E, Element, Tone, mark, note, page, section, table
-from converters.pages.gallery import gallery
-from converters.report import Compared, ConversionReport, Row, Verification
-from ir_interp import describe
-from ir_interp.describe import count
-from ir_interp.dialect import Semantics
 from ir_interp.errors import InexactError, IrInterpError, leaves
-from ir_interp.files import load
-from ir_interp.translate import Grade
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.translate import Grade
+from ir_interp.views import describe
+from ir_interp.views.describe import count
+
+from ..files import load
+from ..report import Compared, ConversionReport, Row, Verification
+from .frame import E, Element, Tone, mark, note, page, section, table
+from .gallery import gallery
 
 _TONES: dict[Grade, Tone] = {
     Grade.EXACT: "good",

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 from lxml import etree
 from lxml.builder import ElementMaker
 
-import ir_interp
 from ir_interp.atomic import replacing
+from ir_interp.version import VERSION
 
 Element: TypeAlias = etree._Element
 """An element of a page."""
@@ -133,7 +133,7 @@ def mark(word: str, tone: Tone) -> Element:
 
 def _versions() -> str:
     """Return this program and the runtimes that are installed, with their versions."""
-    known = [f"ir-interp {ir_interp.__version__}"]
+    known = [f"ir-interp {VERSION}"]
     for name in _RUNTIMES:
         try:
             known.append(f"{name} {metadata.version(name)}")

@@ -8,17 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from converters.pages.frame import E, Element, note, section
-from ir_interp import describe, pictures
-from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.execute import bind
-from ir_interp.explain import tables
-from ir_interp.files import readings
-from ir_interp.geometry import plan, resolve_axes
-from ir_interp.meaning import PartialShape, listed
+from ir_interp.executor.resize import bind
 from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.meaning import listed
+from ir_interp.views import describe, pictures
+from ir_interp.views.explain import tables
+
+from ..files import readings
+from .frame import E, Element, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
 _OPEN = 8  # what open lengths are drawn as

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ir_interp.cli import options, progress
-from ir_interp.describe import count
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.rules import RULES, Severity
+from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from converters.audit import Audited, Finding
+    from ir_interp.converters.audit.audit import Audited, Finding
 
 EXAMPLES = """
 Examples:
@@ -48,10 +48,10 @@ def audit(
     html: options.Html = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
-    from converters.audit import models as expanded
-    from converters.audit_formats import FORMATS
-    from converters.audit_jobs import in_processes
-    from converters.runtime_models import RUNTIMES
+    from ir_interp.converters.audit.audit import models as expanded
+    from ir_interp.converters.audit.formats import FORMATS
+    from ir_interp.converters.audit.jobs import in_processes
+    from ir_interp.converters.forecasts.table import RUNTIMES
 
     for word in runtime or []:
         if word not in RUNTIMES:
@@ -64,7 +64,7 @@ def audit(
     found = (each for row in rows for each in (*row.findings, *(row.on_request if select else ())))
     findings = [each for each in found if _is_wanted(each.code, select, ignore)]
     if html:
-        from converters.pages import audit_page, frame
+        from ir_interp.converters.pages import audit_page, frame
 
         frame.save(audit_page.audit_page(rows, findings, errors), html)
     if style is Format.TEXT:
@@ -90,7 +90,7 @@ def _show(rows: list[Audited], findings: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from converters.audit import alike
+    from ir_interp.converters.audit.audit import alike
 
     console = Console()
     for those in alike(rows):

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ir_interp.cli import options, progress
-from ir_interp.describe import count
+from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from converters.locate import Located
-    from converters.model_comparison import Bin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.first_difference import Located
+    from ir_interp.converters.verify.models import Bin, ModelComparison, OutputComparison
 
 EXAMPLES = """
 Examples:
@@ -44,14 +44,14 @@ def compare(
     html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
-    from converters.child import Inputs
-    from converters.model_comparison import compare_models
+    from ir_interp.converters.verify.models import compare_models
+    from ir_interp.converters.verify.processes import Inputs
 
     inputs = Inputs(shapes=options.shapes(shape or []), files=options.files(array or []))
     with progress.bar() as told:
         found = compare_models(first, second, inputs, tolerance=tolerance, per_resize=per_resize, progress=told)
     if html:
-        from converters.pages import comparison_page, frame
+        from ir_interp.converters.pages import comparison_page, frame
 
         frame.save(comparison_page.comparison_page(found), html)
     if as_json:

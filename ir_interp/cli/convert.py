@@ -13,14 +13,14 @@ import typer
 import ir_interp
 from ir_interp.atomic import replacing
 from ir_interp.cli import options, progress
-from ir_interp.describe import count
-from ir_interp.dialect import Semantics
 from ir_interp.errors import IrInterpError
+from ir_interp.translation.dialect import Semantics
+from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from converters.report import Compared, ConversionReport, Verification
+    from ir_interp.converters.report import Compared, ConversionReport, Verification
 
 EXAMPLES = """
 Examples:
@@ -103,13 +103,13 @@ def convert(
 
 
 def _save_page(path: Path, report: ConversionReport) -> None:
-    from converters.pages import conversion_page, frame
+    from ir_interp.converters.pages import conversion_page, frame
 
     frame.save(conversion_page.conversion_page(report), path)
 
 
 def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception) -> None:
-    from converters.pages import conversion_page, frame
+    from ir_interp.converters.pages import conversion_page, frame
 
     frame.save(conversion_page.refusal_page(source, destination, semantics, error), path)
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ir_interp import describe, rules
+from ir_interp import rules
 from ir_interp.cli import options
 from ir_interp.cli.layers import choose
+from ir_interp.converters.files import load, readings
 from ir_interp.errors import IrInterpError
-from ir_interp.explain import AxisTable, Cell, tables
-from ir_interp.files import load, readings
 from ir_interp.op import ResizeOp
+from ir_interp.views import describe
+from ir_interp.views.explain import AxisTable, Cell, tables
 
 if TYPE_CHECKING:
     from rich.console import Console

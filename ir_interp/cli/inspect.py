@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ir_interp import describe
-from ir_interp.describe import count
-from ir_interp.dialect import Semantics
-from ir_interp.files import load
+from ir_interp.converters.files import load
 from ir_interp.op import ResizeOp
+from ir_interp.translation.dialect import Semantics
+from ir_interp.views import describe
+from ir_interp.views.describe import count
 
 EXAMPLES = """
 Examples:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp import images
+from ir_interp.cli import images
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp
 

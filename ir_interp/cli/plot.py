@@ -11,19 +11,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ir_interp import describe, pictures
 from ir_interp.atomic import replacing
 from ir_interp.cli import options
 from ir_interp.cli.layers import array_or_image, choose
-from ir_interp.dialect import Semantics
+from ir_interp.converters.files import EXTENSIONS, load, readings
 from ir_interp.errors import IrInterpError, ReadError, closest
-from ir_interp.execute import bind, resize
-from ir_interp.explain import AxisTable, tables
-from ir_interp.files import EXTENSIONS, load, readings
-from ir_interp.geometry import plan
-from ir_interp.meaning import differences
+from ir_interp.executor.resize import bind, resize
 from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
 from ir_interp.spec import Arithmetic, ResizeSpec
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.meaning import differences
+from ir_interp.views import describe, pictures
+from ir_interp.views.explain import AxisTable, tables
 
 EXAMPLES = """
 Examples:

@@ -9,15 +9,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from ir_interp import images
 from ir_interp.atomic import replacing
-from ir_interp.cli import options
+from ir_interp.cli import images, options
 from ir_interp.cli.layers import array_or_image, choose
-from ir_interp.dialect import Semantics
+from ir_interp.converters.files import load
 from ir_interp.errors import IrInterpError
-from ir_interp.files import load
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Arithmetic
+from ir_interp.translation.dialect import Semantics
 
 EXAMPLES = """
 Examples:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.cli import main
+from ir_interp.cli.main import main
 
 PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
 LAYERS = {

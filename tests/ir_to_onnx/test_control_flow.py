@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer
 from openvino import opset13 as ops
 
-from converters.ir_to_onnx import write
-from ir_interp.dialect import Semantics
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
 
 
 def inside(shape: Any, dtype: Any = np.float32) -> Any:

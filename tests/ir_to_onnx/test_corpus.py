@@ -1,11 +1,12 @@
-"""Some of the corpus: real and realistic IRs that become ONNX, verified; ``python tests/ir_corpus.py`` takes all."""
+"""Some of the corpus of IRs that become ONNX, verified; ``python -m tests.sweeps.ir_corpus`` takes all."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from ir_corpus import CORPUS, Absent, converted
+
+from tests.sweeps.ir_corpus import CORPUS, Absent, converted
 
 CHOSEN = (
     "PP-OCRv4 detector, IR v10",

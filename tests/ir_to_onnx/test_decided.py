@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
-from converters.ir_to_onnx import write
-from ir_interp.dialect import Semantics
+from ir_interp.converters.ir_to_onnx import write
 from ir_interp.errors import ReadError
-from ir_interp.ir_fold import fold
-from ir_interp.ir_model import nets
+from ir_interp.ir.fold import fold
+from ir_interp.ir.model import nets
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
 
 def beside_an_input(draw: Draw, made: Any, output: int = 0) -> Any:

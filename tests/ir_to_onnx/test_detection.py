@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer
 from openvino import opset13 as ops
+
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
 
 
 def shifted(draw: Draw, *priors: Any) -> list[Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer
+
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
 
 NUMBERS = (np.float32, np.int32, np.int64)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import SEEDS, Configuration, Draw, check, configurations, constant, layer
-from runtimes import Child, Crashed
+
+from tests.support.layers import SEEDS, Configuration, Draw, check, configurations, constant, layer
+from tests.support.runtimes import Child, Crashed
 
 INDEX = (np.int32, np.int64)
 

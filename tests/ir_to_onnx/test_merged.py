@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
-from converters.ir_to_onnx import write
-from ir_interp.dialect import Semantics
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
 NONE = {"strides": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1]}
 

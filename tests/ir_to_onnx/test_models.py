@@ -13,15 +13,16 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
-from layers import assert_equal, constant, core, in_onnxruntime, in_openvino, layer
 from openvino import opset13 as ops
 
 import ir_interp
-from converters.ir_to_onnx import save, write
 from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.dialect import Semantics
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.onnx import save
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import assert_equal, constant, core, in_onnxruntime, in_openvino, layer
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 REAL = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
 
 

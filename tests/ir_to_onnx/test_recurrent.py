@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import Configuration, Draw, check, configurations, layer
+
+from tests.support.layers import Configuration, Draw, check, configurations, layer
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 

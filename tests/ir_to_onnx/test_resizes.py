@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from configurations import IrCase, run_in_openvino
-from layers import Configuration, Draw, check, configurations, constant, layer
-from translations import ir_to_onnx
+
+from tests.support.configurations import IrCase, run_in_openvino
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
+from tests.support.translations import ir_to_onnx
 
 
 def followed(x: Any) -> Any:

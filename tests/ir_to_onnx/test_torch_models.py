@@ -12,10 +12,10 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
-from layers import assert_equal, core, in_onnxruntime, in_openvino
 
-from converters.ir_to_onnx import write
-from ir_interp.dialect import Semantics
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import assert_equal, core, in_onnxruntime, in_openvino
 
 torch: Any = pytest.importorskip("torch")
 nn: Any = torch.nn

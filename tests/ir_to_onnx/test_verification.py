@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
-from layers import constant
 from openvino import opset13 as ops
 
 import ir_interp
-from converters.ir_to_onnx.families import EMITTERS
-from converters.ir_to_onnx.graph import Graph
-from converters.ir_to_onnx.op import Op
 from ir_interp import VerificationError
-from ir_interp.cli import main
+from ir_interp.cli.main import main
+from ir_interp.converters.ir_to_onnx.op import Op
+from ir_interp.converters.ir_to_onnx.table import EMITTERS
+from ir_interp.converters.onnx.graph import Graph
+from tests.support.layers import constant
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import Configuration, Draw, check, configurations, constant, layer
+
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
 
 AUTO_PADS = ("explicit", "explicit", "valid", "same_upper", "same_lower")
 

@@ -1,0 +1,147 @@
+"""Run many single resizes in installed runtimes: jobs in a child process, started again after each death."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..report import Progress, silent
+from ..verify.runners import limit_memory
+
+_SECONDS = 120  # for a job, and for what all of them import
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A model of one input (.onnx, .xml) to run in a runtime on an array (.npy)."""
+
+    runtime: str
+    model: str
+    array: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What came of a job: its output, or what the runtime said, or how it died."""
+
+    output: NDArray[Any] | None = None
+    refusal: str = ""
+    crash: str = ""
+
+
+def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
+    """Return what comes of each job. One that dies or hangs costs only itself."""
+    answers: list[Ran] = []
+    with tempfile.TemporaryDirectory() as folder:
+        while len(answers) < len(jobs):
+            answers += _batch(jobs[len(answers) :], Path(folder), lambda n: progress("running", n, len(jobs)), answers)
+    return answers
+
+
+def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], before: list[Ran]) -> list[Ran]:
+    """Run jobs in one child; where it dies, return the answers up to the job that it died of, that one included."""
+    (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
+    for path in folder.glob("answer*"):
+        path.unlink()
+    command = [sys.executable, "-m", "ir_interp.converters.audit.probe", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        ending = _follow(child, len(jobs), lambda n: told(len(before) + n))
+    found = [_answer(folder, place) for place in range(len(jobs))]
+    done = next((place for place, each in enumerate(found) if each is None), len(jobs))
+    answers = [each for each in found[:done] if each is not None]
+    return answers if done == len(jobs) else [*answers, Ran(crash=ending)]
+
+
+def _follow(child: subprocess.Popen[str], count: int, told: Callable[[int], None]) -> str:
+    """Wait for a child that prints a line for each job; return how it ended."""
+    assert child.stdout is not None
+    hung = threading.Event()
+
+    def stop() -> None:
+        hung.set()
+        child.kill()
+
+    for number in range(1, count + 1):
+        timer = threading.Timer(_SECONDS, stop)
+        timer.start()
+        line = child.stdout.readline()
+        timer.cancel()
+        if not line:
+            break
+        told(number)
+    status = child.wait()
+    return f"it did not finish in {_SECONDS} s" if hung.is_set() else f"it died with status {status}"
+
+
+def _answer(folder: Path, place: int) -> Ran | None:
+    if (folder / f"answer{place}.npy").exists():
+        return Ran(output=np.load(folder / f"answer{place}.npy"))
+    if (folder / f"answer{place}.txt").exists():
+        return Ran(refusal=(folder / f"answer{place}.txt").read_text())
+    return None
+
+
+def _main(folder: Path) -> None:
+    limit_memory()
+    jobs = [Job(**each) for each in json.loads((folder / "jobs.json").read_text())]
+    for place, job in enumerate(jobs):
+        try:
+            output: NDArray[Any] = _RUNTIMES[job.runtime](job.model, np.load(job.array))
+            temporary = folder / f"part{place}.npy"
+            np.save(temporary, output)
+            temporary.rename(folder / f"answer{place}.npy")
+        except Exception as error:  # whatever a runtime throws
+            text = " ".join(str(error).split()) or type(error).__name__
+            (folder / f"answer{place}.txt").write_text(text)
+        print(place, flush=True)
+
+
+def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
+
+
+def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import openvino
+
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    results = compiled([x])
+    return np.array(results[compiled.output(0)])
+
+
+def _in_reference(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    loaded = onnx.load(model)
+    results: Any = ReferenceEvaluator(loaded).run(None, {loaded.graph.input[0].name: x})
+    return np.asarray(results[0])
+
+
+_RUNTIMES: dict[str, Callable[[str, NDArray[Any]], NDArray[Any]]] = {
+    "onnxruntime": _in_onnxruntime,
+    "openvino": _in_openvino,
+    "openvino-converted": _in_openvino,
+    "reference": _in_reference,
+}
+INSTALLED = tuple(_RUNTIMES)
+"""The runtimes that can be run; there is no TensorRT that every machine can install."""
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

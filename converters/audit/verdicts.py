@@ -1,0 +1,117 @@
+"""From forecasts and runs to verdicts: whether a runtime computes what a resize means, and how far it is off."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.executor.resize import resize
+from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.translation.agreement import arithmetics_agree
+from ir_interp.translation.meaning import differences, listed
+
+from ..runtimes.outcome import Forecast, Kind
+from ..verify.differences import differences as elementwise
+
+TOLERANCE = 1e-3
+"""How far values from 0 to 1 may be off: what float32 coordinates of long axes are worth."""
+
+_COPIED = 1e-6  # the same of a copy: OpenVINO's is one in float32
+_LARGEST = 2**24  # elements that are computed to measure a difference
+_VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What comes of a resize in a runtime; ``difference`` is the largest, of values from 0 to 1, where measured."""
+
+    kind: Kind
+    reason: str = ""
+    difference: float | None = None
+
+    @property
+    def short(self) -> str:
+        """The verdict without its reason, as in ``differs 0.57``."""
+        return self.kind.value + (f" {self.difference:.2g}" if self.difference else "")
+
+    def __str__(self) -> str:
+        size = f" by {self.difference:.3g}" if self.difference else ""
+        return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")
+
+
+def judge(op: ResizeOp, forecast: Forecast) -> Verdict:
+    """Return the verdict that a forecast comes to: measured on the shape of the resize, else by its meaning."""
+    if forecast.spec is None:
+        return Verdict(kind=forecast.kind, reason=forecast.reason)
+    if forecast.spec == op.spec:
+        return Verdict(kind=Kind.SAME, reason=forecast.reason)
+    shape = op.shape
+    if shape is None or not isinstance(op.spec.target, Sizes | Scales) or _resizes_open(op, forecast.spec):
+        return _by_meaning(op, forecast)
+    try:
+        return _measured(op.spec, forecast, shape)
+    except SpecError as error:
+        return Verdict(kind=Kind.REFUSED, reason=str(error))
+
+
+def _by_meaning(op: ResizeOp, forecast: Forecast) -> Verdict:
+    assert forecast.spec is not None
+    found = differences(op.spec, forecast.spec, op.shape)
+    if found:
+        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or f"in {', '.join(map(str, found))}")
+    if arithmetics_agree(op.spec, forecast.spec):
+        return Verdict(kind=Kind.SAME)
+    return Verdict(kind=Kind.SAME, reason="but for float32 ties")
+
+
+def _resizes_open(op: ResizeOp, other: ResizeSpec) -> bool:
+    return any(op.shape is None or op.shape[axis] is None for axis in _resized(op.spec, other, op.shape or ()))
+
+
+def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[int]:
+    return {axis for spec in (mine, other) for axis in resolve_axes(listed(spec, shape).axes, len(shape))}
+
+
+def _measured(spec: ResizeSpec, forecast: Forecast, shape: PartialShape) -> Verdict:
+    """Run both on random values; axes are independent of each other, and those that stay are made short."""
+    assert forecast.spec is not None
+    resized = _resized(spec, forecast.spec, shape)
+    small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
+    mine, theirs = (listed(each, shape) for each in (spec, forecast.spec))
+    ends = [plan(each, small).out_shape for each in (mine, theirs)]
+    if ends[0] == ends[1] and max(map(math.prod, (small, *ends))) > _LARGEST:
+        return Verdict(kind=Kind.SAME, reason="too large to be measured")
+    several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
+    x = np.random.default_rng(0).random((*small, several))
+    if ends[0] != ends[1]:
+        return verdict(np.empty(ends[0]), np.empty(ends[1]), is_copy=True, reason=forecast.reason)
+    return verdict(resize(x, mine), resize(x, theirs), is_copy=isinstance(spec.kernel, Nearest), reason=forecast.reason)
+
+
+def verdict(
+    wanted: NDArray[Any],
+    made: NDArray[Any],
+    *,
+    is_copy: bool,
+    reason: str = "",
+    scale: float = 1.0,
+    tolerance: float = TOLERANCE,
+) -> Verdict:
+    """Return how an output compares with the one that was wanted."""
+    if wanted.shape != made.shape:
+        return Verdict(kind=Kind.DIFFERS, reason=reason or f"shape {list(made.shape)}, not {list(wanted.shape)}")
+    off = elementwise(wanted, made)
+    largest = float(off.max(initial=0.0)) / scale
+    if largest <= (_COPIED if is_copy else tolerance):
+        return Verdict(kind=Kind.SAME)
+    share = int((off > _COPIED).sum())
+    ties = f"{share} of {off.size} pixels" if is_copy else ""
+    return Verdict(kind=Kind.DIFFERS, reason="; ".join(filter(None, (reason, ties))), difference=largest)

@@ -1,0 +1,191 @@
+"""A resize as a few primitive operations, where no attributes say it: one place for every kind of graph.
+
+Along an axis of known lengths the executor's own taps become constants; along others the same formulas become nodes
+that compute indices and weights at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError
+from ir_interp.executor.resize import stored
+from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.plan.taps import axis_taps
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import (
+    Antialias,
+    Area,
+    Arithmetic,
+    Aspect,
+    Crop,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Scales,
+    Sizes,
+)
+from ir_interp.translation.meaning import listed
+from ir_interp.translation.translate import Grade
+
+from .apply_taps import AxisTaps, aligned, resized
+from .run_time_taps import run_time_axes
+from .symbols import Ops, Symbol, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposed:
+    """The output of the operations, how they are called in one line, and how exact they are.
+
+    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise.
+    """
+
+    output: Value
+    form: str
+    grade: Grade
+    at_run_time: bool
+
+
+def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
+    """Return ``x`` (of the shape of ``op``, None where open) resized as ``op`` says, by primitive operations.
+
+    ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
+    time. Floats are computed in float32; integers too, rounded half to even and saturated, or cut off where the
+    source's runtime does so (``cuts_off``).
+    """
+    assert op.shape is not None
+    spec = listed(op.spec, op.shape)
+    x, shape = _padded(ops, x, spec, op.shape)
+    known, rest = _parts(spec, shape)
+    if rest and isinstance(spec.kernel, Area):
+        raise InexactError(op.name, "primitive operations", reason="mode area needs lengths that are known")
+    axes = [*_constant_axes(known, shape), *run_time_axes(ops, x, rest, len(shape), target, roi)]
+    dtype = op.dtype or "float32"
+    copies = isinstance(spec.kernel, Nearest)
+    y = x if copies or dtype == "float32" else ops.convert(x, "float32")
+    for axis in axes:
+        y = resized(ops, y, axis, len(shape))
+    if not copies:
+        y = _stored(ops, y, dtype, cut=cuts_off(op))
+    if isinstance(spec.coordinates, Crop):
+        y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
+    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest), at_run_time=rest is not None)
+
+
+def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
+    """Lay the spec's zeros around ``x``."""
+    if not spec.pads:
+        return x, shape
+    begin, end = [0] * len(shape), [0] * len(shape)
+    for pad in spec.pads:
+        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+    sums = zip(shape, begin, end, strict=True)
+    return ops.pad(x, begin, end), tuple(None if n is None else n + before + after for n, before, after in sums)
+
+
+def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, ResizeSpec | None]:
+    """Return the resize of the axes whose lengths are all known, and that of the others: None where there is none."""
+    bare = replace(spec, pads=())
+    axes = resolve_axes(spec.axes, len(shape))
+    crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
+    open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
+    places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
+    joined = spec.aspect is not Aspect.STRETCH or _antialias(spec) is Antialias.ANY_SHRINKING
+    if not places:
+        return bare, None
+    if len(places) == len(axes) or joined:
+        return None, bare
+    others = [place for place in range(len(axes)) if place not in places]
+    return _only(bare, axes, others), _only(bare, axes, places)
+
+
+def _only(spec: ResizeSpec, axes: tuple[int, ...], places: list[int]) -> ResizeSpec:
+    """Return the resize of some of the axes."""
+    assert isinstance(spec.target, Sizes | Scales)
+    values: Any = tuple(spec.target.values[place] for place in places)
+    coordinates = spec.coordinates
+    if isinstance(coordinates, Crop) and coordinates.roi is not None:
+        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in places))
+    return replace(
+        spec, axes=tuple(axes[place] for place in places), target=type(spec.target)(values), coordinates=coordinates
+    )
+
+
+def _antialias(spec: ResizeSpec) -> Antialias:
+    return Antialias.OFF if isinstance(spec.kernel, Nearest | Area) else spec.kernel.antialias
+
+
+def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:
+    """Yield the executor's taps, the axis that shrinks most first, but those without outputs last.
+
+    OpenVINO's CPU plugin dies of a Gather from an empty tensor.
+    """
+    if spec is None:
+        return
+    bound = plan(spec, tuple(1 if length is None else length for length in shape))
+    pairs = sorted(
+        zip(bound.axes, axis_taps(bound), strict=True),
+        key=lambda pair: (pair[0].out_size == 0, pair[0].out_size / pair[0].in_size),
+    )
+    for axis, taps in pairs:
+        copies = taps.weights is None or axis.out_size == 0
+        yield AxisTaps(
+            axis=axis.axis,
+            in_size=axis.in_size,
+            count=taps.indices.shape[1],
+            indices=taps.indices[:, 0] if copies else taps.indices,
+            weights=None if copies else taps.weights,
+            beyond=taps.outside,
+        )
+
+
+def cuts_off(op: ResizeOp) -> bool:
+    """Say whether the source's runtime leaves out what follows the point of integers: onnxruntime, linear."""
+    plain = isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is Antialias.OFF
+    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in ("uint8", "int8", "int32")
+
+
+def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:
+    """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
+    if "int" in dtype:
+        low, high = _bounds(dtype)
+        x = x if cut else ops.elementwise("round", x)
+        x = ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
+    return x if dtype == "float32" else ops.convert(x, dtype)
+
+
+def _bounds(dtype: str) -> tuple[Any, Any]:
+    """Return the least and largest float32 numbers that an integer type can hold."""
+    low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    return low, high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
+
+
+def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
+    """Fill what a crop takes from outside the image."""
+    for axis in axes:
+        if axis.beyond is not None and (isinstance(axis.beyond, Symbol) or axis.beyond.any()):
+            mask = aligned(ops, axis.beyond, range(1, rank - axis.axis))
+            y = ops.elementwise("select", mask, ops.constant(value), y)
+    return y
+
+
+def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
+    """Return which axes are copied from, which weighed, and whether indices are constants."""
+    if not axes:
+        return "nothing"
+    listing = ", ".join(str(axis.axis) for axis in sorted(axes, key=lambda axis: axis.axis))
+    kind = "copies" if all(axis.weights is None for axis in axes) else "weighted sums"
+    return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
+
+
+def _grade(spec: ResizeSpec, axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> Grade:
+    """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
+    if at_run_time and spec.arithmetic is Arithmetic.EXACT and isinstance(spec.kernel, Nearest):
+        return Grade.EXACT_BUT_TIES
+    return Grade.EXACT_FOR_SHAPE if any(axis.in_size is not None for axis in axes) else Grade.DECOMPOSED

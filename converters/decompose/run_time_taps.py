@@ -1,0 +1,141 @@
+"""Taps computed at run time: the executor's formulas as nodes of a graph."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ir_interp.plan import kernels
+from ir_interp.plan.coordinates import source, split
+from ir_interp.plan.taps import chosen_pixel, outside, spread
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import (
+    Antialias,
+    Area,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Length,
+    Nearest,
+    ResizeSpec,
+    Scales,
+    Sizes,
+    Step,
+)
+
+from .apply_taps import AxisTaps, entry
+from .symbols import Functions, Ops, Symbol, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RunTimeAxis:
+    """The fields of an AxisPlan that its formula needs, as symbols."""
+
+    in_size: Symbol
+    out_size: Symbol
+    scale: Symbol
+    coordinates: Coordinates | Crop
+    window: tuple[Symbol, Symbol]
+    length: Length
+    arithmetic: Arithmetic
+
+
+def run_time_axes(
+    ops: Ops, x: Value, spec: ResizeSpec | None, rank: int, target: Value, roi: Value
+) -> Iterator[AxisTaps]:
+    """Yield taps computed by nodes: the executor's formulas, on symbols."""
+    if spec is None:
+        return
+    xp = Functions(ops)
+    axes = resolve_axes(spec.axes, rank)
+    lengths = ops.convert(ops.lengths(x), "float32")
+    in_sizes = [entry(ops, lengths, axis) for axis in axes]
+    out_sizes, scales = _lengths(xp, spec, in_sizes, _targets(ops, spec, len(axes), target))
+    windows = _windows(ops, spec, len(axes), roi)
+    for axis, n, m, s, window in zip(axes, in_sizes, out_sizes, scales, windows, strict=True):
+        bound = _RunTimeAxis(
+            in_size=n,
+            out_size=m,
+            scale=s,
+            coordinates=spec.coordinates,
+            window=window,
+            length=spec.length,
+            arithmetic=spec.arithmetic,
+        )
+        yield _taps(xp, spec, axis, bound, scales)
+
+
+def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Symbol]:
+    if isinstance(spec.target, Sizes | Scales):
+        return [Symbol(ops, ops.constant(np.float32(value))) for value in spec.target.values]
+    values = target if spec.gives_scales else ops.convert(target, "float32")
+    return [entry(ops, values, place) for place in range(count)]
+
+
+def _lengths(
+    xp: Functions, spec: ResizeSpec, in_sizes: list[Symbol], targets: list[Symbol]
+) -> tuple[list[Symbol], list[Symbol]]:
+    """Return output lengths and scales, as ``geometry`` finds them, in float32."""
+    if spec.gives_scales:
+        slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
+        out_sizes = [xp.floor(n * scale) for n, scale in zip(in_sizes, slack, strict=True)]
+        return out_sizes, [_step(xp, spec, *each) for each in zip(in_sizes, out_sizes, targets, strict=True)]
+    ratios = [m / n for n, m in zip(in_sizes, targets, strict=True)]
+    if spec.aspect is Aspect.STRETCH:
+        return targets, ratios
+    scale = functools.reduce(xp.minimum if spec.aspect is Aspect.NOT_LARGER else xp.maximum, ratios)
+    products = [split(scale * n, Arithmetic.EXACT, xp) for n in in_sizes]
+    return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
+
+
+def _step(xp: Functions, spec: ResizeSpec, n: Symbol, m: Symbol, scale: Symbol) -> Symbol:
+    """Return the scale that coordinates use."""
+    match spec.step:
+        case Step.GIVEN:
+            return scale
+        case Step.GIVEN_UNLESS_EQUAL:
+            return xp.where(m == n, 1.0, scale)
+        case Step.RATIO:
+            return m / n
+
+
+def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[Any, Any]]:
+    if not isinstance(spec.coordinates, Crop):
+        return [(0.0, 1.0)] * count
+    if spec.coordinates.roi is not None:
+        return list(spec.coordinates.roi)
+    edges = ops.convert(roi, "float32")
+    return [(entry(ops, edges, place), entry(ops, edges, place + count)) for place in range(count)]
+
+
+def _taps(xp: Functions, spec: ResizeSpec, axis: int, bound: _RunTimeAxis, scales: list[Symbol]) -> AxisTaps:
+    """Return the taps of one axis as ``taps`` makes them of a plan."""
+    coordinate = xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers()))
+    at = split(xp.precise(coordinate), bound.arithmetic, xp)
+    last = bound.in_size - 1
+    beyond = outside(at, bound.in_size) if isinstance(bound.coordinates, Crop) else None
+    kernel = spec.kernel
+    if isinstance(kernel, Nearest):
+        chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
+        return AxisTaps(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
+    assert not isinstance(kernel, Area)
+    widening = _widening(xp, kernel.antialias, bound.scale, scales)
+    reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else kernels.radius(kernel)
+    indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
+    count = None if isinstance(reach, Symbol) else 2 * reach
+    return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
+
+
+def _widening(xp: Functions, antialias: Antialias, scale: Symbol, scales: list[Symbol]) -> Any:
+    match antialias:
+        case Antialias.OFF:
+            return 1.0
+        case Antialias.SHRINKING:
+            return xp.minimum(scale, 1.0)
+        case Antialias.ANY_SHRINKING:
+            return xp.where(functools.reduce(xp.minimum, scales) < 1, scale, 1.0)

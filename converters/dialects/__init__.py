@@ -1,0 +1,1 @@
+"""The attribute vocabularies of resizes: one file a dialect."""

@@ -1,0 +1,125 @@
+"""ONNX ``Upsample`` (opsets 7, 9) and ``Resize`` (10, 11, 13, 18, 19).
+
+Source: the operator pages "Resize" (19, 18, 13, 11, 10) and "Upsample" (9, 7) of onnx.ai; for opsets up to 10, whose
+pages give no formula, what onnxruntime computes (docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+from ir_interp.errors import SpecError
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    AtRunTime,
+    Coordinates,
+    Crop,
+    Cubic,
+    Kernel,
+    Length,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+)
+from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
+
+_CROP = "tf_crop_and_resize"
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of a node: its attributes, and its inputs sizes, scales and roi by name."""
+    return ResizeSpec(
+        kernel=_kernel(attributes, context.version),
+        coordinates=_coordinates(attributes),
+        axes=attributes.get("axes"),
+        target=_target(attributes),
+        aspect=Aspect(attributes.get("keep_aspect_ratio_policy", "stretch")),
+        length=Length.FRACTIONAL if context.semantics is Semantics.REFERENCE else Length.WHOLE,
+        arithmetic=Arithmetic.ONNXRUNTIME,
+    )
+
+
+def _kernel(attributes: Attributes, version: int) -> Kernel:
+    antialias = Antialias.SHRINKING if attributes.get("antialias") else Antialias.OFF
+    exclude = bool(attributes.get("exclude_outside"))
+    match attributes["mode"]:
+        case "nearest" if antialias is not Antialias.OFF:
+            raise SpecError("antialias needs mode linear or cubic, not nearest")
+        case "nearest":
+            return Nearest(rounding=Rounding(attributes["nearest_mode"]) if version > 10 else Rounding.SIMPLE)
+        case "linear":  # without antialias at most one tap lies outside, and dropping or clamping it is the same
+            return Linear(antialias=antialias, exclude_outside=exclude and antialias is not Antialias.OFF)
+        case "cubic":
+            return Cubic(a=attributes.get("cubic_coeff_a", -0.75), antialias=antialias, exclude_outside=exclude)
+        case mode:
+            raise SpecError(f"mode {mode!r} is unknown")
+
+
+def _coordinates(attributes: Attributes) -> Coordinates | Crop:
+    mode = attributes.get("coordinate_transformation_mode", "asymmetric")
+    if mode != _CROP:
+        return Coordinates(mode)
+    roi = attributes.get("roi", ())
+    if roi is not None and (not roi or len(roi) % 2):
+        raise SpecError(f"{_CROP} needs a roi of a start and an end for every resized axis, not {list(roi)}")
+    windows = None if roi is None else tuple(zip(roi[: len(roi) // 2], roi[len(roi) // 2 :], strict=True))
+    return Crop(roi=windows, extrapolation=attributes.get("extrapolation_value", 0.0))
+
+
+def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
+    given = [kind for kind in ("sizes", "scales") if kind in attributes]
+    if len(given) != 1:
+        problem = "both given; they exclude each other" if given else "both missing; one of them is needed"
+        raise SpecError(f"sizes and scales are {problem}")
+    values = attributes[given[0]]
+    if values is None:
+        return AtRunTime(given[0])
+    return Sizes(tuple(values)) if given[0] == "sizes" else Scales(tuple(values))
+
+
+DIALECT = Dialect(
+    name="onnx",
+    versions=(19, 18, 13, 11, 10, 9, 7),
+    vocabulary={
+        "mode": {"nearest": since(7), "linear": since(7), "cubic": since(11)},
+        "coordinate_transformation_mode": {
+            "half_pixel": since(11),
+            "asymmetric": since(11),
+            "align_corners": since(11),
+            "pytorch_half_pixel": since(11),
+            "half_pixel_symmetric": since(19),
+            "tf_half_pixel_for_nn": range(11, 13),
+            _CROP: since(11),
+        },
+        "nearest_mode": {
+            "round_prefer_floor": since(11),
+            "round_prefer_ceil": since(11),
+            "floor": since(11),
+            "ceil": since(11),
+        },
+        "antialias": {0: since(18), 1: since(18)},
+        "exclude_outside": {0: since(11), 1: since(11)},
+        "keep_aspect_ratio_policy": {aspect.value: since(18) for aspect in Aspect},
+    },
+    numbers={
+        "a": ("cubic_coeff_a", since(11)),
+        "extrapolation": ("extrapolation_value", since(11)),
+        "axes": ("axes", since(18)),
+        "sizes": ("sizes", since(11)),
+        "scales": ("scales", since(7)),
+        "roi": ("roi", since(11)),
+    },
+    defaults={
+        "mode": ("nearest", since(7)),
+        "coordinate_transformation_mode": ("half_pixel", since(11)),
+        "nearest_mode": ("round_prefer_floor", since(11)),
+        "antialias": (0, since(18)),
+        "exclude_outside": (0, since(11)),
+        "keep_aspect_ratio_policy": ("stretch", since(18)),
+    },
+    unstated={"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": "stretch"},
+    read=read,
+)

@@ -1,0 +1,5 @@
+"""OpenVINO's Interpolate, as the dialect that ``ir_interp`` itself speaks."""
+
+from ir_interp.ir.dialect import DIALECT
+
+__all__ = ["DIALECT"]

@@ -1,0 +1,158 @@
+"""TensorRT ``IResizeLayer``, by the names of its Python attributes.
+
+Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html) and the class in its Python and C++ API.
+TensorRT has no runtime that every machine can install: what is said here follows these pages, whose examples are
+tests (docs/tensorrt.md).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ir_interp.errors import SpecError
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import (
+    Arithmetic,
+    AtRunTime,
+    Coordinates,
+    Cubic,
+    Kernel,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
+from ir_interp.translation.dialect import Attributes, Context, Dialect, since
+
+from ..runtimes import tensorrt_dla
+
+_ROUNDING = {
+    "HALF_DOWN": Rounding.ROUND_PREFER_FLOOR,
+    "HALF_UP": Rounding.ROUND_PREFER_CEIL,
+    "FLOOR": Rounding.FLOOR,
+    "CEIL": Rounding.CEIL,
+}
+INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}
+"""How many of the last axes a mode resizes."""
+
+MAX_RANK = 8
+MAX_VOLUME = 2**31 - 1
+"""The most elements of an input or output."""
+
+DTYPES = ("bfloat16", "float16", "float32", "int8")
+"""The element types of its input."""
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of a layer's settings; ``shape`` and ``scales`` have an entry for every axis.
+
+    ``shape`` is None where a second input of the layer gives it at run time.
+    """
+    target = _target(attributes)
+    _check_input(attributes["resize_mode"], context)
+    if not isinstance(target, AtRunTime):
+        _check_innermost(attributes["resize_mode"], target, context)
+        _check_volume(_lengths(target, context.shape), "output")
+    return ResizeSpec(
+        kernel=_kernel(attributes),
+        coordinates=_coordinates(attributes),
+        target=target,
+        step=Step.RATIO,  # the page's formulas take lengths, never scales
+        arithmetic=Arithmetic.EXACT,  # the page says nothing of float32
+    )
+
+
+def _kernel(attributes: Attributes) -> Kernel:
+    match attributes["resize_mode"]:
+        case "NEAREST":
+            return Nearest(rounding=_ROUNDING[attributes["nearest_rounding"]])
+        case "LINEAR":
+            return Linear()
+        case "CUBIC":
+            return Cubic(a=attributes.get("cubic_coeff", -0.75), exclude_outside=attributes["exclude_outside"])
+        case mode:
+            raise SpecError(f"resize_mode {mode!r} is unknown")
+
+
+def _coordinates(attributes: Attributes) -> Coordinates:
+    """Return the coordinates; UPPER takes pixel 0 where one is left, as the other transformations do anyway."""
+    chosen = Coordinates[attributes["coordinate_transformation"]]
+    if chosen is Coordinates.HALF_PIXEL and attributes["selector_for_single_pixel"] == "UPPER":
+        return Coordinates.PYTORCH_HALF_PIXEL
+    return chosen
+
+
+def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
+    given = [name for name in ("shape", "scales") if name in attributes]
+    if len(given) != 1:
+        raise SpecError(f"shape and scales are both {'given' if given else 'missing'}")
+    (name,) = given
+    values = attributes[name]
+    if values is None and name == "scales":
+        raise SpecError("scales must be known when the network is built; only a shape may be an input at run time")
+    if values is None:
+        return AtRunTime.SIZES
+    return Scales(tuple(values)) if name == "scales" else Sizes(tuple(values))
+
+
+def _check_input(mode: str, context: Context) -> None:
+    if context.dtype is not None and context.dtype not in DTYPES:
+        raise SpecError(f"IResizeLayer takes {', '.join(DTYPES)}, not {context.dtype}")
+    if context.shape is not None:
+        least = 2 if mode == "CUBIC" else 1
+        if not least <= len(context.shape) <= MAX_RANK:
+            raise SpecError(f"{mode} takes rank {least} to {MAX_RANK}, not {len(context.shape)}")
+        _check_volume(context.shape, "input")
+
+
+def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> None:
+    kept = [1] * len(target) if isinstance(target, Scales) else context.shape or [None] * len(target)
+    for axis in range(len(target) - INNERMOST[mode]):
+        if axis < len(kept) and kept[axis] not in (target.values[axis], None):
+            raise SpecError(f"{mode} resizes the innermost {INNERMOST[mode]} axes only, not axis {axis}")
+
+
+def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
+    """Return the output's lengths, None where open."""
+    if isinstance(target, Sizes):
+        return target.values
+    known = zip(shape or (), target.values, strict=False)
+    return tuple(None if length is None else math.floor(length * Fraction(scale)) for length, scale in known)
+
+
+def _check_volume(lengths: PartialShape, what: str) -> None:
+    known = [length for length in lengths if length is not None]
+    if len(known) == len(lengths) and math.prod(known) > MAX_VOLUME:
+        raise SpecError(f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}")
+
+
+DIALECT = Dialect(
+    name="tensorrt",
+    versions=(10,),
+    vocabulary={
+        "resize_mode": {mode: since(10) for mode in INNERMOST},
+        "coordinate_transformation": {mode: since(10) for mode in ("HALF_PIXEL", "ASYMMETRIC", "ALIGN_CORNERS")},
+        "selector_for_single_pixel": {"FORMULA": since(10), "UPPER": since(10)},
+        "nearest_rounding": {rounding: since(10) for rounding in ("FLOOR", "HALF_DOWN", "HALF_UP", "CEIL")},
+        "exclude_outside": {False: since(10), True: since(10)},
+    },
+    numbers={
+        "a": ("cubic_coeff", since(10)),
+        "sizes": ("shape", since(10)),
+        "scales": ("scales", since(10)),
+    },
+    defaults={
+        "resize_mode": ("NEAREST", since(10)),
+        "coordinate_transformation": ("ASYMMETRIC", since(10)),
+        "selector_for_single_pixel": ("FORMULA", since(10)),
+        "nearest_rounding": ("FLOOR", since(10)),
+        "exclude_outside": (False, since(10)),
+    },
+    unstated={"exclude_outside": False},
+    read=read,
+    remarks=tensorrt_dla.remarks,
+)

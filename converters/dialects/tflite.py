@@ -1,0 +1,50 @@
+"""TFLite ``RESIZE_BILINEAR`` and ``RESIZE_NEAREST_NEIGHBOR``.
+
+Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of TensorFlow Lite. Images are NHWC.
+"""
+
+from __future__ import annotations
+
+from ir_interp.errors import ReadError, SpecError
+from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
+from ir_interp.translation.dialect import Attributes, Context, Dialect, since
+
+_AXES = (1, 2)
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of an operator's options and its ``size`` input (height, width)."""
+    corners, half = attributes["align_corners"], attributes["half_pixel_centers"]
+    if corners and half:
+        raise SpecError("align_corners and half_pixel_centers exclude each other")
+    if attributes["op"] == "RESIZE_BILINEAR":
+        kernel: Linear | Nearest = Linear()
+        centred = Coordinates.HALF_PIXEL
+    else:  # round half up between corners, else floor((i + 1/2) * step) or floor(i * step)
+        kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL if corners else Rounding.FLOOR)
+        centred = Coordinates.TF_HALF_PIXEL_FOR_NN
+    if attributes.get("axes", _AXES) != _AXES:
+        raise ReadError(f"axes are always {list(_AXES)}, height and width", "@axes")
+    size = attributes.get("size")
+    return ResizeSpec(
+        kernel=kernel,
+        coordinates=centred if half else Coordinates.ALIGN_CORNERS if corners else Coordinates.ASYMMETRIC,
+        axes=_AXES,
+        target=AtRunTime.SIZES if size is None else Sizes(tuple(size)),
+        arithmetic=Arithmetic.EXACT,
+    )
+
+
+DIALECT = Dialect(
+    name="tflite",
+    versions=(1,),
+    vocabulary={
+        "op": {"RESIZE_BILINEAR": since(1), "RESIZE_NEAREST_NEIGHBOR": since(1)},
+        "align_corners": {False: since(1), True: since(1)},
+        "half_pixel_centers": {True: since(1), False: since(1)},
+    },
+    numbers={"axes": ("axes", since(1)), "sizes": ("size", since(1))},
+    defaults={"align_corners": (False, since(1)), "half_pixel_centers": (False, since(1))},
+    unstated={},
+    read=read,
+)

@@ -1,0 +1,1 @@
+"""What a runtime makes of a resize, told without running it."""

@@ -1,0 +1,119 @@
+"""Convolutions, their transposes, and the deformable ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...onnx.graph import Graph
+from .. import tensors, windows
+from ..op import Op
+from ..windows import Windows
+
+_Emitter = Callable[[Graph, Op], str]
+
+
+def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
+    """Return the weights without a group axis of their own, and the number of groups."""
+    if not grouped:
+        return op.inputs[1], 1
+    groups, rows, *others = op.lengths(1)
+    return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
+
+
+def _convolution(grouped: bool) -> _Emitter:
+    def emit(graph: Graph, op: Op) -> str:
+        weights, groups = _weights(graph, op, grouped)
+        over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
+        _refuse_negative(op, over)
+        return graph.node("Conv", op.inputs[0], weights, group=_if_several(groups), **over.attributes)
+
+    return emit
+
+
+def _transposed(grouped: bool) -> _Emitter:
+    def emit(graph: Graph, op: Op) -> str:
+        weights, groups = _weights(graph, op, grouped)
+        over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
+        none = (0,) * len(over.kernel)
+        same = op.word("auto_pad", windows.AUTO_PADS, "explicit").startswith("same")
+        if same:  # which says nothing without a shape to pad to
+            over = replace(over, begin=none, end=none, same=None)
+        extra, beyond = op.integers("output_padding", ()) or none, none
+        if op.has(2):
+            over, extra, beyond = _to_shape(op, over, extra)
+        _refuse_negative(op, over)
+        made = graph.node(
+            "ConvTranspose",
+            op.inputs[0],
+            weights,
+            group=_if_several(groups),
+            output_padding=list(extra) if any(extra) else None,
+            **over.attributes,
+        )
+        return graph.node("Pad", made, graph.ints([0] * (len(beyond) + 4) + [*beyond])) if any(beyond) else made
+
+    return emit
+
+
+_Lengths = tuple[int, ...]
+
+
+def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths, _Lengths]:
+    """Return pads, and lengths to add, that make the output as long as input 2 says.
+
+    To add is left what lies beyond the reach of every window, and of ONNX's output_padding too.
+    """
+    wanted = op.known_integers(2, "the output's shape is")
+    reach = [
+        (length - 1) * stride + extent
+        for length, stride, extent in zip(op.space(), over.strides, over.extents, strict=True)
+    ]
+    begin, automatic = over.begin, op.word("auto_pad", windows.AUTO_PADS, "explicit")
+    if automatic.startswith("same"):
+        totals = [max(full + more - length, 0) for full, more, length in zip(reach, extra, wanted, strict=True)]
+        begin = windows.shared(totals, _OPPOSITE[automatic])[0]
+    end = [full - before - length for full, before, length in zip(reach, begin, wanted, strict=True)]
+    limits = [max(pair) - 1 for pair in zip(over.strides, over.dilations, strict=True)]
+    held = tuple(min(max(-each, 0), limit) for each, limit in zip(end, limits, strict=True))
+    beyond = tuple(max(-each, 0) - more for each, more in zip(end, held, strict=True))
+    return replace(over, begin=begin, end=tuple(max(each, 0) for each in end)), held, beyond
+
+
+_OPPOSITE = {"same_upper": "same_lower", "same_lower": "same_upper"}  # what a convolution's input gains, this loses
+
+
+def _refuse_negative(op: Op, over: Windows) -> None:
+    if min(over.begin + over.end, default=0) < 0:
+        raise op.refusal("its pads are negative")
+
+
+def _if_several(groups: int) -> int | None:
+    return groups if groups > 1 else None
+
+
+def _deformable(graph: Graph, op: Op) -> str:
+    op.needs(19, graph.opset)
+    over = windows.read(op, op.lengths(2)[2:])
+    if not op.flag("bilinear_interpolation_pad"):
+        raise op.refusal("samples beyond the border count as 0 there, and are interpolated with 0 in DeformConv")
+    return graph.node(
+        "DeformConv",
+        op.inputs[0],
+        op.inputs[2],
+        op.inputs[1],
+        "",
+        op.inputs[3] if op.has(3) else "",
+        group=_if_several(op.integer("group", 1)),
+        offset_group=_if_several(op.integer("deformable_group", 1)),
+        **over.attributes,
+    )
+
+
+TABLE: dict[str, _Emitter] = {
+    "Convolution": _convolution(grouped=False),
+    "GroupConvolution": _convolution(grouped=True),
+    "ConvolutionBackpropData": _transposed(grouped=False),
+    "GroupConvolutionBackpropData": _transposed(grouped=True),
+    "DeformableConvolution": _deformable,
+}

@@ -1,0 +1,90 @@
+"""Layers of Detectron models: grids of priors, the best regions, features of regions from a pyramid."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from ..op import Op
+
+_CANONICAL = 224, 2  # the length of a region, and its level of the pyramid
+
+
+def _prior_grid(graph: Graph, op: Op) -> str:
+    """Place priors in the middle of every cell of a feature map."""
+    shapes = op.lengths(1, [2, 3]), op.lengths(2, [2, 3])
+    rows, columns = shapes[0]
+    if (op.integer("h", 0) or rows, op.integer("w", 0) or columns) != shapes[0]:
+        raise op.refusal("its grid is not as long as its feature map, beyond which OpenVINO writes")
+    steps = (op.real(f"stride_{axis}", 0) for axis in "yx")
+    down, across = (step or image / cell for step, image, cell in zip(steps, shapes[1], shapes[0], strict=True))
+    y, x = (np.mgrid[:rows, :columns] + 0.5) * np.reshape([down, across], [2, 1, 1])
+    places = graph.constant(np.stack([x, y, x, y], axis=-1)[:, :, None], np.float32)
+    made = graph.node("Add", op.inputs[0], places)
+    return graph.node("Reshape", made, graph.ints([-1, 4])) if op.flag("flatten", True) else made
+
+
+def _top_regions(graph: Graph, op: Op) -> str:
+    count = min(op.integer("max_rois"), op.lengths(1)[0])
+    return graph.node("Gather", op.inputs[0], graph.outputs(2, "TopK", op.inputs[1], graph.ints([count]))[1], axis=0)
+
+
+def _features(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Sample every level of a pyramid for every region, and take the level that suits its size."""
+    aligned = op.flag("aligned")
+    if aligned:
+        op.needs(16, graph.opset, "aligned regions")
+    form = None if aligned or graph.opset < 16 else "output_half_pixel"
+    count, size = graph.node("Shape", operators.cut(graph, op.inputs[0], [0], [1], [1])), op.integer("output_size")
+    images = graph.node("Expand", operators.scalar(graph, 0, "int64"), operators.cut(graph, count, [0], [1], [0]))
+    scales = op.integers("pyramid_scales")
+    levels = [
+        graph.node(
+            "RoiAlign",
+            name,
+            _widened(graph, op, scale) if aligned else op.inputs[0],
+            images,
+            coordinate_transformation_mode=form,
+            output_height=size,
+            output_width=size,
+            sampling_ratio=op.integer("sampling_ratio"),
+            spatial_scale=1 / scale,
+        )
+        for name, scale in zip(op.inputs[1:], scales, strict=True)
+    ]
+    wanted, made = _level(graph, op), levels[0]
+    for number, level in enumerate(levels[1:]):
+        deeper = graph.node("Greater", wanted, operators.scalar(graph, number + 0.5, "float32"))
+        made = graph.node("Where", operators.unsqueeze(graph, deeper, [2, 3]), level, made)
+    return made, graph.node("Identity", op.inputs[0])
+
+
+def _widened(graph: Graph, op: Op, least: int) -> str:
+    """Return regions at least as long as a pixel of the level: RoiAlign sees to it only where it is not aligned."""
+    first, sizes = _corner_and_sizes(graph, op)
+    longer = graph.node("Max", sizes, operators.scalar(graph, least, "float32"))
+    return graph.node("Concat", first, graph.node("Add", first, longer), axis=1)
+
+
+def _corner_and_sizes(graph: Graph, op: Op) -> tuple[str, str]:
+    first, last = (operators.cut(graph, op.inputs[0], [start], [start + 2], [1]) for start in (0, 2))
+    return first, graph.node("Sub", last, first)
+
+
+def _level(graph: Graph, op: Op) -> str:
+    """Return the level of every region [regions, 1]: one more for twice the length."""
+    length, level = _CANONICAL
+    _, sizes = _corner_and_sizes(graph, op)
+    area = graph.node("Mul", *(operators.cut(graph, sizes, [axis], [axis + 1], [1]) for axis in range(2)))
+    ratio = graph.node("Div", graph.node("Sqrt", area), operators.scalar(graph, length, "float32"))
+    log = graph.node("Log", graph.node("Add", ratio, operators.scalar(graph, 1e-6, "float32")))
+    exponent = graph.node("Div", log, operators.scalar(graph, np.log(2), "float32"))
+    return graph.node("Floor", graph.node("Add", exponent, operators.scalar(graph, level, "float32")))
+
+
+TABLE = {
+    "ExperimentalDetectronPriorGridGenerator": _prior_grid,
+    "ExperimentalDetectronTopKROIs": _top_regions,
+    "ExperimentalDetectronROIFeatureExtractor": _features,
+}

@@ -1,0 +1,152 @@
+"""Arithmetic, comparisons and logic on two tensors, with broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from .. import merged, tensors
+from ..op import WHOLE, Op
+
+_Binary = Callable[[Graph, Op, str, str], str]
+
+
+def _broadcasting(write: _Binary) -> Callable[[Graph, Op], str]:
+    """Take any kind of broadcasting."""
+    return lambda graph, op: write(graph, op, op.inputs[0], _aligned(graph, op))
+
+
+def _merging(merge: Callable[[Graph, Op], str | None], write: _Binary) -> Callable[[Graph, Op], str]:
+    """Let the node before take in a constant where it can."""
+    emit = _broadcasting(write)
+    return lambda graph, op: merge(graph, op) or emit(graph, op)
+
+
+def _aligned(graph: Graph, op: Op) -> str:
+    """Return the second operand; pdpd aligns it with the first axes of the first, for an IR holds no other axis."""
+    if op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd":
+        return op.inputs[1]
+    return operators.unsqueeze(graph, op.inputs[1], range(op.rank(1), op.rank(0)))
+
+
+def _node(kind: str, since: int = 0, **attributes: int) -> _Binary:
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        op.needs(since, graph.opset)
+        return graph.node(kind, x, y, **attributes)
+
+    return write
+
+
+def _saturating(kind: str) -> _Binary:
+    """Compute; what 8 bits cannot hold becomes the nearest that they can."""
+
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        dtype = op.dtype()
+        if dtype not in ("int8", "uint8"):
+            return graph.node(kind, x, y)
+        op.needs(12, graph.opset, dtype)
+        wide = graph.node(kind, *(operators.cast(graph, each, "int32") for each in (x, y)))
+        held = np.iinfo(dtype)
+        return operators.cast(graph, operators.clip(graph, wide, held.min, held.max, "int32"), dtype)
+
+    return write
+
+
+def _extreme(kind: str) -> _Binary:
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, op.dtype())
+        if op.dtype() in ("int16", "uint16"):
+            raise op.refusal(f"onnxruntime has no {kind} of {op.dtype()}")
+        return graph.node(kind, x, y)
+
+    return write
+
+
+def _power(graph: Graph, op: Op, x: str, y: str) -> str:
+    _refuse_narrow(op)
+    op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, op.dtype())
+    return graph.node("Pow", x, y)
+
+
+def _refuse_narrow(op: Op) -> None:
+    if op.dtype() not in ("float32", "int32", "int64"):
+        raise op.refusal(f"no form of {op.dtype()} computes what OpenVINO does")
+
+
+def _negated(kind: str) -> _Binary:
+    return lambda graph, op, x, y: graph.node("Not", graph.node(kind, x, y))
+
+
+def _or_equal(kind: str) -> _Binary:
+    """Compare by a node of operator set 12, or by two: "not less" would be true of NaN."""
+
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        if graph.opset >= 12:
+            return graph.node(f"{kind}OrEqual", x, y)
+        return graph.node("Or", graph.node(kind, x, y), graph.node("Equal", x, y))
+
+    return write
+
+
+def _mod(graph: Graph, op: Op, x: str, y: str) -> str:
+    return graph.node("Mod", x, y, fmod=1)
+
+
+def _floor_mod(graph: Graph, op: Op, x: str, y: str) -> str:
+    if op.dtype() in WHOLE:
+        return graph.node("Mod", x, y)
+    whole = graph.node("Floor", graph.node("Div", x, y))
+    return graph.node("Sub", x, graph.node("Mul", y, whole))
+
+
+def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
+    _refuse_narrow(op)
+    difference = graph.node("Sub", x, y)
+    return graph.node("Mul", difference, difference)
+
+
+def _prelu(graph: Graph, op: Op) -> str:
+    """Scale what is negative; a vector of slopes belongs to the channels."""
+    slope, shape, other = op.inputs[1], op.shape(0), op.shape(1)
+    if shape is None or other is None:
+        raise op.refusal("the ranks of its inputs are not known")
+    if len(other) == 1 and len(shape) > 2 and other[0] != 1:
+        slope = tensors.reshaped(graph, op, slope, [other[0], *[1] * (len(shape) - 2)])
+    return graph.node("PRelu", op.inputs[0], slope)
+
+
+_BINARY: dict[str, _Binary] = {
+    "Add": _saturating("Add"),
+    "Subtract": _saturating("Sub"),
+    "Multiply": _saturating("Mul"),
+    "Divide": _node("Div"),  # of integers towards zero: OpenVINO's CPU plugin does not regard m_pythondiv
+    "Power": _power,
+    "Maximum": _extreme("Max"),
+    "Minimum": _extreme("Min"),
+    "Mod": _mod,
+    "FloorMod": _floor_mod,
+    "SquaredDifference": _squared_difference,
+    "Equal": _node("Equal"),
+    "NotEqual": _negated("Equal"),
+    "Greater": _node("Greater"),
+    "GreaterEqual": _or_equal("Greater"),
+    "Less": _node("Less"),
+    "LessEqual": _or_equal("Less"),
+    "LogicalAnd": _node("And"),
+    "LogicalOr": _node("Or"),
+    "LogicalXor": _node("Xor"),
+    "BitwiseAnd": _node("BitwiseAnd", 18),
+    "BitwiseOr": _node("BitwiseOr", 18),
+    "BitwiseXor": _node("BitwiseXor", 18),
+}
+
+TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {
+    "Add": _merging(merged.added, _BINARY["Add"]),
+    "Multiply": _merging(merged.multiplied, _BINARY["Multiply"]),
+    "Maximum": _merging(merged.limited_below, _BINARY["Maximum"]),
+    "Minimum": _merging(merged.limited_above, _BINARY["Minimum"]),
+    "PReLU": _prelu,
+}

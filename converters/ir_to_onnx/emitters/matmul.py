@@ -1,0 +1,32 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from ..op import Op
+
+
+def _matmul(graph: Graph, op: Op) -> str:
+    return graph.node("MatMul", *(_operand(graph, op, index, name) for index, name in enumerate("ab")))
+
+
+def _operand(graph: Graph, op: Op, index: int, name: str) -> str:
+    """Return an operand, its last two axes swapped where asked; a vector has nothing to swap."""
+    if not op.flag(f"transpose_{name}") or op.rank(index) < 2:
+        return op.inputs[index]
+    if op.is_shared(index):  # weights that others take as they are need not be stored twice
+        return graph.node("Transpose", op.inputs[index], perm=_swapped(op.rank(index)))
+    return operators.transposed(graph, op.inputs[index], _swapped(op.rank(index)))
+
+
+def _swapped(rank: int) -> list[int]:
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _einsum(graph: Graph, op: Op) -> str:
+    op.needs(12, graph.opset)
+    return graph.node("Einsum", *op.inputs, equation=op.layer.attributes.get("equation", ""))
+
+
+TABLE = {"MatMul": _matmul, "Einsum": _einsum}

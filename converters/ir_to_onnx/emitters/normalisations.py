@@ -1,0 +1,84 @@
+"""Normalisation over batches, channels, groups and any axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from ...onnx.operators import scalar
+from ..op import Op
+
+
+def _batch(graph: Graph, op: Op) -> str:
+    order = (0, 1, 2, 3, 4) if op.version >= 5 else (2, 0, 1, 3, 4)  # the data came third in BatchNormInference-1
+    names = [op.inputs[index] for index in order]
+    return graph.node("BatchNormalization", *names, epsilon=op.real("epsilon"))
+
+
+def _mvn(graph: Graph, op: Op) -> str:
+    """Normalise over axes; MVN-1 takes those behind the batch or the channels."""
+    scaled, rank = op.flag("normalize_variance", True), op.rank()
+    axes: Sequence[int] = range(1 if op.flag("across_channels") else 2, rank)
+    inside = True
+    if op.version >= 6:
+        axes = op.axes(1, rank)
+        inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
+    first = rank - len(axes)
+    is_last = bool(axes) and sorted(axes) == list(range(first, rank))
+    if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:
+        lengths = op.lengths(axes=range(first, rank))
+        ones = graph.constant(np.ones(lengths), np.float32)  # what scales it later may be merged into it
+        return graph.node("LayerNormalization", op.inputs[0], ones, axis=first, epsilon=op.real("eps"))
+    return _normalised(graph, op, op.inputs[0], axes, inside=inside, scaled=scaled)
+
+
+def _normalised(graph: Graph, op: Op, x: str, axes: Sequence[int], *, inside: bool = True, scaled: bool = True) -> str:
+    """Subtract the mean over axes, and divide by the deviation; ``eps`` goes inside its root or behind it."""
+    centred = graph.node("Sub", x, operators.reduced(graph, "ReduceMean", x, axes))
+    if not scaled:
+        return centred
+    variance = operators.reduced(graph, "ReduceMean", graph.node("Mul", centred, centred), axes)
+    eps = scalar(graph, op.real("eps" if op.layer.type.lower() == "mvn" else "epsilon"), op.dtype())
+    if inside:
+        return graph.node("Div", centred, graph.node("Sqrt", graph.node("Add", variance, eps)))
+    return graph.node("Div", centred, graph.node("Add", graph.node("Sqrt", variance), eps))
+
+
+def _normalize_l2(graph: Graph, op: Op) -> str:
+    x, axes = op.inputs[0], op.axes(1, op.rank())
+    squares = graph.node("Mul", x, x)
+    total = operators.reduced(graph, "ReduceSum", squares, axes) if axes else squares
+    kind = {"add": "Add", "max": "Max"}[op.word("eps_mode", ("add", "max"))]
+    limited = graph.node(kind, total, scalar(graph, op.real("eps"), op.dtype()))
+    return graph.node("Div", x, graph.node("Sqrt", limited))
+
+
+def _lrn(graph: Graph, op: Op) -> str:
+    axes = op.axes(1, op.rank())
+    if axes != (1,):
+        raise op.refusal(f"it sums over axes {list(axes)}, LRN over channels only")
+    attributes = {name: op.real(name) for name in ("alpha", "beta", "bias")}
+    return graph.node("LRN", op.inputs[0], size=op.integer("size"), **attributes)
+
+
+def _group(graph: Graph, op: Op) -> str:
+    groups, names = op.integer("num_groups"), op.inputs
+    if graph.opset >= 21:
+        return graph.node("GroupNormalization", *names, epsilon=op.real("epsilon"), num_groups=groups)
+    rank = op.rank()
+    apart = graph.node("Reshape", names[0], graph.ints([0, groups, -1]))
+    whole = graph.node("Reshape", _normalised(graph, op, apart, [2]), graph.node("Shape", names[0]))
+    scale, bias = (operators.unsqueeze(graph, name, range(1, rank - 1)) for name in names[1:3])
+    return graph.node("Add", graph.node("Mul", whole, scale), bias)
+
+
+TABLE = {
+    "BatchNormInference": _batch,
+    "MVN": _mvn,
+    "NormalizeL2": _normalize_l2,
+    "LRN": _lrn,
+    "GroupNormalization": _group,
+}

@@ -1,0 +1,59 @@
+"""Padding, and cropping by negative pads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from ...onnx.operators import END
+from .. import tensors
+from ..op import Op
+
+_MODES = ("constant", "edge", "reflect", "symmetric")
+
+
+def _pad(graph: Graph, op: Op) -> str:
+    mode = op.word("pad_mode", _MODES)
+    if mode == "constant":
+        return graph.node("Pad", op.inputs[0], _pads(graph, op), _filling(graph, op), mode=mode)
+    begin, end = (op.known_integers(index, "pads are") for index in (1, 2))
+    if mode == "symmetric":
+        return _mirrored(graph, op, begin, end)
+    x = _cropped(graph, op.inputs[0], begin, end)
+    kept = [max(each, 0) for each in (*begin, *end)]
+    return graph.node("Pad", x, graph.ints(kept), mode=mode) if any(kept) else x
+
+
+def _pads(graph: Graph, op: Op) -> str:
+    begin, end = op.value(1), op.value(2)
+    if begin is not None and end is not None:
+        return graph.ints([*map(int, begin.ravel()), *map(int, end.ravel())])
+    return graph.node("Concat", tensors.int64(graph, op, 1), tensors.int64(graph, op, 2), axis=0)
+
+
+def _filling(graph: Graph, op: Op) -> str:
+    return op.inputs[3] if op.has(3) else ""
+
+
+def _cropped(graph: Graph, x: str, begin: Sequence[int], end: Sequence[int]) -> str:
+    axes = [axis for axis, pads in enumerate(zip(begin, end, strict=True)) if min(pads) < 0]
+    starts = [max(-begin[axis], 0) for axis in axes]
+    ends = [end[axis] if end[axis] < 0 else END for axis in axes]
+    return operators.cut(graph, x, starts, ends, axes)
+
+
+def _mirrored(graph: Graph, op: Op, begin: Sequence[int], end: Sequence[int]) -> str:
+    """Repeat the edges backwards, themselves included: slices with a step of -1, joined."""
+    x = _cropped(graph, op.inputs[0], begin, end)
+    for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
+        parts = [x]
+        if before > 0:
+            parts.insert(0, operators.cut(graph, x, [before - 1], [-END], [axis], [-1]))
+        if after > 0:
+            parts.append(operators.cut(graph, x, [END], [-after - 1], [axis], [-1]))
+        x = graph.node("Concat", *parts, axis=axis) if len(parts) > 1 else x
+    return x
+
+
+TABLE = {"Pad": _pad}

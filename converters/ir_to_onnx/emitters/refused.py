@@ -1,0 +1,45 @@
+"""Layer types that ONNX cannot say, each with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Never
+
+from ...onnx.graph import Graph
+from ..op import Op
+
+_STATE = "it keeps a state between inferences; make the state an input and an output of the model first"
+_RANDOM = "it draws random numbers, and onnxruntime draws others"
+_STRINGS = "it works on strings"
+_DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
+_UNPROVEN = "no graph of ONNX has been proven to do the same yet"
+_ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
+
+_REASONS = {
+    "ReadValue": _STATE,
+    "Assign": _STATE,
+    "RandomUniform": _RANDOM,
+    "Multinomial": _RANDOM,
+    "StringTensorPack": _STRINGS,
+    "StringTensorUnpack": _STRINGS,
+    "MatrixNms": _DECAYS,
+    "NMSRotated": _ROTATED,
+    "ROIAlignRotated": _ROTATED,
+    "ExperimentalDetectronGenerateProposalsSingleImage": _UNPROVEN,
+    "ExperimentalDetectronDetectionOutput": _UNPROVEN,
+    "GenerateProposals": _UNPROVEN,
+    "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
+    "BinaryConvolution": "its numbers are single bits",
+    "CTCLoss": "it is a loss, for training",
+    "Inverse": "ONNX has no inverse of matrices",
+}
+
+
+def _refuse(reason: str) -> Callable[[Graph, Op], Never]:
+    def emit(graph: Graph, op: Op) -> Never:
+        raise op.refusal(reason)
+
+    return emit
+
+
+TABLE = {kind: _refuse(reason) for kind, reason in _REASONS.items()}

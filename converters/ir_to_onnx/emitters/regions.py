@@ -1,0 +1,129 @@
+"""Regions of an image: YOLO's, and those pooled for a second stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from .. import tensors
+from ..op import Op
+
+
+def _region_yolo(graph: Graph, op: Op) -> str:
+    """Squash places, objectness and classes of every anchor; sizes stay as they are."""
+    soft, classes, coordinates = op.flag("do_softmax", True), op.integer("classes"), op.integer("coords")
+    anchors = op.integer("num") if soft else len(op.integers("mask", ()))
+    batch, _, rows, columns = op.lengths()
+    length = coordinates + 1 + classes
+    x = tensors.reshaped(graph, op, op.inputs[0], [batch, anchors, length, rows, columns])
+    pieces = operators.split(graph, x, [2, coordinates - 2, 1, classes], 2)
+    places, sizes, objects, chances = pieces
+    chances = operators.softened(graph, chances, 2, 5) if soft else graph.node("Sigmoid", chances)
+    made = [graph.node("Sigmoid", places), sizes, graph.node("Sigmoid", objects), chances]
+    joined = graph.node("Concat", *made, axis=2)
+    return tensors.reshaped(graph, op, joined, op.result_shape() or ())
+
+
+def _reorg_yolo(graph: Graph, op: Op) -> str:
+    """Take the elements as those of a larger map with fewer channels, and move its blocks into the channels."""
+    stride = op.integer("stride")
+    batch, depth, rows, columns = op.lengths()
+    apart = [batch, depth // stride**2, rows * stride, columns * stride]
+    made = graph.node("SpaceToDepth", tensors.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
+    return tensors.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
+
+
+def _roi_pooling(graph: Graph, op: Op) -> str:
+    if op.word("method", ("max", "bilinear"), "max") != "max":
+        raise op.refusal("it samples bilinearly at the corners of its regions")
+    size: Sequence[int] = op.integers("output_size", ()) or (op.integer("pooled_h"), op.integer("pooled_w"))
+    return graph.node(
+        "MaxRoiPool", op.inputs[0], op.inputs[1], pooled_shape=list(size), spatial_scale=op.real("spatial_scale")
+    )
+
+
+def _roi_align(graph: Graph, op: Op) -> str:
+    """Sample regions; ``half_pixel`` moves their corners by half a pixel before they are scaled too.
+
+    The largest of samples is that of finer cells of one sample each, for onnxruntime takes it of their weighted parts;
+    and OpenVINO begins with 0.
+    """
+    aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
+    samples, regions = op.integer("sampling_ratio"), op.inputs[1]
+    if aligned != "asymmetric":
+        op.needs(16, graph.opset, f"aligned_mode {aligned}")
+    if aligned == "half_pixel":
+        regions = graph.node("Add", regions, operators.scalar(graph, 0.5, op.dtype(1)))
+    largest = op.word("mode", ("avg", "max")) == "max"
+    finer = samples if largest else 1
+    if finer == 0:
+        raise op.refusal("it takes the largest of as many samples as a region is long")
+    form = "output_half_pixel" if aligned == "asymmetric" else None
+    made = graph.node(
+        "RoiAlign",
+        op.inputs[0],
+        regions,
+        tensors.int64(graph, op, 2),
+        coordinate_transformation_mode=form if graph.opset >= 16 else None,
+        output_height=op.integer("pooled_h") * finer,
+        output_width=op.integer("pooled_w") * finer,
+        sampling_ratio=samples if finer == 1 else 1,
+        spatial_scale=op.real("spatial_scale"),
+    )
+    if finer > 1:
+        made = graph.node("MaxPool", made, kernel_shape=[finer, finer], strides=[finer, finer])
+    return graph.node("Relu", made) if largest else made
+
+
+def _psroi_pooling(graph: Graph, op: Op) -> str:
+    """Average, in each cell of a region, channels of that cell only: products with who belongs where."""
+    if op.word("mode", ("average", "bilinear"), "average") != "average":
+        raise op.refusal("it samples bilinearly in parts of cells")
+    size, depth, dtype = op.integer("group_size"), op.integer("output_dim"), op.dtype()
+    images, _, *space = op.lengths()
+    x = tensors.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])
+    image = operators.cast(
+        graph, operators.squeeze(graph, operators.cut(graph, op.inputs[1], [0], [1], [1]), [1]), "int64"
+    )
+    held = graph.node("Gather", x, image, axis=0)
+    columns, rows = (_members(graph, op, axis, space[1 - axis], size) for axis in range(2))
+    sums = graph.node("MatMul", operators.unsqueeze(graph, rows, [1, 3, 4]), held)
+    sums = graph.node("MatMul", sums, operators.unsqueeze(graph, columns, [1, 2, 5]))
+    counts = (operators.reduced(graph, "ReduceSum", each, [2]) for each in (rows, columns))
+    area = graph.node("MatMul", next(counts), operators.transposed(graph, next(counts), [0, 2, 1]))
+    whole = graph.node("Max", operators.unsqueeze(graph, area, [1]), operators.scalar(graph, 1, dtype))
+    return graph.node("Div", operators.squeeze(graph, sums, [4, 5]), whole)
+
+
+def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> str:
+    """Return [regions, cells, length]: 1 where a pixel is in a cell, which begins rounded down and ends rounded up."""
+    dtype, scale = op.dtype(), operators.scalar(graph, op.real("spatial_scale"), op.dtype())
+    first, last = (operators.cut(graph, op.inputs[1], [axis + each], [axis + each + 1], [1]) for each in (1, 3))
+    first, last = (_rounded(graph, each, dtype) for each in (first, last))
+    start = graph.node("Mul", first, scale)
+    end = graph.node("Mul", graph.node("Add", last, operators.scalar(graph, 1, dtype)), scale)
+    whole = graph.node("Max", graph.node("Sub", end, start), operators.scalar(graph, 0.1, dtype))
+    step = graph.node("Div", whole, operators.scalar(graph, size, dtype))
+    numbers = (graph.constant(np.arange(size) + each, np.float32) for each in (0, 1))
+    begins, ends = (graph.node("Add", graph.node("Mul", step, each), start) for each in numbers)
+    pixels = graph.constant(np.arange(length), np.float32)
+    from_ = graph.node("Less", pixels, operators.unsqueeze(graph, graph.node("Floor", begins), [2]))
+    below = graph.node("Less", pixels, operators.unsqueeze(graph, graph.node("Ceil", ends), [2]))
+    return operators.cast(graph, graph.node("And", graph.node("Not", from_), below), dtype)
+
+
+def _rounded(graph: Graph, x: str, dtype: str) -> str:
+    """Round, halves up, for corners are not negative."""
+    return graph.node("Floor", graph.node("Add", x, operators.scalar(graph, 0.5, dtype)))
+
+
+TABLE = {
+    "RegionYolo": _region_yolo,
+    "ReorgYolo": _reorg_yolo,
+    "ROIPooling": _roi_pooling,
+    "ROIAlign": _roi_align,
+    "PSROIPooling": _psroi_pooling,
+}

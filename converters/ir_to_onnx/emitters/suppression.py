@@ -1,0 +1,73 @@
+"""Boxes that overlap better ones left out: one by one, or all classes and boxes in a tensor of known shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from .. import tensors
+from ..op import Op
+
+NONE = -np.inf
+"""The score of what is not chosen."""
+
+Shape = tuple[int, int, int]
+"""Numbers of images, classes and boxes."""
+
+
+def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
+    """Return the scores of only so many boxes of each class; of all where ``best`` is not positive."""
+    if not 0 < best < shape[-1]:
+        return scores
+    values, places = graph.outputs(2, "TopK", scores, graph.ints([best]), axis=2)
+    return graph.node("ScatterElements", _nothing(graph, shape), places, values, axis=2)
+
+
+def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, least: float) -> str:
+    """Return the scores [images, classes * boxes] of what overlaps nothing better of its class."""
+    limits = (graph.constant([each], np.float32) for each in (overlap, least))
+    chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
+    found = graph.node("ScatterND", _nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
+    return graph.node("Reshape", found, graph.ints([shape[0], shape[1] * shape[2]]))
+
+
+def _nothing(graph: Graph, shape: Shape) -> str:
+    return graph.node("Expand", operators.scalar(graph, NONE, "float32"), graph.ints(shape))
+
+
+def is_there(graph: Graph, scores: str) -> str:
+    """Say which scores are those of something chosen."""
+    return graph.node("Greater", scores, operators.scalar(graph, NONE, "float32"))
+
+
+def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Choose boxes; OpenVINO returns as many rows as it chose in every version, though pages before the fifth pad."""
+    if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
+        raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
+    centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
+    limit = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([0])
+    thresholds = [op.inputs[index] if op.has(index) else "" for index in (3, 4)]
+    names = (op.inputs[0], op.inputs[1], limit, *thresholds)
+    chosen = graph.node("NonMaxSuppression", *names, center_point_box=1 if centred else None)
+    scores = graph.node("GatherND", op.inputs[1], chosen)
+    count = operators.cut(graph, graph.node("Shape", chosen), [0], [1], [0])
+    if op.flag("sort_result_descending", True):
+        scores, order = graph.outputs(2, "TopK", scores, count, axis=0)
+        chosen = graph.node("Gather", chosen, order, axis=0)
+    rows = graph.node("Concat", _places(graph, chosen), operators.unsqueeze(graph, scores, [1]), axis=1)
+    made = [_as(graph, op, 0, chosen), rows, *([_as(graph, op, 2, count)] if len(op.layer.outputs) > 2 else [])]
+    return tuple(made[: len(op.layer.outputs)])
+
+
+def _places(graph: Graph, chosen: str) -> str:
+    """Return batch and class of what is chosen, as numbers."""
+    return operators.cast(graph, operators.cut(graph, chosen, [0], [2], [1]), "float32")
+
+
+def _as(graph: Graph, op: Op, index: int, tensor: str) -> str:
+    dtype = op.result_dtype(index)
+    return tensor if dtype == "int64" else operators.cast(graph, tensor, dtype)
+
+
+TABLE = {"NonMaxSuppression": _non_max_suppression}

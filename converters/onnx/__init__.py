@@ -1,0 +1,1 @@
+"""ONNX files and graphs: reading them, finding their resizes, writing them."""

@@ -1,0 +1,111 @@
+"""An ONNX graph under construction: nodes with readable names, constants that are stored once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from onnx import helper
+
+from .nodes import needed, with_inner
+from .save import Unsaved
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Graph:
+    """Nodes and constants so far, in the operators of ``opset``.
+
+    ``layer`` is the name of the layer that is being written: what it adds is named after it.
+    """
+
+    opset: int
+    layer: str = ""
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    initialisers: dict[str, Array] = field(default_factory=dict)
+    _tensors: set[str] = field(default_factory=set)
+    _nodes: set[str] = field(default_factory=set)
+    _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that no tensor has yet: ``wanted``, or that with a number behind it."""
+        return _unique(wanted, self._tensors)
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one output and return that; see ``outputs``."""
+        return self.outputs(1, kind, *inputs, **attributes)[0]
+
+    def outputs(self, count: int, kind: str, *inputs: str, **attributes: Any) -> tuple[str, ...]:
+        """Add a node and return its outputs; an attribute of None is left out, as is an empty input at the end."""
+        given = list(inputs)
+        while given and not given[-1]:
+            given.pop()
+        names = tuple(self.fresh(f"{self.layer}/{kind}") for _ in range(count))
+        stated = {name: value for name, value in attributes.items() if value is not None}
+        self.nodes.append(helper.make_node(kind, given, names, **stated))
+        return names
+
+    def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
+        """Return the name of a constant of this value: that of an equal one where it is held already."""
+        array = np.asarray(value, dtype)
+        octets: Any = np.ascontiguousarray(array).view(np.uint8)
+        key = (array.dtype.name, array.shape, hashlib.sha256(octets).digest())
+        if key not in self._shared:
+            self._shared[key] = self.fresh(name or f"{self.layer}/constant")
+            self.initialisers[self._shared[key]] = array
+        return self._shared[key]
+
+    def ints(self, values: Iterable[int]) -> str:
+        """Return a constant vector of 64-bit integers: axes, shapes, sizes."""
+        return self.constant(list(values), np.int64)
+
+    def rename(self, old: str, new: str, since: int = 0) -> None:
+        """Rename a tensor in the nodes from index ``since`` on."""
+        for node in with_inner(self.nodes[since:]):
+            for ends in (node.input, node.output):
+                if old in ends:
+                    ends[:] = [new if each == old else each for each in ends]
+
+    def name_nodes(self, since: int) -> None:
+        """Name the nodes from index ``since`` on: the last of them like the layer."""
+        for node in self.nodes[since:-1]:
+            node.name = _unique(f"{self.layer}/{node.op_type}", self._nodes)
+        for node in self.nodes[since:][-1:]:
+            node.name = _unique(self.layer, self._nodes)
+
+    def inner(self) -> Graph:
+        """Return a graph for inside of a node: it has nodes of its own, and names and constants in common with this."""
+        return replace(self, nodes=[])
+
+    def proto(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.GraphProto:
+        """Return what was written, without what no output depends on; constants apart."""
+        return helper.make_graph(needed(self.nodes, (each.name for each in outputs)), name, inputs, outputs)
+
+    def model(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> Unsaved:
+        """Return a model of what was written, and the constants that it uses."""
+        graph = self.proto(name, inputs, outputs)
+        opset = helper.make_opsetid("", self.opset)
+        model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
+        model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
+        used = {tensor for node in with_inner(graph.node) for tensor in node.input}
+        constants = {tensor: value for tensor, value in self.initialisers.items() if tensor in used}
+        return Unsaved(model=model, constants=constants)
+
+
+def _unique(wanted: str, taken: set[str]) -> str:
+    name, count = wanted, 0
+    while name in taken or not name:
+        count += 1
+        name = f"{wanted}_{count}"
+    taken.add(name)
+    return name

@@ -1,0 +1,237 @@
+"""Build ONNX models of a single resize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.shape_inference
+from onnx import helper, numpy_helper
+
+from ir_interp.errors import InexactError, IrInterpError, ShapeError
+from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Antialias, Arithmetic, Aspect, Cubic, Linear, ResizeSpec, Scales, Sizes
+from ir_interp.translation.meaning import listed
+from ir_interp.translation.translate import Grade, Translation, write
+
+from ..dialects.onnx import DIALECT
+from ..report import form
+from .resizes import given_names
+
+OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
+_IR_VERSION = 8  # of the file format: read by every runtime of the last years
+_OWN = Arithmetic.ONNXRUNTIME
+_DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneResize:
+    """An ONNX model of one resize, and how it says it."""
+
+    model: onnx.ModelProto
+    form: str
+    grade: Grade
+
+
+def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, str]:
+    """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None, and why none does."""
+    try:
+        made = one_op_model(op, opset=opset)
+    except InexactError as refusal:
+        return None, refusal.reason
+    problem = invalid(made.model)
+    if problem:
+        return None, f"a Resize would not be valid: {problem}"
+    if made.grade is Grade.EXACT_BUT_TIES:
+        return None, "Resize may decide float32 ties otherwise"
+    note = _runtime_note(op.spec, op.shape or (), op.dtype)
+    return (None, note) if note else (made, "")
+
+
+def invalid(model: onnx.ModelProto | Path) -> str:
+    """Return the first thing that ONNX's checker finds wrong with a model or a file; nothing where it is valid."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return str(error).strip().splitlines()[0]
+    return ""
+
+
+def is_long_as_inferred(op: ResizeOp) -> bool:
+    """Say whether float32 makes of known lengths and scales what ONNX's shape inference makes of them."""
+    bare, padded = _without_pads(op.spec, op.shape or ())
+    return not isinstance(bare.target, Sizes | Scales) or None in padded or None not in _output_shape(bare, padded)
+
+
+def operator_version(opset: int) -> int:
+    """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for opsets not written."""
+    if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+    return max(version for version in DIALECT.versions if version <= opset)
+
+
+def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
+    """Return a model of nothing but ``op``: from x, and sizes or scales where they are inputs, to y.
+
+    Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
+    """
+    bare, padded = _without_pads(op.spec, _shape(op))
+    version = None if opset is None else operator_version(opset)
+    translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
+    return said(op, translation, opset or translation.version)
+
+
+def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
+    """Return the model of ``one_op_model`` that says ``op`` as ``translation`` does."""
+    shape = _shape(op)
+    nodes, tensors = _pad_nodes(op.spec, shape, "x", opset) if op.spec.pads else ([], [])
+    inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
+    data = nodes[-1].output[0] if nodes else "x"
+    nodes.append(_node(translation, [data, *inputs], "y", op.name))
+    graph = helper.make_graph(
+        nodes,
+        op.name or "resize",
+        ends(op)[:-1],
+        ends(op)[-1:],
+        [*tensors, *constants],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
+    model.ir_version = _IR_VERSION if opset < 19 else 9
+    grade = translation.grade
+    if op.spec.pads and grade is Grade.EXACT:
+        grade = Grade.DECOMPOSED
+    return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
+
+
+def _shape(op: ResizeOp) -> PartialShape:
+    if op.shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    return op.shape
+
+
+def _without_pads(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec, PartialShape]:
+    """Return the resize of the padded input, and its shape."""
+    lengths = list(shape)
+    for pad in spec.pads:
+        length = lengths[pad.axis]
+        lengths[pad.axis] = None if length is None else length + pad.begin + pad.end
+    return replace(spec, pads=()), tuple(lengths)
+
+
+def _pad_nodes(
+    spec: ResizeSpec, shape: PartialShape, source: str, opset: int
+) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Return a Pad node; before operator set 11 its pads are an attribute."""
+    rank = len(shape)
+    begin, end = [0] * rank, [0] * rank
+    for pad in spec.pads:
+        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+    if opset < 11:
+        return [helper.make_node("Pad", [source], ["padded"], name="pad", pads=begin + end)], []
+    pads = numpy_helper.from_array(np.array(begin + end, np.int64), "pads")
+    return [helper.make_node("Pad", [source, "pads"], ["padded"], name="pad")], [pads]
+
+
+def _inputs(translation: Translation) -> tuple[list[str], list[onnx.TensorProto]]:
+    """Return the names of the node's inputs after the data, and the constants among them."""
+    names, constants = [], []
+    for name in given_names(translation.version):
+        value = translation.attributes.get(name)
+        absent = name not in translation.attributes
+        if absent and translation.version >= 13:
+            names.append("")
+            continue
+        names.append(name)
+        if absent or value is not None:  # Resize-11 says "not given" by an empty constant
+            constants.append(numpy_helper.from_array(np.array(value or (), _DTYPE_OF[name]), name))
+    if translation.version == 11 and "sizes" not in translation.attributes:
+        return names[:-1], constants[:-1]
+    while names and not names[-1]:
+        names.pop()
+    return names, constants
+
+
+def _node(translation: Translation, inputs: Sequence[str], output: str, name: str) -> onnx.NodeProto:
+    given = given_names(translation.version)
+    if translation.spec.axes == ():
+        return helper.make_node("Identity", inputs[:1], [output], name=name or "identity")
+    attributes: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in translation.attributes.items()
+        if key not in given
+    }
+    op = "Upsample" if translation.version < 10 else "Resize"
+    return helper.make_node(op, list(inputs), [output], name=name or op.lower(), **attributes)
+
+
+def ends(op: ResizeOp) -> list[onnx.ValueInfoProto]:
+    """Return the inputs of a model of one resize: x, and sizes or scales where they are inputs; and its output y."""
+    shape = _shape(op)
+    bare, padded = _without_pads(op.spec, shape)
+    inputs = [_value("x", op.dtype, shape)]
+    if not isinstance(bare.target, Sizes | Scales):
+        kind = bare.target.value if bare.target else "sizes"
+        inputs.append(_value(kind, np.dtype(_DTYPE_OF[kind]).name, (len(resolve_axes(bare.axes, len(shape))),)))
+    return [*inputs, _value("y", op.dtype, _output_shape(bare, padded))]
+
+
+def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoProto:
+    bfloat16 = onnx.TensorProto.BFLOAT16
+    element = bfloat16 if dtype == "bfloat16" else helper.np_dtype_to_tensor_dtype(np.dtype(dtype or "float32"))
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
+    """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
+    if not isinstance(spec.target, Sizes | Scales):
+        return (None,) * len(shape)
+    known = tuple(length for length in shape if length is not None)
+    if len(known) == len(shape):
+        exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape
+        pairs = zip(exact, plan(spec, known).out_shape, strict=True)
+        return tuple(length if length == other else None for length, other in pairs)
+    lengths = list(shape)
+    for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
+        lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
+    return tuple(lengths)
+
+
+def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
+    """Return what onnxruntime's CPU provider does not run, or not exactly, though it is valid ONNX (1.31)."""
+    if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
+        return f"onnxruntime has no Resize of {dtype} on CPU"
+    if not isinstance(spec.kernel, Linear | Cubic):
+        return ""
+    cubic, filtered = isinstance(spec.kernel, Cubic), spec.kernel.antialias is not Antialias.OFF
+    if dtype in ("uint8", "int8", "int32") and not cubic and not filtered and spec.arithmetic is not _OWN:
+        return f"onnxruntime cuts {dtype} off in linear"
+    if filtered and dtype in ("uint8", "int8", "int32"):
+        return f"onnxruntime is not exact in antialias of {dtype} on CPU"
+    if cubic and not filtered and dtype in ("uint8", "int8", "int32"):
+        return f"onnxruntime has no cubic Resize of {dtype} on CPU"
+    rank, axes = len(shape), set(resolve_axes(listed(spec, shape).axes, len(shape)))
+    runs = _LINEAR.get(rank, []) if not cubic else _CUBIC.get(rank, [])
+    if cubic and not filtered and not _only_grows(spec, shape):
+        runs = [each for each in runs if each != _CHANNELS_LAST]
+    if any(axes <= each for each in runs):
+        return ""
+    return f"onnxruntime runs no {'cubic' if cubic else 'linear'} Resize of axes {sorted(axes)} at rank {rank} on CPU"
+
+
+_CHANNELS_LAST = {1, 2}
+_LINEAR = {2: [{0, 1}], 3: [{0, 1, 2}], 4: [{2, 3}, _CHANNELS_LAST], 5: [{2, 3, 4}]}
+_CUBIC = {2: [{0, 1}], 4: [{2, 3}, _CHANNELS_LAST]}
+
+
+def _only_grows(spec: ResizeSpec, shape: PartialShape) -> bool:
+    """Say whether no axis is known, or may turn out, to shrink."""
+    known = tuple(length for length in shape if length is not None)
+    if len(known) < len(shape) or not isinstance(spec.target, Sizes | Scales):
+        return False
+    return all(axis.out_size >= axis.in_size for axis in plan(spec, known).axes)

@@ -1,0 +1,40 @@
+"""Walk the nodes of an ONNX graph, those inside of others included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import onnx
+import onnx.inliner
+import onnx.shape_inference
+
+
+def _subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    return [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in _subgraphs(attribute):
+                yield from graphs(inner)
+
+
+def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return the nodes on which the outputs depend."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted.intersection(node.output):
+            wanted.update(name for each in with_inner([node]) for name in each.input)
+            kept.append(node)
+    return kept[::-1]
+
+
+def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yield nodes, and those of the graphs inside them: they too read tensors from outside."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            yield from with_inner(attribute.g.node)

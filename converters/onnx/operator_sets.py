@@ -1,0 +1,110 @@
+"""Whether a node of ONNX says the same in another operator set, as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+from onnx import defs, helper
+
+from .nodes import with_inner
+
+_Schema = defs.OpSchema
+
+_ONNX = ("", "ai.onnx")
+_OTHER_MEANING = {
+    "Attention": 24,  # which keys a causal mask leaves
+    "DequantizeLinear": 13,  # scales for each entry of an axis
+    "GridSample": 20,  # the names of its modes
+    "GroupNormalization": 21,  # a scale for each channel, not for each group
+    "Hardmax": 13,  # along one axis, not along all from it on
+    "LogSoftmax": 13,
+    "QuantizeLinear": 13,
+    "RoiAlign": 16,  # shifted by half a pixel, unless it says otherwise
+    "Softmax": 13,
+}
+"""Operators of which the same words mean something else since a version (operator sets 7 to 24)."""
+
+
+def problem(node: onnx.NodeProto, old: int, new: int) -> str:
+    """Return why a node of operator set ``old`` does not say the same in ``new``; nothing where it does.
+
+    It does where its operator takes the inputs and attributes that it has in both, and what it leaves unsaid has one
+    default, or was added with one: that stands for what the operator did before. Element types are no part of this:
+    they are checked where types are inferred.
+    """
+    mine, other = (_schema(node.op_type, version) for version in (old, new))
+    if other is None:
+        return f"operator set {new} has no {node.op_type}"
+    if mine is None or mine.since_version == other.since_version:
+        return ""
+    name = f"{node.op_type}-{other.since_version}"
+    oldest, newest = sorted((mine, other), key=lambda schema: schema.since_version)
+    if oldest.since_version < _OTHER_MEANING.get(node.op_type, 0) <= newest.since_version and not _is_of_last(
+        node, old, new
+    ):
+        return f"{name} means something else by the same words"
+    return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
+
+
+def _schema(op: str, version: int) -> _Schema | None:
+    try:
+        schema = defs.get_schema(op, version, "")
+    except defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema
+
+
+def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
+    """Say whether a soft maximum is taken along the last axis: "along it" and "along all from it on" are then one."""
+    given = [each.i for each in node.attribute if each.name == "axis"]
+    return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
+
+
+def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -> str:
+    pairs = [(mine.name, other.name) for mine, other in zip(own.inputs, schema.inputs, strict=False)]
+    renamed = any(not mine.endswith(other) and not other.endswith(mine) for mine, other in pairs[: len(node.input)])
+    if renamed or not schema.min_input <= len(node.input) <= schema.max_input:  # a mean became an input_mean
+        return f"{name} takes other inputs"
+    if len(node.output) > schema.max_output:
+        return f"{name} makes fewer outputs"
+    named = zip(schema.inputs, node.input, strict=False)
+    missing = [each.name for each, given in named if each.option is _Schema.FormalParameterOption.Single and not given]
+    return f"{name} needs the input {missing[0]}" if missing else ""
+
+
+def _of_attributes(node: onnx.NodeProto, name: str, oldest: _Schema, newest: _Schema, schema: _Schema) -> str:
+    said = {each.name for each in node.attribute}
+    for word in sorted(said - schema.attributes.keys()):
+        return f"{name} has no {word}"
+    for word, attribute in schema.attributes.items():
+        if attribute.required and word not in said:
+            return f"{name} needs the attribute {word}"
+    for word in oldest.attributes.keys() - said:
+        before, after = (_default(each, word) for each in (oldest, newest))
+        if before is not None and before != after:
+            return f"{name} has another default of {word}"
+    return ""
+
+
+def _default(schema: _Schema, word: str) -> object:
+    attribute = schema.attributes.get(word)
+    if attribute is None or not attribute.default_value.name:
+        return None
+    return helper.get_attribute_value(attribute.default_value)
+
+
+def problems(model: onnx.ModelProto, new: int, left_out: Iterable[str]) -> dict[str, int]:
+    """Return what keeps the nodes of a model, but for those of the types ``left_out``, from a set: how often each.
+
+    Nodes in subgraphs and local functions are among them.
+    """
+    counts: dict[str, int] = {}
+    for owner, held in ((model, model.graph.node), *((each, each.node) for each in model.functions)):
+        versions = [entry.version for entry in owner.opset_import if entry.domain in _ONNX]
+        for node in with_inner(held):
+            known = node.domain in _ONNX and node.op_type not in left_out
+            found = problem(node, versions[0], new) if known and versions else ""
+            if found:
+                counts[found] = counts.get(found, 0) + 1
+    return counts

@@ -1,0 +1,114 @@
+"""Operators whose form depends on the operator set, and small combinations that several families use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from onnx import helper
+
+from .graph import Graph
+
+END = np.iinfo(np.int64).max
+"""A slice's end, or start, beyond every axis."""
+
+
+def cast(graph: Graph, x: str, dtype: str) -> str:
+    """Return ``x`` in another type; a constant is cast at once."""
+    target = as_dtype(dtype)
+    if x in graph.initialisers and graph.initialisers[x].size <= 64:
+        return graph.constant(graph.initialisers[x].astype(target))
+    return graph.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(target))
+
+
+def scalar(graph: Graph, value: Any, dtype: str) -> str:
+    """Return a constant without dimensions."""
+    return graph.constant(np.asarray(value).astype(as_dtype(dtype)))
+
+
+def squeeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
+    """Remove axes of length 1."""
+    return _with_axes(graph, "Squeeze", x, axes) if axes else x
+
+
+def unsqueeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
+    """Add axes of length 1; they count in the result."""
+    return _with_axes(graph, "Unsqueeze", x, axes) if axes else x
+
+
+def _with_axes(graph: Graph, kind: str, x: str, axes: Sequence[int]) -> str:
+    if graph.opset < 13:
+        return graph.node(kind, x, axes=list(axes))
+    return graph.node(kind, x, graph.ints(axes))
+
+
+def reduced(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool = True) -> str:
+    """Reduce over some axes, at least one."""
+    if graph.opset < (13 if kind == "ReduceSum" else 18):
+        return graph.node(kind, x, axes=list(axes), keepdims=int(keep))
+    return graph.node(kind, x, graph.ints(axes), keepdims=int(keep))
+
+
+def split(graph: Graph, x: str, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
+    """Cut into pieces of these lengths."""
+    if graph.opset < 13:
+        return graph.outputs(len(lengths), "Split", x, axis=axis, split=list(lengths))
+    return graph.outputs(len(lengths), "Split", x, graph.ints(lengths), axis=axis)
+
+
+def clip(graph: Graph, x: str, low: ArrayLike, high: ArrayLike, dtype: str) -> str:
+    """Limit to a range."""
+    return graph.node("Clip", x, scalar(graph, low, dtype), scalar(graph, high, dtype))
+
+
+def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") -> str:
+    """Take soft maxima; before operator set 13 they are those of all axes from the given one on together."""
+    if graph.opset >= 13 or axis == rank - 1:
+        return graph.node(kind, x, axis=axis)
+    order = moved(rank, axis, rank - 1)
+    return transposed(graph, graph.node(kind, transposed(graph, x, order), axis=rank - 1), inverse(order))
+
+
+def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
+    """Permute axes; a constant is permuted at once."""
+    if list(order) == list(range(len(order))):
+        return x
+    if x in graph.initialisers:
+        return graph.constant(graph.initialisers[x].transpose(order), name=x)
+    return graph.node("Transpose", x, perm=list(order))
+
+
+def cut(
+    graph: Graph, x: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
+) -> str:
+    """Slice along axes."""
+    stride = graph.ints(steps) if any(step != 1 for step in steps) else ""
+    return graph.node("Slice", x, graph.ints(starts), graph.ints(ends), graph.ints(axes), stride) if axes else x
+
+
+def padded(graph: Graph, x: str, rank: int, axis: int, before: int, after: int) -> str:
+    """Pad one axis with zeros."""
+    pads = [0] * (2 * rank)
+    pads[axis], pads[rank + axis] = before, after
+    return graph.node("Pad", x, graph.ints(pads))
+
+
+def moved(rank: int, source: int, target: int) -> list[int]:
+    """Return the order of axes in which ``source`` stands at ``target`` and the others keep theirs."""
+    order = [axis for axis in range(rank) if axis != source]
+    order.insert(target, source)
+    return order
+
+
+def inverse(order: Sequence[int]) -> list[int]:
+    """Return the order of axes that undoes another."""
+    return [int(axis) for axis in np.argsort(order)]
+
+
+def as_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy type of a name, those of ml_dtypes included."""
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name, name))

@@ -1,0 +1,87 @@
+"""The primitive operations of a decomposed resize as ONNX nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import operators
+from .graph import Graph
+
+_ELEMENTWISE = {
+    "add": "Add",
+    "subtract": "Sub",
+    "multiply": "Mul",
+    "divide": "Div",
+    "minimum": "Min",
+    "maximum": "Max",
+    "floor": "Floor",
+    "ceil": "Ceil",
+    "abs": "Abs",
+    "round": "Round",
+    "less": "Less",
+    "equal": "Equal",
+    "and": "And",
+    "or": "Or",
+    "select": "Where",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Primitives:
+    """Adds nodes to a graph; the methods are described in ``symbols.Ops``."""
+
+    graph: Graph
+
+    def constant(self, array: Any) -> str:
+        """Return a constant tensor."""
+        return self.graph.constant(array)
+
+    def elementwise(self, name: str, *values: str) -> str:
+        """Return an operation on each element."""
+        if name == "less_equal":  # which ONNX has since operator set 12 only
+            return self.graph.node("Not", self.graph.node("Less", *reversed(values)))
+        return self.graph.node(_ELEMENTWISE[name], *values)
+
+    def convert(self, x: str, dtype: str) -> str:
+        """Return ``x`` in another element type."""
+        return operators.cast(self.graph, x, dtype)
+
+    def gather(self, x: str, indices: str, axis: int) -> str:
+        """Return the entries of an axis at ``indices``."""
+        return self.graph.node("Gather", x, indices, axis=axis)
+
+    def matmul(self, left: str, right: str) -> str:
+        """Return the matrix product over the last two axes."""
+        return self.graph.node("MatMul", left, right)
+
+    def transpose(self, x: str, order: Sequence[int]) -> str:
+        """Return ``x`` with its axes in another order."""
+        return operators.transposed(self.graph, x, order)
+
+    def unsqueeze(self, x: str, axes: Sequence[int]) -> str:
+        """Return ``x`` with axes of length 1."""
+        return operators.unsqueeze(self.graph, x, axes)
+
+    def total(self, x: str, axis: int, *, keep: bool) -> str:
+        """Return the sum along an axis."""
+        return operators.reduced(self.graph, "ReduceSum", x, (axis,), keep)
+
+    def range(self, start: str, stop: str) -> str:
+        """Return the whole numbers from ``start`` up to ``stop``, which is left out."""
+        return self.graph.node("Range", start, stop, self.graph.constant(np.float32(1)))
+
+    def lengths(self, x: str) -> str:
+        """Return the shape of ``x``."""
+        return self.graph.node("Shape", x)
+
+    def pad(self, x: str, begin: Sequence[int], end: Sequence[int]) -> str:
+        """Return ``x`` with zeros around it."""
+        return self.graph.node("Pad", x, self.graph.ints([*begin, *end]))
+
+    def precisely(self, vector: str) -> str:
+        """Return the same vector: onnxruntime divides as IEEE 754 says."""
+        return vector

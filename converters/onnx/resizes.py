@@ -1,0 +1,222 @@
+"""Find every Resize and Upsample of an ONNX model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.inliner
+import onnx.shape_inference
+
+from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.op import ResizeOp, interpret
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import AtRunTime, Crop
+from ir_interp.translation.dialect import Context, Semantics
+
+from ..dialects.onnx import DIALECT
+from .files import default_opset, read_model
+from .nodes import _subgraphs
+from .values import Values
+
+OPS = ("Resize", "Upsample")
+_KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
+_LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
+
+
+def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every Resize and Upsample of a model, those in subgraphs included, in the order of the file.
+
+    Raises ReadError for a file that is no ONNX model or a node that contradicts itself, UnsupportedLayerError for
+    operator versions that are not interpreted (Upsample-1).
+    """
+    return [op for op, _ in placed(path, semantics)]
+
+
+def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
+    """Return what ``load`` does, each resize with the name of its output."""
+    found = _resizes(read_model(path), path)
+    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNode:
+    """A node as it stands in a model: what it is read as, its own words, and the values that it sees."""
+
+    op: ResizeOp
+    words: dict[str, Any]
+    node: onnx.NodeProto
+    values: Values
+
+    def tensor(self, kind: str) -> str:
+        """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; nothing where it has none."""
+        place = ("data", *given_names(self.op.version)).index(kind)
+        return str(self.node.input[place]) if place < len(self.node.input) else ""
+
+
+def nodes(path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there; see ``load``."""
+    return nodes_in(read_model(path), path)
+
+
+def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there, its local functions apart.
+
+    ``path`` is where it was read: its name stands in places, its folder holds external data.
+    """
+    found = []
+    for place, node, scope in _resizes(model, path):
+        op, words = _read_node(node, place, scope, Semantics.RUNTIME)
+        found.append(FoundNode(op=op, words=words, node=node, values=scope))
+    return found
+
+
+def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+    """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
+
+    Inputs are the data, and sizes, scales or roi where they are known only at run time.
+    """
+    found = []
+    for each in nodes(path):
+        if each.values.outer is None:
+            spec = each.op.spec
+            kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
+            if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
+                kinds.append("roi")
+            found.append((each.op, {kind: each.tensor(kind) for kind in kinds}, each.node.output[0]))
+    return found
+
+
+def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every Resize and Upsample with its place and the values that it sees."""
+    opset = default_opset(model, path.name)
+    inferred = _inferred(model)
+    values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
+    for place, node, scope in _nodes(f"{path.name}:", values):
+        if node.op_type in OPS and node.domain in ("", "ai.onnx"):
+            yield place, node, scope
+
+
+def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every node with its place and the values that it sees, subgraphs included."""
+    for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
+        place = f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
+        yield place, node, values
+        for attribute, other in zip(node.attribute, inferred.attribute, strict=True):
+            for graph, completed in zip(_subgraphs(attribute), _subgraphs(other), strict=True):
+                yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
+
+
+def _read_node(
+    node: onnx.NodeProto, where: str, values: Values, semantics: Semantics
+) -> tuple[ResizeOp, dict[str, Any]]:
+    """Return a node as a resize, and its attributes and inputs by name."""
+    if not node.input or not node.output:
+        raise ReadError("it has no input or no output", where)
+    version = dialect_version(node.op_type, values.opset, where)
+    shape = values.shape(node.input[0])
+    try:
+        dtype = values.dtype(node.input[0])
+        attributes = raw_attributes(node) | _given(node, version, values)
+    except ReadError as error:
+        raise error.under(where) from None
+    if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
+        attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
+    context = Context(version=version, shape=shape, semantics=semantics)
+    spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
+    op = ResizeOp(
+        name=node.name or node.output[0],
+        where=where,
+        spec=spec,
+        dialect=DIALECT.name,
+        version=version,
+        shape=shape,
+        dtype=dtype,
+        diagnostics=diagnostics,
+    )
+    return op, attributes
+
+
+def dialect_version(op: str, opset: int, where: str) -> int:
+    """Return the operator version in force at ``opset``: 7 or 9 for Upsample, 10 and up for Resize."""
+    known = [version for version in DIALECT.versions if (version < 10) == (op == "Upsample") and version <= opset]
+    if not known or (op == "Upsample" and opset > 9):
+        raise UnsupportedLayerError(f"{op} of operator set {opset} is not interpreted", where)
+    return max(known)
+
+
+def given_names(version: int) -> tuple[str, ...]:
+    """Return the names of the inputs after the data, in order."""
+    return {7: (), 9: ("scales",), 10: ("scales",)}.get(version, ("roi", "scales", "sizes"))
+
+
+def raw_attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """Return the attributes of a node as Python values: text, numbers, lists."""
+    raw = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    return {name: value.decode() if isinstance(value, bytes) else _plain(value) for name, value in raw.items()}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if not isinstance(value, int | float | str) else value
+
+
+def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]:
+    """Return the inputs that are given: their values, None where known only at run time.
+
+    An empty name and an empty constant both mean "not given" (Resize-11 has no other way to say it).
+    """
+    given: dict[str, Any] = {}
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if tensor:
+            value = values.value(tensor)
+            if value is not None and value.dtype.kind not in _KINDS[name]:
+                raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
+            if value is None or value.size:
+                given[name] = None if value is None else value.ravel().tolist()
+    return given
+
+
+def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:
+    """Return the lengths that shape inference found for the output; None unless it found them all."""
+    if output is None:
+        return None
+    chosen = [output[axis] for axis in axes or range(len(output)) if -len(output) <= axis < len(output)]
+    known = tuple(length for length in chosen if length is not None)
+    return known if len(known) == len(chosen) else None
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model without its weights, completed by ONNX's shape inference."""
+    light = _without_weights(model)
+    # A model that inference refuses may still be readable: what it declares itself is kept.
+    with suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+    return light
+
+
+def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    graph = light.graph
+    graph.name = model.graph.name
+    for part in ("node", "input", "output", "value_info"):
+        getattr(graph, part).extend(getattr(model.graph, part))
+    declared = {tensor.name for tensor in graph.input}
+    for tensor in model.graph.initializer:
+        if _elements(tensor) <= _LARGE and tensor.data_location != onnx.TensorProto.EXTERNAL:
+            graph.initializer.append(tensor)
+        elif tensor.name not in declared:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    return light
+
+
+def _elements(tensor: onnx.TensorProto) -> int:
+    count = 1
+    for length in tensor.dims:
+        count *= length
+    return count

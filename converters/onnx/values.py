@@ -1,0 +1,171 @@
+"""Compute what the constants and static shapes of an ONNX graph decide: sizes, scales, axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import external_data_helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from ir_interp.errors import ReadError
+from ir_interp.shapes import PartialShape
+
+Array = NDArray[Any]
+_MAX_ELEMENTS = 4096
+_MAX_DEPTH = 64
+_FOLDED = {
+    "Add",
+    "Cast",
+    "Ceil",
+    "Concat",
+    "Div",
+    "Floor",
+    "Gather",
+    "Identity",
+    "Max",
+    "Min",
+    "Mul",
+    "Range",
+    "ReduceProd",
+    "Reshape",
+    "Round",
+    "Shape",
+    "Size",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Sub",
+    "Unsqueeze",
+}
+
+
+@dataclass(slots=True)
+class Values:
+    """What is known of the tensors of a graph; those of ``outer`` graphs are visible inside.
+
+    ``inferred`` is the same graph as ONNX's shape inference completed it; ``folder`` holds external data.
+    """
+
+    graph: onnx.GraphProto
+    inferred: onnx.GraphProto
+    opset: int
+    folder: str
+    outer: Values | None = None
+    _types: dict[str, onnx.TypeProto.Tensor] = field(default_factory=dict)
+    _producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
+    _tensors: dict[str, onnx.TensorProto] = field(default_factory=dict)
+    _known: dict[str, Array | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._producers = {name: node for node in self.graph.node for name in node.output if name}
+        self._tensors = {tensor.name: tensor for tensor in self.graph.initializer}
+        described = (*self.inferred.input, *self.inferred.value_info, *self.inferred.output)
+        self._types = {each.name: each.type.tensor_type for each in described}
+
+    def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Values:
+        """Return the values of a subgraph."""
+        return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)
+
+    def shape(self, name: str) -> PartialShape | None:
+        """Return the lengths of a tensor, None where open; None for an open rank."""
+        held = self._type(name)
+        if held is None or not held.HasField("shape"):
+            return None
+        lengths = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in held.shape.dim)
+        return tuple(length if length >= 0 else None for length in lengths)
+
+    def dtype(self, name: str) -> str | None:
+        """Return the element type of a tensor as a NumPy name; None where unknown."""
+        held = self._type(name)
+        if held is None or not held.elem_type:
+            return None
+        if held.elem_type == onnx.TensorProto.STRING:
+            return "str"
+        try:
+            return str(onnx.helper.tensor_dtype_to_np_dtype(held.elem_type).name)
+        except KeyError:
+            raise ReadError(f"tensor {name!r} has an unknown element type, {held.elem_type}") from None
+
+    def _type(self, name: str) -> onnx.TypeProto.Tensor | None:
+        if name in self._types or self.outer is None:
+            return self._types.get(name)
+        return self.outer._type(name)
+
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that makes a tensor; None for inputs and initialisers."""
+        if name in self._producers or self.outer is None:
+            return self._producers.get(name)
+        return self.outer.producer(name)
+
+    def value(self, name: str, depth: int = 0) -> Array | None:
+        """Return the value of a tensor; None where it is known only at run time.
+
+        Raises ReadError for a tensor whose data cannot be read, also where they lie outside the model's folder.
+        """
+        if name not in self._known:
+            self._known[name] = self._value(name, depth)
+        return self._known[name]
+
+    def _value(self, name: str, depth: int) -> Array | None:
+        if name in self._tensors:
+            return self._tensor(self._tensors[name])
+        if name not in self._producers:
+            return self.outer.value(name, depth) if self.outer else None
+        node = self._producers[name]
+        if node.op_type == "Constant":
+            return self._constant(node)
+        if node.op_type not in _FOLDED or node.domain not in ("", "ai.onnx") or depth > _MAX_DEPTH:
+            return None
+        if node.op_type in ("Shape", "Size") and (lengths := _closed(self.shape(node.input[0]))) is not None:
+            inputs: dict[str, Array] = {node.input[0]: np.broadcast_to(np.float32(0), lengths)}
+        else:
+            found = {each: self.value(each, depth + 1) for each in node.input if each}
+            inputs = {each: value for each, value in found.items() if value is not None}
+            if len(inputs) < len(found):
+                return None
+        return self._evaluate(node, inputs).get(name)
+
+    def _evaluate(self, node: onnx.NodeProto, inputs: dict[str, Array]) -> dict[str, Array]:
+        outputs = [name for name in node.output if name]
+        graph = onnx.helper.make_graph(
+            [node],
+            "folded",
+            [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in inputs],
+            [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
+        )
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", self.opset)])
+        try:
+            results = ReferenceEvaluator(model).run(None, inputs)
+        except Exception:  # the evaluator raises whatever it meets; a value that it cannot compute stays unknown
+            return {}
+        return {name: np.asarray(result) for name, result in zip(outputs, results, strict=True)}
+
+    def _constant(self, node: onnx.NodeProto) -> Array | None:
+        for attribute in node.attribute:
+            if attribute.name == "value":
+                return self._tensor(attribute.t)
+            if attribute.name in ("value_int", "value_ints", "value_float", "value_floats"):
+                dtype = np.int64 if "int" in attribute.name else np.float32
+                return np.asarray(onnx.helper.get_attribute_value(attribute), dtype)
+        return None
+
+    def _tensor(self, tensor: onnx.TensorProto) -> Array | None:
+        if np.prod(tensor.dims) > _MAX_ELEMENTS:
+            return None
+        try:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
+                external_data_helper.load_external_data_for_tensor(tensor, self.folder)
+            return numpy_helper.to_array(tensor)
+        except (ValueError, OSError, TypeError, onnx.checker.ValidationError) as error:
+            raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
+
+
+def _closed(shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return a shape of which every length is known; None for any other."""
+    known = tuple(length for length in shape or () if length is not None)
+    return known if shape is not None and len(known) == len(shape) else None

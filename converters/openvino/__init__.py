@@ -1,0 +1,1 @@
+"""OpenVINO graphs and IR files: building them of ONNX models and of single resizes."""

@@ -1,0 +1,46 @@
+"""A resize that is no part of a model as an IR."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+
+from ir_interp.errors import ShapeError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Scales, Sizes
+
+from ..report import Row, Wish
+from .resize import Resized, RunTime, resize
+from .save import save
+
+
+def write_resize(op: ResizeOp, output: Path, wish: Wish | None = None) -> Row:
+    """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
+    model, made = one_op_model(op, wish)
+    save(model, output)
+    return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade, note=made.note)
+
+
+def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resized]:
+    """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
+    if op.shape is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
+    shape = ov.PartialShape([-1 if length is None else length for length in op.shape])
+    x = ops.parameter(shape, np.dtype(op.dtype or "float32"), name="x")
+    parameters, target = [x], None
+    if not isinstance(op.spec.target, Sizes | Scales):
+        kind = op.spec.target.value if op.spec.target else "sizes"
+        count = len(op.shape) if op.spec.axes is None else len(op.spec.axes)
+        parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
+        target = parameters[1].output(0)
+    op = replace(op, dtype=op.dtype or "float32")
+    resized = resize(x.output(0), op, RunTime(target=target), wish, alone=True)
+    for parameter in parameters:
+        parameter.output(0).set_names({parameter.get_friendly_name()})
+    resized.output.get_node().set_friendly_name(op.name or "resize")
+    resized.output.set_names({"y"})
+    return ov.Model([ops.result(resized.output)], parameters, op.name or "resize"), resized

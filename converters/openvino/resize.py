@@ -1,0 +1,201 @@
+"""Build a resize in an OpenVINO graph: only of nodes that OpenVINO's CPU plugin computes as it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Scales, Sizes
+from ir_interp.translation.meaning import listed
+from ir_interp.translation.translate import Grade, Translation, write
+
+from ..decompose.resize import cuts_off, decompose
+from ..dialects.openvino import DIALECT
+from ..report import Form, Wish
+from ..report import form as form_of
+from ..runtimes.openvino import precision_note
+from .primitives import OPS
+
+_VERSION = 11
+_DTYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
+_WORDS = (
+    "mode",
+    "shape_calculation_mode",
+    "coordinate_transformation_mode",
+    "nearest_mode",
+    "antialias",
+    "cube_coeff",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
+
+    output: ov.Output
+    form: str
+    grade: Grade
+    note: str = ""
+    constants: tuple[ov.Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTime:
+    """The tensors that a resize takes at run time: sizes or scales, and a crop's windows."""
+
+    target: ov.Output | None = None
+    roi: ov.Output | None = None
+
+
+def partial_shape(value: ov.Output) -> PartialShape | None:
+    """Return the lengths of an OpenVINO tensor, None where open; None for an open rank."""
+    shape = value.get_partial_shape()
+    if shape.rank.is_dynamic:
+        return None
+    return tuple(length.get_length() if length.is_static else None for length in shape)
+
+
+def resize(
+    x: ov.Output, op: ResizeOp, given: RunTime | None = None, wish: Wish | None = None, *, alone: bool = False
+) -> Resized:
+    """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
+
+    A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
+    is better kept. Raises InexactError where there is no exact form.
+    """
+    given, wish = given or RunTime(), wish or Wish()
+    shape = partial_shape(x)
+    if shape is None:
+        raise InexactError(op.name, DIALECT.name, reason="the rank of the input is open")
+    spec = listed(op.spec, shape)
+    if wish.strict:
+        resized = resolve_axes(spec.axes, len(shape))
+        shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
+    op = replace(op, spec=spec, shape=shape)
+    made = _choose(x, op, given, wish.form, alone)
+    if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
+        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
+    stops = [each for each in (x, given.target, given.roi) if each is not None]
+    notes = "; ".join(filter(None, (made.note, precision_note(op))))
+    return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
+
+
+def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the constants that ``output`` is computed from, on the way up to ``stops``."""
+    seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in seen:
+            seen.add(node)
+            open_ends += [each.get_source_output().get_node() for each in node.inputs()]
+            if node.get_type_name() == "Constant":
+                found.append(node)
+    return found
+
+
+def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form, alone: bool) -> Resized:
+    """Return the native form where it is exact, else the decomposed one, and why."""
+    if form is Form.DECOMPOSED:
+        return _decomposed(x, op, given, "as asked")
+    try:
+        native = _native(x, op, given)
+    except InexactError as refusal:
+        if form is Form.NATIVE:
+            raise
+        return _decomposed(x, op, given, refusal.reason)
+    if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
+        return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
+        return _decomposed(x, op, given, "faster than an Interpolate of this shape")
+    return native
+
+
+def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
+    if op.dtype == "str":
+        raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
+    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
+    return Resized(output=_own(made.output, x), form=made.form, grade=made.grade, note=why)
+
+
+def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+    """Return ``x`` resized by Interpolate nodes, at most two axes each.
+
+    Raises InexactError where Interpolate has no form that computes the same, or where the CPU plugin computes that
+    form wrongly.
+    """
+    assert op.shape is not None
+    translation = write(op.spec, DIALECT, shape=op.shape, version=_VERSION, name=op.name)
+    axes = resolve_axes(translation.spec.axes, len(op.shape))
+    groups = _groups(axes, translation, len(op.shape))
+    problem = _plugin_problem(translation, len(op.shape), groups, op.dtype)
+    if cuts_off(op) and not problem:
+        problem = f"onnxruntime cuts {op.dtype} off, where OpenVINO rounds"
+    if problem:
+        raise InexactError(op.name, DIALECT.name, reason=problem)
+    y = x
+    for group in groups:
+        y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
+    return Resized(output=_own(y, x), form=form_of(translation), grade=translation.grade)
+
+
+def _own(y: ov.Output, x: ov.Output) -> ov.Output:
+    """Return ``y``, or where that is ``x`` itself a node that copies it: an output has one name only."""
+    is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
+    return ops.convert(x, x.get_element_type().get_type_name()).output(0) if is_same else y
+
+
+def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[list[int]]:
+    """Return axes in pairs from the last. A cubic resize of rank 3 is wrong on CPU where axis 0 has company."""
+    alone = [0] if translation.attributes["mode"] == "cubic" and rank == 3 and 0 in axes else []
+    rest = [axis for axis in sorted(axes) if axis not in alone]
+    pairs = [rest[max(0, end - 2) : end] for end in range(len(rest), 0, -2)]
+    return [group for group in [*pairs, alone] if group]
+
+
+def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]], dtype: str | None) -> str | None:
+    """Return why OpenVINO's CPU plugin would not compute these nodes; None where it does."""
+    mode = translation.attributes["mode"]
+    integer = dtype is not None and "int" in dtype
+    if dtype is not None and dtype not in _DTYPES:
+        return f"OpenVINO's Interpolate does not take {dtype}"
+    if mode == "nearest" and dtype in ("int32", "int64"):
+        return "OpenVINO's CPU plugin computes in float32: values beyond 2**24 would lose their last bits"
+    if mode.startswith("linear") and rank > 5:
+        return f"OpenVINO's CPU plugin corrupts memory in a linear Interpolate of rank {rank}"
+    if rank > (4 if mode == "cubic" else 5) and dtype in ("int32", "int64", "float64"):
+        return f"OpenVINO's CPU plugin has no {mode} Interpolate of rank {rank} for {dtype}"
+    if mode == "cubic" and rank > 4 and dtype in ("int8", "uint8"):
+        return f"OpenVINO's CPU plugin wraps {dtype} around in a cubic Interpolate of rank {rank}"
+    if mode.endswith("pillow") and not _pillow_runs(rank, groups):
+        return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
+    if (integer or dtype == "bfloat16") and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
+        return f"{'integers' if integer else dtype} would be rounded more than once"
+    return None
+
+
+def _pillow_runs(rank: int, groups: list[list[int]]) -> bool:
+    return 2 <= rank <= 4 and len(groups) == 1 and set(groups[0]) <= {rank - 2, rank - 1}
+
+
+def _node(
+    x: ov.Output, translation: Translation, axes: list[int], places: list[int], target: ov.Output | None
+) -> ov.Output:
+    """Return ``x`` resized along ``axes``, whose targets stand at ``places`` of the spec's."""
+    given = translation.spec.target
+    values: Any
+    if isinstance(given, Sizes | Scales):
+        dtype = np.float32 if isinstance(given, Scales) else np.int64
+        values = ops.constant(np.array([given.values[place] for place in places], dtype))
+    else:
+        values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
+    words = {name: value for name, value in translation.attributes.items() if name in _WORDS}
+    return ops.interpolate(x, values, axes=ops.constant(np.array(axes)), pads_begin=[0], pads_end=[0], **words).output(
+        0
+    )

@@ -1,0 +1,1 @@
+"""ONNX models rewritten for a target: only the resizes change."""

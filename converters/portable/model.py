@@ -1,0 +1,158 @@
+"""Portable ONNX: only the resizes of a model rewritten, into forms that a target takes and computes exactly."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+import onnx.inliner
+from onnx import helper, numpy_helper
+
+from ir_interp.errors import InexactError, IrInterpError, ReadError
+
+from ..onnx import operator_sets
+from ..onnx.files import default_opset, external_files, read_file
+from ..onnx.graph import Graph
+from ..onnx.native import invalid
+from ..onnx.nodes import graphs, with_inner
+from ..onnx.resizes import OPS, nodes_in
+from ..report import Row, Wish
+from .resizes import Edit, Writer
+from .targets import Target, target
+
+_CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
+
+
+def write_model(source: Path, output: Path, name: str, wish: Wish | None = None) -> tuple[Row, ...]:
+    """Write a model whose resizes the target of this name computes exactly as onnxruntime does those of ``source``.
+
+    A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
+    resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample in other words, else
+    primitive operations. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
+    it.
+
+    Returns a row for each resize. Raises ReadError for an unknown target and for what cannot be read, an
+    ExceptionGroup of InexactError where resizes, or other nodes, have no form.
+    """
+    chosen = target(name)
+    model = _with_resizes_in_sight(read_file(source), source.name)
+    own = default_opset(model, source.name)
+    writer = Writer(target=chosen, wish=wish or Wish(), graph=_names(model, chosen.opset or own))
+    refusals = _other_nodes(model, source.name, own, chosen)
+    rows = []
+    for found in nodes_in(model, source):
+        try:
+            rows.append(writer.row(found))
+        except InexactError as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
+    if writer.edits or writer.graph.opset != own:
+        _edit(model, writer.graph, writer.edits)
+        output.write_bytes(model.SerializeToString(deterministic=True))
+        _check(source, output, name)
+    else:
+        shutil.copyfile(source, output)
+    return tuple(rows)
+
+
+# A model as a whole
+
+
+def _with_resizes_in_sight(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """Return a model without resizes in local functions: those that hold some are inlined."""
+    holding: set[tuple[str, str]] = set()
+    for _ in model.functions:  # as deep as calls can be nested
+        holding |= {
+            (each.domain, each.name)
+            for each in model.functions
+            if any(node.op_type in OPS or (node.domain, node.op_type) in holding for node in each.node)
+        }
+    if holding:
+        model = onnx.inliner.inline_selected_functions(model, sorted(holding))
+    for each in model.functions:
+        if (each.domain, each.name) in holding:
+            raise ReadError(f"its local function {each.name!r} holds a resize and cannot be inlined", where)
+    return model
+
+
+def _names(model: onnx.ModelProto, opset: int) -> Graph:
+    """Return a graph for new nodes, in which the names of all tensors of a model are taken."""
+    graph = Graph(opset=opset)
+    for each in graphs(model.graph):
+        held = {value.name for value in (*each.input, *each.initializer)}
+        for name in held.union(*(node.output for node in each.node)):
+            graph.fresh(name)
+    return graph
+
+
+def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -> list[InexactError]:
+    """Return why nodes that are no resizes keep a model from an operator set, all in one refusal."""
+    if chosen.opset is None:
+        return []
+    found = operator_sets.problems(model, chosen.opset, OPS)
+    if not found:
+        return []
+    toward = range(chosen.opset, own, 1 if own > chosen.opset else -1)
+    nearest = next((each for each in toward if not operator_sets.problems(model, each, OPS)), own)
+    listing = ", ".join(f"{problem} ({count})" for problem, count in found.items())
+    reason = f"other nodes do not stay the same: {listing}; onnx:{nearest} is the nearest target where they do"
+    return [InexactError(where, chosen.name, reason=reason)]
+
+
+def _edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
+    """Replace nodes, add the constants that the new ones need, and set the operator set."""
+    for edit in edits:
+        place = next(place for place, node in enumerate(edit.graph.node) if edit.output in node.output)
+        del edit.graph.node[place]
+        for node in reversed(edit.nodes):
+            edit.graph.node.insert(place, node)
+    read = {name for edit in edits for node in with_inner(edit.nodes) for name in node.input}
+    for name in reversed([name for name in graph.initialisers if name in read]):
+        tensor = numpy_helper.from_array(graph.initialisers[name], name)
+        if model.ir_version > _CONSTANTS_ARE_INPUTS:
+            model.graph.initializer.append(tensor)
+        else:
+            model.graph.node.insert(0, helper.make_node("Constant", [], [name], name=name, value=tensor))
+    for owner in (model, *model.functions):
+        for entry in owner.opset_import:
+            if entry.domain in ("", "ai.onnx"):
+                entry.version = graph.opset
+
+
+def _check(source: Path, output: Path, name: str) -> None:
+    """Refuse a result that is not valid ONNX, unless its source is none either."""
+    problem = invalid(output)
+    if problem and not invalid(source):
+        raise InexactError(source.name, name, reason=f"it would not be valid ONNX: {problem}")
+
+
+@contextmanager
+def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
+    """Lay copies of a model's external data beside ``temporary``, which is to become ``output``, for a while.
+
+    The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
+    IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
+    """
+    held, folder = external_files(source), source.parent.resolve()
+    for path in held:
+        if not path.resolve().is_relative_to(folder):
+            raise ReadError(f"its external data lie outside its folder: {path}", source.name)
+        if not path.is_file():
+            raise ReadError(f"its external data are missing: {path}", source.name)
+    if held and output.parent.resolve() != folder:
+        names = ", ".join(sorted(path.name for path in held))
+        raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")
+    for path in held:
+        copy = temporary.parent / path.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    yield
+    for made in temporary.parent.iterdir():
+        if made.is_dir():
+            shutil.rmtree(made)
+        elif made != temporary:
+            made.unlink()

@@ -1,0 +1,25 @@
+"""Primitive operations in ONNX for OpenVINO, whose CPU plugin does not take all that ``openvino_ops`` knows about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..onnx.primitives import Primitives
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitivesForOpenVINO(Primitives):
+    """Adds nodes to a graph that OpenVINO's own frontend is to read."""
+
+    def elementwise(self, name: str, *values: str) -> str:
+        """Return an operation on each element; an Abs would be dropped where it is taken for part of a shape."""
+        if name == "abs":
+            return self.graph.node("Max", values[0], self.graph.node("Neg", values[0]))
+        return Primitives.elementwise(self, name, *values)
+
+    def gather(self, x: str, indices: str, axis: int) -> str:
+        """Return the entries of an axis at ``indices``; a Gather of none would divide by their number."""
+        known = self.graph.initialisers.get(indices)
+        if known is not None and not known.size:
+            return self.graph.node("Slice", x, *(self.graph.ints([number]) for number in (0, 0, axis)))
+        return Primitives.gather(self, x, indices, axis)

@@ -1,0 +1,209 @@
+"""One resize of a model, made portable: kept, said in other words, or in primitive operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from ir_interp.errors import InexactError, SpecError
+from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
+from ir_interp.translation.meaning import differences
+from ir_interp.translation.translate import Grade, Translation, compared, ways
+
+from ..decompose.resize import decompose
+from ..dialects.onnx import DIALECT
+from ..forecasts.onnxruntime import onnxruntime
+from ..onnx.graph import Graph
+from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, said
+from ..onnx.nodes import needed
+from ..onnx.resize import inlined
+from ..onnx.resizes import FoundNode, nodes_in
+from ..report import Form, Row, Wish, text
+from ..runtimes.outcome import Forecast, Kind
+from .targets import Target
+
+_GRADES = list(Grade)
+_RESIZE = 10  # since this operator set an Upsample is a Resize
+_BROADCAST = 8  # since this operator set every operation on each element does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """New nodes in place of the one that makes ``output`` in a graph."""
+
+    graph: onnx.GraphProto
+    output: str
+    nodes: list[onnx.NodeProto]
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """Decides on one resize after another. ``edits`` are what to change, ``graph`` holds names and constants of it."""
+
+    target: Target
+    wish: Wish
+    graph: Graph
+    edits: list[Edit] = field(default_factory=list)
+
+    def row(self, found: FoundNode) -> Row:
+        """Return what becomes of a node. Raises InexactError where it has no form."""
+        forecast, way = self.target.forecast(found), own_way(found)
+        grade = self._grade(found, forecast)
+        stays = self.target.opset is not None or not way  # in ONNX itself a node computes what it did, whatever that is
+        if grade and stays and self.wish.form is not Form.DECOMPOSED:
+            return self._row(found, f"{_label(found)}, kept", grade)
+        if way:
+            raise self._refusal(found, way)
+        why = "as asked" if grade else _shortfall(found, forecast)
+        if found.op.shape is None:
+            raise self._refusal(found, f"{why}; and the rank of its input is open")
+        if self.wish.form is not Form.DECOMPOSED:
+            native = next(self._natives(found), None)
+            if native is not None:
+                return self._native(found, *native, why)
+        if self.wish.form is Form.NATIVE:
+            raise self._refusal(found, f"{why}; and no Resize in other words computes the same")
+        return self._decomposed(found, why)
+
+    def _refusal(self, found: FoundNode, reason: str) -> InexactError:
+        return InexactError(found.op.name, self.target.name, reason=reason)
+
+    def _row(self, found: FoundNode, form: str, grade: Grade, why: str = "") -> Row:
+        note = "; ".join(filter(None, (why, self.target.note(found.op))))
+        return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
+
+    def _grade(self, found: FoundNode, forecast: Forecast) -> Grade | None:
+        """Return how exactly a forecast computes what a node means; None where that is not exact enough."""
+        if forecast.spec is None:
+            return None
+        grade = compared(found.op.spec, forecast.spec, found.op.shape)
+        return grade if self._is_enough(grade) else None
+
+    def _is_enough(self, grade: Grade | None) -> bool:
+        too_little = (None, Grade.EXACT_BUT_TIES, Grade.EXACT_FOR_SHAPE if self.wish.strict else None)
+        return grade not in too_little
+
+    def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
+        """Yield the Resizes in other words that onnxruntime and the target compute exactly, the best first."""
+        op, opset = found.op, self.graph.opset
+        version = max(version for version in DIALECT.versions if version <= opset)
+        if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
+            return  # an Upsample shrinks nothing, and this may
+        for words in ways(op.spec, DIALECT, shape=op.shape, version=version):
+            made, told = said(op, words, opset), replace(op, spec=words.spec)
+            guessed = isinstance(words.spec.target, Scales) and not is_long_as_inferred(told)
+            if guessed or invalid(made.model) or not self._is_enough(words.grade):
+                continue
+            grades: list[Grade | None] = [words.grade]
+            for candidate in nodes_in(made.model, Path(op.where)):  # none where nothing is left to resize
+                runs = onnxruntime(candidate).spec == candidate.op.spec
+                grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
+            sure = [grade for grade in grades if grade is not None]
+            if len(sure) == len(grades):
+                yield words, made, max(sure, key=_GRADES.index)
+
+    def _native(self, found: FoundNode, words: Translation, made: OneResize, grade: Grade, why: str) -> Row:
+        """Put another Resize in a node's place."""
+        inner = self._inner(found)
+        target = _target(found)
+        result = inlined(inner, made, {"x": found.node.input[0], "sizes": target, "scales": target})
+        self._replace(found, inner, result)
+        label = f"{inner.nodes[-1].op_type}-{words.version}"
+        changes = _changes(found.words, words.attributes) if words.spec.axes != () else "a copy"
+        return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
+
+    def _decomposed(self, found: FoundNode, why: str) -> Row:
+        """Put primitive operations in a node's place."""
+        inner, op, x = self._inner(found), found.op, found.node.input[0]
+        try:
+            made = decompose(self.target.primitives(inner), x, op, target=_target(found), roi=_roi(found))
+        except SpecError as error:
+            raise self._refusal(found, f"{why}; and {error}") from None
+        problem = self.target.problem(op, made)
+        if not problem and not self._is_enough(made.grade):
+            problem = "it holds for the known lengths alone"
+        if problem:
+            raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
+        result = str(made.output)
+        self._replace(found, inner, inner.node("Identity", x) if result == x else result)
+        problem = _invalid(found, inner)
+        if problem:
+            raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")
+        return self._row(found, f"{_label(found)} -> {made.form}", made.grade, why)
+
+    def _inner(self, found: FoundNode) -> Graph:
+        inner = self.graph.inner()
+        inner.layer = found.op.name
+        return inner
+
+    def _replace(self, found: FoundNode, inner: Graph, result: str) -> None:
+        (output,) = found.node.output
+        inner.rename(result, output)
+        inner.nodes[:] = needed(inner.nodes, [output])
+        inner.name_nodes(0)
+        self.edits.append(Edit(graph=found.values.graph, output=output, nodes=inner.nodes))
+
+
+def own_way(found: FoundNode) -> str:
+    """Return in which way onnxruntime computes a node that is not what the node means; nothing where it is."""
+    made, op = onnxruntime(found), found.op
+    if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
+        return f"onnxruntime does not compute what it means: {made.reason}"
+    if made.spec is not None and "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest):
+        return f"onnxruntime rounds {op.dtype} in ways that no other form repeats"
+    return ""
+
+
+def _shortfall(found: FoundNode, forecast: Forecast) -> str:
+    """Return why a node cannot stay."""
+    if forecast.spec is None:
+        return forecast.reason
+    apart = differences(found.op.spec, forecast.spec, found.op.shape)
+    if forecast.reason or apart:
+        return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
+    return "float32 may decide ties otherwise"
+
+
+def _target(found: FoundNode) -> str:
+    """Return the tensor of sizes or scales where they are known only at run time."""
+    target = found.op.spec.target
+    return found.tensor(target.value) if isinstance(target, AtRunTime) else ""
+
+
+def _roi(found: FoundNode) -> str:
+    """Return the tensor of a crop's windows where they are known only at run time."""
+    coordinates = found.op.spec.coordinates
+    return found.tensor("roi") if isinstance(coordinates, Crop) and coordinates.roi is None else ""
+
+
+def _label(found: FoundNode) -> str:
+    return f"{found.node.op_type}-{found.op.version}"
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return which attributes and inputs went, came, or have other values."""
+    old, new = ({name: text(value) for name, value in words.items()} for words in (before, after))
+    gone = [f"without {name}" for name in old if name not in new]
+    come = [f"{name}={value}" for name, value in new.items() if name not in old]
+    other = [f"{name}={old[name]} -> {new[name]}" for name in old if old[name] != new.get(name, old[name])]
+    return ", ".join([*gone, *other, *come]) or "the same words"
+
+
+def _invalid(found: FoundNode, inner: Graph) -> str:
+    """Return what is wrong with new nodes: what ONNX's checker finds, which knows of no broadcasting."""
+    if inner.opset < _BROADCAST and any(node.op_type in ("Max", "Min") for node in inner.nodes):
+        return f"Max and Min do not broadcast before operator set {_BROADCAST}"
+    names = [found.node.input[0], _target(found), found.node.output[0]]
+    *inputs, output = ends(found.op)
+    for value, name in zip((*inputs, output), filter(None, names), strict=True):
+        value.name = name
+    if roi := _roi(found):
+        inputs.append(helper.make_tensor_value_info(roi, onnx.TensorProto.FLOAT, [None]))
+    made = inner.model("resize", inputs, [output])
+    made.model.graph.initializer.extend(made.tensors())
+    return invalid(made.model)

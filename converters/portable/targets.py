@@ -1,0 +1,120 @@
+"""What portable ONNX is made for: which resizes each target computes, as nodes and in primitive operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
+from ir_interp.translation.dialect import Context
+
+from ..decompose.resize import Decomposed
+from ..dialects.onnx import DIALECT
+from ..forecasts.openvino import openvino_frontend
+from ..forecasts.tensorrt import tensorrt_importer
+from ..onnx import operator_sets
+from ..onnx.origins import open_axes
+from ..onnx.primitives import Primitives
+from ..onnx.resizes import FoundNode, dialect_version
+from ..runtimes.openvino import plugin_problem, precision_note
+from ..runtimes.outcome import Forecast, refused
+from .primitives import PrimitivesForOpenVINO
+
+OLDEST_OPSET, NEWEST_OPSET = 7, 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A runtime, or an operator set of ONNX, ``opset``; a runtime leaves a model the set that it has.
+
+    ``forecast`` is what it makes of a node as it stands. ``problem`` says why it would not compute a resize that is
+    said in ``primitives``; ``note`` is what to know of how it computes one.
+    """
+
+    name: str
+    opset: int | None = None
+    forecast: Callable[[FoundNode], Forecast]
+    problem: Callable[[ResizeOp, Decomposed], str]
+    primitives: type[Primitives] = Primitives
+    note: Callable[[ResizeOp], str] = lambda op: ""
+
+
+def target(name: str) -> Target:
+    """Return a target by its name: ``tensorrt``, ``openvino``, ``onnx:11``. Raises ReadError for any other."""
+    if name in _RUNTIMES:
+        return _RUNTIMES[name]
+    number = re.fullmatch(r"onnx:(\d{1,4})", name)
+    opset = int(number[1]) if number else 0
+    if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {' or '.join(_RUNTIMES)}"
+        raise ReadError(f"unknown target {name!r}; expected {expected}")
+    return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
+
+
+def _as_it_stands(node: FoundNode, opset: int) -> Forecast:
+    """Return what a node means in an operator set, if that has its words."""
+    problem = operator_sets.problem(node.node, node.values.opset, opset)
+    if problem:
+        return refused(problem)
+    try:
+        version = dialect_version(node.node.op_type, opset, node.op.where)
+        return Forecast(spec=DIALECT.parse(node.words, Context(version=version, shape=node.op.shape)))
+    except IrInterpError as error:
+        return refused(str(error))
+
+
+_TENSORRT_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
+
+
+def _tensorrt(node: FoundNode) -> Forecast:
+    found = _tensorrt_type(node.op)
+    return refused(found) if found else tensorrt_importer(node)
+
+
+def _tensorrt_type(op: ResizeOp) -> str:
+    return "" if (op.dtype or "float32") in _TENSORRT_TYPES else f"TensorRT does not compute in {op.dtype}"
+
+
+def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
+    if made.at_run_time:
+        return "nothing is known of how TensorRT rounds indices that are found at run time"
+    return _tensorrt_type(op)
+
+
+def _openvino(node: FoundNode) -> Forecast:
+    op = node.op
+    if isinstance(op.spec.kernel, Nearest) and op.dtype in ("int32", "int64"):
+        return refused("the CPU plugin computes in float32: values beyond 2**24 would lose their last bits")
+    if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
+        problem = plugin_problem(op, open_axes(node), full=True)
+        if problem:
+            return refused(f"which axes change is known only at run time, and of some {problem.reason}")
+    return openvino_frontend(node)
+
+
+def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
+    spec = op.spec
+    steps = isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
+    if made.at_run_time and steps:  # weights of a continuous kernel move by no more than they are rounded
+        return "the CPU plugin divides by multiplying, which may move an index that is found at run time"
+    return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
+
+
+_RUNTIMES = {
+    "tensorrt": Target(
+        name="tensorrt",
+        forecast=_tensorrt,
+        problem=_tensorrt_problem,
+        note=lambda op: "TensorRT by its importer's source, not run",
+    ),
+    "openvino": Target(
+        name="openvino",
+        forecast=_openvino,
+        problem=_openvino_problem,
+        primitives=PrimitivesForOpenVINO,
+        note=precision_note,
+    ),
+}

@@ -1,0 +1,81 @@
+"""What TensorRT's deep learning accelerator (DLA) takes of an ``IResizeLayer``; the rest runs on the GPU, if allowed.
+
+Source: the class ``IResizeLayer`` of the Python API and the page "DLA Supported Layers and Restrictions" of TensorRT
+10; nothing of TensorRT was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Attributes, Context
+
+COMBINATIONS = {
+    "NEAREST": (
+        ("ASYMMETRIC", "FORMULA", "FLOOR"),
+        ("HALF_PIXEL", "FORMULA", "HALF_DOWN"),
+        ("HALF_PIXEL", "FORMULA", "HALF_UP"),
+    ),
+    "LINEAR": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
+    "CUBIC": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
+}
+"""Coordinates, selector and, of NEAREST, rounding that each mode goes with."""
+
+LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
+"""Up to which whole number height and width may grow; for CUBIC no page says it."""
+
+LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
+_WORDS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
+
+
+def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
+    """Return IRI031 with everything that keeps a layer off DLA, as far as its settings and lengths tell."""
+    found = "; ".join(_obstacles(attributes, context))
+    return (("IRI031", f"would not run on DLA: {found}"),) if found else ()
+
+
+def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
+    mode = attributes["resize_mode"]
+    combinations = COMBINATIONS[mode]
+    said = tuple(attributes[word] for word in _WORDS[: len(combinations[0])])
+    if said not in combinations:
+        yield f"{mode} with {', '.join(said)}"
+    target = attributes.get("scales") or attributes.get("shape")
+    if target is None:
+        yield "its output lengths are an input at run time"
+    elif len(target) != 4:
+        yield f"rank {len(target)}; it takes 4"
+    else:
+        yield from _scale_obstacles(mode, _scales(attributes, context))
+    yield from _length_obstacles(context.shape, "input")
+    yield from _length_obstacles(attributes.get("shape"), "output")
+
+
+def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
+    """Return output / input of every axis; None where a length is open."""
+    if "scales" in attributes:
+        return [Fraction(scale) for scale in attributes["scales"]]
+    shape = context.shape or (None,) * 4
+    return [Fraction(out, length) if length else None for out, length in zip(attributes["shape"], shape, strict=True)]
+
+
+def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
+    if any(scale not in (1, None) for scale in scales[:2]):
+        yield "batch or channels are resized"
+    largest = LARGEST_SCALES.get(mode)
+    if largest is None:
+        yield f"its pages name no scales for {mode}"
+        return
+    wrong = [scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)]
+    if wrong:
+        listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)
+        yield f"height or width by {listed}; {mode} takes whole numbers from 1 to {largest}"
+
+
+def _length_obstacles(lengths: PartialShape | None, what: str) -> Iterator[str]:
+    for axis, length in enumerate(lengths or ()):
+        largest = LARGEST_LENGTH if axis else LARGEST_BATCH
+        if length is not None and length > largest:
+            yield f"axis {axis} of the {what} is {length} long; it takes {largest}"

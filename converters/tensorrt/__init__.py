@@ -1,0 +1,1 @@
+"""TensorRT: live networks, and what its accelerator takes."""

@@ -1,0 +1,186 @@
+"""TensorRT layers as they live in a network: read them, set them, write the Python that builds them.
+
+``tensorrt`` is never imported: networks, layers and tensors are taken by the names of its Python API.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from ir_interp.errors import InexactError, SpecError
+from ir_interp.op import ResizeOp, interpret
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Attributes, Context
+from ir_interp.translation.translate import Translation, write
+
+from ..dialects.tensorrt import DIALECT
+
+_ENUMS = {
+    "resize_mode": "InterpolationMode",
+    "coordinate_transformation": "ResizeCoordinateTransformation",
+    "selector_for_single_pixel": "ResizeSelector",
+    "nearest_rounding": "ResizeRoundMode",
+}
+_DTYPES = {  # NumPy's name of a tensorrt.DataType
+    "FLOAT": "float32",
+    "HALF": "float16",
+    "BF16": "bfloat16",
+    "INT8": "int8",
+    "INT32": "int32",
+    "INT64": "int64",
+    "UINT8": "uint8",
+    "BOOL": "bool",
+}
+
+
+def load(network: Any) -> list[ResizeOp]:
+    """Return every resize of a ``tensorrt.INetworkDefinition``, in the order of its layers; see ``read_layer``."""
+    layers = (network.get_layer(index) for index in range(network.num_layers))
+    return [read_layer(layer) for layer in layers if layer.type.name == "RESIZE"]
+
+
+def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
+    """Return what a ``tensorrt.IResizeLayer`` computes.
+
+    ``shape`` are the lengths of its input, if not those of ``layer.get_input(0)``. The output's lengths are those of
+    its second input where it has one, known at run time only, else those of its scales or its shape; a layer without
+    any of them keeps every length. Raises ReadError for settings that TensorRT does not take.
+    """
+    layer = _typed(layer)
+    source = layer.get_input(0)
+    lengths = _open_shape(source.shape if shape is None else shape)
+    words: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
+    settings = words | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
+    settings |= _target(layer)
+    dtype = _dtype(source)
+    where = f'tensorrt:layer["{layer.name}"]'
+    version = DIALECT.versions[0]
+    context = Context(version=version, shape=lengths, dtype=dtype)
+    spec, diagnostics = interpret(DIALECT, settings, context, where=where)
+    return ResizeOp(
+        name=layer.name,
+        where=where,
+        spec=spec,
+        dialect=DIALECT.name,
+        version=version,
+        shape=lengths,
+        dtype=dtype,
+        diagnostics=diagnostics,
+    )
+
+
+def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
+    """Make a ``tensorrt.IResizeLayer`` compute ``op``, and return it.
+
+    ``at`` is an ITensor of ``network``, on which a layer is added, or an IResizeLayer, which is set. ``lengths`` is
+    the ITensor with the length of every output axis, for a resize whose sizes are known at run time only. Raises
+    InexactError where no one layer computes the same on inputs of the tensor's shape and type, SpecError for lengths
+    that are no integers; nothing is changed then.
+    """
+    layer = _typed(at) if hasattr(at, "get_input") else None
+    source = layer.get_input(0) if layer is not None else at
+    name = op.name or op.where
+    translation = write(op.spec, DIALECT, shape=_open_shape(source.shape), dtype=_dtype(source), name=name)
+    kind = _kind(translation.attributes)
+    if kind is _Kind.INPUT and lengths is None:
+        raise InexactError(name, DIALECT.name, reason="its sizes are known at run time only; give the tensor of them")
+    if kind is _Kind.INPUT and _dtype(lengths) not in ("int32", "int64"):
+        raise SpecError(f"{name}: lengths are {_dtype(lengths)}; IResizeLayer takes int32 or int64")
+    if layer is None:
+        layer = network.add_resize(source)
+        layer.name = name
+    elif _is_set(layer) and _kind(_target(layer)) is not kind:
+        had = _kind(_target(layer)).value
+        reason = f"the layer has {had}, and would be given {kind.value}; add a new one to its input"
+        raise InexactError(name, DIALECT.name, reason=reason)
+    for setting, value in DIALECT.complete(translation.attributes, translation.version).items():
+        if setting in _ENUMS:  # whose enumeration is taken from the layer: its name differs among versions
+            setattr(layer, setting, getattr(type(getattr(layer, setting)), value))
+        elif value is not None:
+            setattr(layer, setting, value)
+    if kind is _Kind.INPUT:
+        layer.set_input(1, lengths)
+    return layer
+
+
+class _Kind(Enum):
+    """How a layer is given the lengths of its output. Which of several TensorRT takes, no page says."""
+
+    INPUT = "a second input"
+    SHAPE = "a shape"
+    SCALES = "scales"
+
+
+def _kind(settings: Attributes) -> _Kind:
+    if "scales" in settings:
+        return _Kind.SCALES
+    return _Kind.INPUT if settings["shape"] is None else _Kind.SHAPE
+
+
+def _typed(layer: Any) -> Any:
+    """Return a layer as what it is: a network hands out plain ILayers, which have no settings."""
+    if not hasattr(layer, "resize_mode"):
+        layer.__class__ = sys.modules[type(layer).__module__].IResizeLayer
+    return layer
+
+
+def _is_set(layer: Any) -> bool:
+    return layer.num_inputs > 1 or len(layer.scales) > 0 or len(layer.shape) > 0
+
+
+def _target(layer: Any) -> dict[str, Any]:
+    """Return what gives the lengths of a layer's output, and scales of 1 where nothing does."""
+    if layer.num_inputs > 1:
+        return {"shape": None}
+    if len(layer.scales) > 0:
+        return {"scales": tuple(float(scale) for scale in layer.scales)}
+    if len(layer.shape) > 0:
+        return {"shape": tuple(int(length) for length in layer.shape)}
+    return {"scales": (1.0,) * len(layer.get_input(0).shape)}
+
+
+def _dtype(tensor: Any) -> str | None:
+    return _DTYPES.get(tensor.dtype.name)
+
+
+def _open_shape(shape: Iterable[int | None]) -> PartialShape:
+    """Return lengths with None where they are open, which TensorRT says by -1."""
+    return tuple(None if length is None or length < 0 else int(length) for length in shape)
+
+
+def python_script(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
+    """Return Python with one function a layer: each adds it to a network and returns its output tensor.
+
+    A function takes the network, the input, and ``lengths``, the tensor of the output's lengths, where these are
+    known at run time only.
+    """
+    taken: set[str] = set()
+    functions = [_function(op.name, said, _identifier(op.name, taken)) for op, said in layers]
+    return "\n\n\n".join(["import tensorrt as trt", *functions]) + "\n"
+
+
+def _identifier(name: str, taken: set[str]) -> str:
+    """Return a name for a function that is not yet ``taken``, and take it."""
+    plain = re.sub(r"\W", "_", name) or "layer"
+    candidates = itertools.chain([plain], (f"{plain}_{count}" for count in itertools.count(2)))
+    chosen = next(each for each in candidates if each not in taken)
+    taken.add(chosen)
+    return chosen
+
+
+def _function(name: str, translation: Translation, identifier: str) -> str:
+    more = ", lengths: trt.ITensor" if _kind(translation.attributes) is _Kind.INPUT else ""
+    lines = [
+        f"def add_{identifier}(network: trt.INetworkDefinition, x: trt.ITensor{more}) -> trt.ITensor:",
+        "    layer = network.add_resize(x)",
+        f"    layer.name = {name!r}",
+    ]
+    for setting, value in translation.attributes.items():
+        spelled = f"trt.{_ENUMS[setting]}.{value}" if setting in _ENUMS else repr(value)
+        lines.append(f"    layer.{setting} = {spelled}" if value is not None else "    layer.set_input(1, lengths)")
+    return "\n".join([*lines, "    return layer.get_output(0)"])

@@ -1,0 +1,1 @@
+"""Models run in their own runtimes, and compared."""

@@ -1,0 +1,82 @@
+"""How far two arrays differ, and how far they may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+
+from ..report import Compared
+from .runners import Named
+
+TOLERANCE = 1e-4
+"""The largest difference allowed, absolute and relative to the largest value of an output."""
+
+HALF_TOLERANCE = 1e-2
+"""The same where half precision is involved: in an output, or in compressed weights."""
+
+QUANTISED_TOLERANCE = 5e-2
+"""The same where an IR quantises: a last bit may decide between two levels, and later layers enlarge the step."""
+
+
+def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
+    """Return a comparison per output. Raises VerificationError for the first that does not pass."""
+    if len(wanted) != len(got):
+        raise VerificationError(f"{name} has {len(got)} outputs, its source {len(wanted)}")
+    return tuple(
+        passed(output, mine, theirs, tolerance) for (output, mine), (_, theirs) in zip(wanted, got, strict=True)
+    )
+
+
+def passed(
+    name: str,
+    mine: NDArray[Any],
+    theirs: NDArray[Any],
+    tolerance: float,
+    *,
+    kind: str = "output",
+    least: float = 0.0,
+) -> Compared:
+    """Return how far arrays differ. Raises VerificationError beyond ``tolerance`` times their size and ``least``."""
+    if np.float16 in (mine.dtype, theirs.dtype):
+        tolerance = max(tolerance, HALF_TOLERANCE)
+    found = replace(compare(name, mine, theirs, tolerance, least=least), kind=kind)
+    if found.shapes:
+        shapes = f"{list(found.shapes[1])}, in the source {list(found.shapes[0])}"
+        raise VerificationError(f"{kind} {name!r} has shape {shapes}")
+    if not found.passes:
+        raise VerificationError(f"{kind} {name!r} {found.difference}")
+    return found
+
+
+def compare(
+    name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float | None = None, *, least: float = 0.0
+) -> Compared:
+    """Return how far arrays differ; by default as much is allowed as their element type lets expect."""
+    if tolerance is None:
+        tolerance = HALF_TOLERANCE if np.float16 in (mine.dtype, theirs.dtype) else TOLERANCE
+    largest = float(np.abs(_finite(mine)).max(initial=0.0))
+    limit = max(tolerance * max(1.0, largest), least)
+    if mine.shape != theirs.shape:
+        shapes = (mine.shape, theirs.shape)
+        return Compared(name=name, largest=largest, absolute=np.inf, relative=np.inf, limit=limit, shapes=shapes)
+    absolute = float(differences(mine, theirs).max(initial=0.0))
+    relative = absolute / largest if largest else absolute
+    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)
+
+
+def differences(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the absolute difference of every element: 0 of equal infinities and of two NaN, NaN where one is NaN."""
+    mine, theirs = mine.astype(np.float64), theirs.astype(np.float64)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):  # equal infinities
+        return np.where(same, 0.0, np.abs(mine - theirs))
+
+
+def _finite(array: NDArray[Any]) -> NDArray[np.float64]:
+    wide = array.astype(np.float64)
+    return wide[np.isfinite(wide)]

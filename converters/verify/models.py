@@ -1,0 +1,271 @@
+"""Compare two models of any kinds: each in its own runtime, on the same inputs."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError, VerificationError
+
+from ..report import Compared, Progress, silent
+from . import first_difference as locate
+from .differences import compare, differences
+from .processes import Inputs, Runs
+from .runners import Named
+from .tensors import is_model, sensible, wired
+
+_BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """One output in short: the smallest, mean and largest of its finite values."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    smallest: float | None
+    mean: float | None
+    largest: float | None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Shape with element type, and the three numbers."""
+        numbers = ("none" if n is None else f"{n:.6g}" for n in (self.smallest, self.mean, self.largest))
+        return ("x".join(map(str, self.shape)) + f" {self.dtype}", *numbers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """How many elements differ by at least ``lower`` and less than ``upper``; NaN and infinity have no upper end."""
+
+    lower: float
+    upper: float
+    count: int
+
+    @property
+    def label(self) -> str:
+        """Its ends in words."""
+        if self.upper == 0:
+            return "equal"
+        if math.isinf(self.upper):
+            return "NaN or infinite"
+        return f"< {self.upper:.0e}" if self.lower == 0 else f"{self.lower:.0e} to {self.upper:.0e}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputComparison:
+    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0."""
+
+    name: str
+    first: Values
+    second: Values
+    compared: Compared
+    histogram: tuple[Bin, ...]
+
+    @property
+    def least_tolerance(self) -> float | None:
+        """The smallest tolerance under which the output would pass; None where none would do."""
+        if not math.isfinite(self.compared.absolute):
+            return None
+        return self.compared.absolute / max(1.0, self.compared.largest)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is equal, and which tolerance would pass, in one line."""
+        compared, least = self.compared, self.least_tolerance
+        verdict = "equal" if compared.passes else "DIFFERS"
+        if compared.shapes:
+            return f"{verdict}: it {compared.difference}"
+        if least is None:
+            return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
+        largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
+        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison:
+    """Two models, output by output, and their resizes in order where these were asked for."""
+
+    first: Path
+    second: Path
+    outputs: tuple[OutputComparison, ...]
+    resizes: tuple[locate.Located, ...] | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether every output is equal within the tolerance."""
+        return all(each.compared.passes for each in self.outputs)
+
+    @property
+    def first_resize(self) -> locate.Located | None:
+        """The first resize whose output differs."""
+        return next((each for each in self.resizes or () if each.differs), None)
+
+    @property
+    def first_difference(self) -> str:
+        """The first resize whose output differs, in one line."""
+        first = self.first_resize
+        if first is None:
+            return "no resize differs that both models show"
+        source = "; its data differ already" if first.is_fed_otherwise else ""
+        return f"the first resize that differs is {first.name!r}{source}"
+
+    @property
+    def summary(self) -> str:
+        """How many outputs are equal, in one line."""
+        passed = sum(each.compared.passes for each in self.outputs)
+        return f"{passed} of {len(self.outputs)} outputs equal within the tolerance"
+
+    def record(self) -> dict[str, Any]:
+        """Return the comparison as plain values, for JSON."""
+        first = self.first_resize
+        return {
+            "first": str(self.first),
+            "second": str(self.second),
+            "equal": self.passes,
+            "outputs": [_output_record(each) for each in self.outputs],
+            "resizes": None if self.resizes is None else [_resize_record(each) for each in self.resizes],
+            "first_resize_that_differs": first and first.name,
+        }
+
+
+def compare_models(
+    first: Path,
+    second: Path,
+    inputs: Inputs,
+    *,
+    tolerance: float | None = None,
+    per_resize: bool = False,
+    progress: Progress = silent,
+) -> ModelComparison:
+    """Run both models in their own runtimes, in processes of their own, and compare their outputs.
+
+    ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
+    follows the element type. Outputs are paired by name, else by place. With ``per_resize`` the resizes of the first
+    model, or where it has none of the second, are compared in order: those whose tensors both models show.
+
+    Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
+    have different numbers of outputs.
+    """
+    for path in (first, second):
+        _check(path)
+    resizes = wired(first) or wired(second)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Runs(Path(folder), inputs, sensible(resizes), progress)
+        mine, theirs = _outputs(run, first), _outputs(run, second)
+        outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
+        located = tuple(locate.resizes(run, resizes, first, second, tolerance)) if per_resize else None
+    return ModelComparison(first=first, second=second, outputs=outputs, resizes=located)
+
+
+def _outputs(run: Runs, model: Path) -> Named:
+    try:
+        return run(model)[0]
+    except VerificationError as problem:  # nothing is known to differ then
+        raise IrInterpError(str(problem)) from None
+
+
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in (".onnx", ".xml"):
+        raise ReadError(f"unknown file type {path.suffix!r}; expected one of .onnx, .xml", path.name)
+    if not path.is_file():
+        raise ReadError("cannot be read: No such file or directory", path.name)
+    if not is_model(path):
+        raise ReadError("not a model, but pasted layers; expected a <net>", path.name)
+
+
+def _paired(first: Named, second: Named, name: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """Yield outputs of both models: of the same name where all have one, else in their order."""
+    if len(first) != len(second):
+        raise VerificationError(f"{name} has {len(second)} outputs, the first model {len(first)}")
+    by_name = dict(second)
+    named = by_name.keys() == dict(first).keys()
+    for (output, mine), (_, theirs) in zip(first, second, strict=True):
+        yield output, mine, by_name[output] if named else theirs
+
+
+def _compared(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float | None) -> OutputComparison:
+    if mine.dtype.kind in "OSU" or theirs.dtype.kind in "OSU":
+        raise IrInterpError(f"output {name!r} holds strings, and those are not compared")
+    return OutputComparison(
+        name=name,
+        first=_values(mine),
+        second=_values(theirs),
+        compared=compare(name, mine, theirs, tolerance),
+        histogram=_histogram(mine, theirs) if mine.shape == theirs.shape else (),
+    )
+
+
+def _values(array: NDArray[Any]) -> Values:
+    wide = array.astype(np.float64)
+    finite = wide[np.isfinite(wide)]
+    known = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
+    return Values(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
+
+
+def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[Bin, ...]:
+    """Return how many differences lie between which powers of ten, the smallest first."""
+    found = differences(mine, theirs).ravel()
+    above = found[np.isfinite(found) & (found > 0)]
+    bins = [Bin(lower=0.0, upper=0.0, count=int((found == 0).sum()))]
+    if above.size:
+        powers = np.floor(np.log10(above)).astype(int)
+        lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
+        counts = np.bincount(np.maximum(powers, lowest) - lowest)
+        edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]
+        starts = [0.0 if powers.min() < lowest else edges[0], *edges[1:-1]]
+        bins += [
+            Bin(lower=start, upper=end, count=int(n)) for start, end, n in zip(starts, edges[1:], counts, strict=True)
+        ]
+    broken = int((~np.isfinite(found)).sum())
+    return (*bins, Bin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
+
+
+def _output_record(output: OutputComparison) -> dict[str, Any]:
+    compared = output.compared
+    return {
+        "name": output.name,
+        "equal": compared.passes,
+        "first": _values_record(output.first),
+        "second": _values_record(output.second),
+        "absolute": _number(compared.absolute),
+        "relative": _number(compared.relative),
+        "limit": compared.limit,
+        "least_tolerance": output.least_tolerance,
+        "histogram": [
+            {"lower": _number(each.lower), "upper": _number(each.upper), "count": each.count}
+            for each in output.histogram
+        ],
+    }
+
+
+def _values_record(values: Values) -> dict[str, Any]:
+    return {
+        "shape": list(values.shape),
+        "dtype": values.dtype,
+        "min": values.smallest,
+        "mean": values.mean,
+        "max": values.largest,
+    }
+
+
+def _resize_record(each: locate.Located) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "where": each.where,
+        "data": None if each.data is None else _number(each.data.absolute),
+        "output": None if each.output is None else _number(each.output.absolute),
+        "equal": None if each.output is None else each.output.passes,
+    }
+
+
+def _number(value: float) -> float | None:
+    """Return a number that JSON can hold: None for infinity and NaN."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,79 @@
+"""Run models in child processes, all on the same inputs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, VerificationError
+
+from ..report import Progress
+from .runners import USAGE, Named, Request, load
+
+_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What to run models on: lengths and .npy files by input name; the rest is made up."""
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs models in child processes, all on the same inputs: a runtime that dies or hangs takes nothing along.
+
+    .onnx runs in onnxruntime, but for those of ``through_openvino``, .xml in OpenVINO.
+    """
+
+    folder: Path
+    inputs: Inputs
+    values: dict[str, list[float]]
+    progress: Progress
+    through_openvino: frozenset[Path] = frozenset()
+    _number: Iterator[int] = field(default_factory=count)
+
+    def __call__(self, model: Path, tensors: Sequence[str] = ()) -> tuple[Named, dict[str, NDArray[Any]]]:
+        """Return the outputs of a model, and those of ``tensors`` that it has, by name."""
+        number = next(self._number)
+        self.progress(f"running {model.name}", 0, 0)
+        request = Request(
+            model=str(model),
+            inputs=str(self.folder / "inputs.npz"),
+            outputs=str(self.folder / f"outputs{number}.npz"),
+            found=str(self.folder / f"found{number}.npz"),
+            shapes={name: list(shape) for name, shape in self.inputs.shapes.items()},
+            files={name: str(path) for name, path in self.inputs.files.items()},
+            values=self.values,
+            tensors=list(tensors),
+            in_openvino=model.suffix != ".onnx" or model in self.through_openvino,
+        )
+        request.save(self.folder / f"request{number}.json")
+        _run(self.folder / f"request{number}.json", model.name)
+        return load(request.outputs), dict(load(request.found)) if tensors else {}
+
+    def given(self) -> list[NDArray[Any]]:
+        """Return the inputs of the last run."""
+        return [array for _, array in load(self.folder / "inputs.npz")]
+
+
+def _run(request: Path, name: str) -> None:
+    command = [sys.executable, "-m", "ir_interp.converters.verify.runners", str(request)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
+    if done.returncode == USAGE:
+        raise IrInterpError(done.stderr.strip())
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
+        raise VerificationError(f"{name} does not run: {lines[-1]}")

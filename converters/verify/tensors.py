@@ -1,0 +1,55 @@
+"""The resizes of a model, and the names of the tensors that they take and make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.op import ResizeOp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if given."""
+
+    op: ResizeOp
+    inputs: Mapping[str, str]
+    output: str
+
+
+def is_model(path: Path) -> bool:
+    """Say whether a file is a model, not settings or a pasted layer."""
+    if path.suffix.lower() == ".xml":
+        from ir_interp.ir.xml import parse
+
+        return parse(path).tag == "net"
+    return path.suffix.lower() == ".onnx"
+
+
+def wired(model: Path) -> list[Wired]:
+    """Return the resizes of the main graph of a model (.onnx, .xml), in the order of the file."""
+    if model.suffix.lower() == ".onnx":
+        from ..onnx import resizes as of_onnx
+
+        found = of_onnx.wired(model)
+    else:
+        from ir_interp.ir import resizes as of_ir
+
+        found = of_ir.wired(model)
+    return [Wired(op=op, inputs=inputs, output=output) for op, inputs, output in found]
+
+
+def sensible(resizes: Iterable[Wired]) -> dict[str, list[float]]:
+    """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
+    values: dict[str, list[float]] = {}
+    for each in resizes:
+        shape = each.op.shape or ()
+        axes = each.op.spec.axes or tuple(range(len(shape)))
+        spatial = [axis % len(shape) >= len(shape) - 2 if shape else True for axis in axes]
+        lengths = [shape[axis] if shape else None for axis in axes]
+        sizes = [96.0 if grows else float(n or 1) for grows, n in zip(spatial, lengths, strict=True)]
+        known = {"sizes": sizes, "scales": [1.5 if grows else 1.0 for grows in spatial]}
+        known["roi"] = [0.0] * len(axes) + [1.0] * len(axes)
+        values |= {tensor: known[name] for name, tensor in each.inputs.items() if name in known}
+    return values

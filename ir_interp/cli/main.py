@@ -1,0 +1,58 @@
+"""The program ``ir-interp``: its verbs, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
+from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
+
+NOT_EXACT = 1
+BAD_INPUT = 2
+
+app = typer.Typer(
+    name="ir-interp",
+    help="Exact resizes: read, run and translate ONNX Resize, OpenVINO Interpolate and TensorRT IResizeLayer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
+app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
+app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("convert", epilog=convert.EXAMPLES)(convert.convert)
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except (IrInterpError, ExceptionGroup) as error:
+        problems = list(leaves(error))
+        for each in problems:
+            print(f"error: {each}", file=sys.stderr)
+        return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
+    except (typer.Exit, typer.Abort) as stop:
+        return int(getattr(stop, "exit_code", BAD_INPUT))
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors, whatever carries them
+            error.show()
+            return int(error.exit_code)
+        if os.environ.get("IR_INTERP_TRACEBACK"):
+            raise
+        print(f"error: unexpected {type(error).__name__}: {error}; please report it", file=sys.stderr)
+        return BAD_INPUT
+    return int(code or 0)
+
+
+def entry() -> None:
+    """Run as a program."""
+    sys.exit(main())

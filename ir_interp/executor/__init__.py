@@ -1,0 +1,1 @@
+"""From taps to numbers: the resize in NumPy."""

@@ -1,0 +1,168 @@
+"""Run a resize in NumPy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor import half, plain, tiles
+from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.taps import axis_taps
+from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
+
+MAX_BYTES = 8 * 2**30
+"""The largest intermediate or output array that ``resize`` will make."""
+
+_DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
+_SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
+
+
+def resize(
+    x: ArrayLike,
+    spec: ResizeSpec,
+    *,
+    sizes: tuple[int, ...] | None = None,
+    scales: tuple[float, ...] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Resize ``x`` as ``spec`` says.
+
+    ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
+    bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
+    input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
+    None. ``arithmetic`` replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the
+    result. It has the dtype of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit
+    integers in float64; integers round half to even and saturate. Large resizes run on several threads, at most
+    IR_INTERP_THREADS of the environment; the result does not depend on their number.
+
+    Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
+    larger than ``MAX_BYTES``.
+    """
+    x = np.asarray(x)
+    bound = plan(bind(spec, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
+    work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
+    _check_memory(bound, max(work.itemsize, x.dtype.itemsize))
+    y = _output(x, bound, out)
+    source = np.pad(x, bound.padding) if any(map(any, bound.padding)) else x
+    if not bound.axes:
+        y[...] = source
+    elif y.size:
+        _fill(source, y, bound, work)
+    _extrapolate(y, bound)
+    return y
+
+
+def bind(
+    spec: ResizeSpec,
+    *,
+    sizes: tuple[int, ...] | None = None,
+    scales: tuple[float, ...] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> ResizeSpec:
+    """Return ``spec`` with its target or its arithmetic replaced."""
+    if sizes is not None and scales is not None:
+        raise SpecError("sizes and scales are both given; they exclude each other")
+    if sizes is not None:
+        spec = replace(spec, target=Sizes(tuple(int(size) for size in sizes)))
+    if scales is not None:
+        spec = replace(spec, target=Scales(tuple(float(scale) for scale in scales)))
+    if arithmetic is not None:
+        spec = replace(spec, arithmetic=Arithmetic(arithmetic))
+    return spec
+
+
+def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:
+    """Fill ``y``; where there are infinities or NaN, by plain sums.
+
+    A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
+    the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
+    """
+    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else _store)
+    shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
+    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
+        _store(plain.run(x.astype(work), bound), y)
+
+
+def _output(x: NDArray[Any], bound: Plan, out: NDArray[Any] | None) -> NDArray[Any]:
+    if out is None:
+        return np.empty(bound.out_shape, x.dtype)
+    if out.shape != bound.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
+        wanted = f"{x.dtype} array of shape {list(bound.out_shape)} in C order"
+        raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+    if np.may_share_memory(x, out):
+        raise SpecError("out must not overlap the input")
+    return out
+
+
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.name in _SINGLE:
+        return np.dtype(np.float32)
+    if dtype.name in _DOUBLE:
+        return np.dtype(np.float64)
+    raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
+
+
+def _is_finite(x: NDArray[Any]) -> bool:
+    """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
+    if x.dtype.kind in "iu":
+        return True
+    if x.dtype.name == "float16" and x.flags.c_contiguous:
+        return half.is_finite(x)
+    if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.dot(flat, flat)):
+                return True  # else an infinity, or values whose squares are
+    return bool(np.isfinite(x).all())
+
+
+def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
+    """Fill what a crop takes from outside the image."""
+    if not isinstance(bound.spec.coordinates, Crop):
+        return
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        if taps.outside is not None and taps.outside.any():
+            fill = stored(bound.spec.coordinates.extrapolation, y.dtype)
+            y[(slice(None),) * axis.axis + (taps.outside,)] = fill
+
+
+def stored(value: float, dtype: DTypeLike) -> NDArray[Any]:
+    """Return one number as the results of a resize of ``dtype`` are stored, without axes."""
+    fill = np.empty(1, dtype)
+    _store(np.full(1, value), fill)
+    return fill.reshape(())
+
+
+def _store(values: NDArray[Any], target: NDArray[Any]) -> None:
+    """Store floats as the dtype of ``target``; integers round half to even and saturate. ``values`` may change."""
+    if target.dtype.kind not in "iu":
+        with np.errstate(over="ignore"):  # float16: too large is inf, as in every runtime
+            target[...] = values
+        return
+    bounds = np.iinfo(target.dtype)
+    np.rint(values, out=values)
+    if target.dtype.itemsize <= 2:
+        np.clip(values, bounds.min, bounds.max, out=values)
+        target[...] = values
+        return
+    with np.errstate(invalid="ignore"):
+        target[...] = values
+    target[values >= float(bounds.max)] = bounds.max  # 2**63 - 1 is no float64: the cast alone would overflow
+    target[values <= float(bounds.min)] = bounds.min
+
+
+def _check_memory(bound: Plan, itemsize: int) -> None:
+    """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
+    padded = (size + sum(padding) for size, padding in zip(bound.in_shape, bound.padding, strict=True))
+    elements = max(math.prod(padded), math.prod(bound.out_shape), *bound.out_shape, 0)
+    if itemsize * elements > MAX_BYTES:
+        raise ShapeError(
+            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "
+            f"the limit (ir_interp.execute.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
+        )

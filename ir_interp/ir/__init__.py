@@ -1,0 +1,1 @@
+"""OpenVINO IR files: XML, layers, constants, and the resizes among them."""

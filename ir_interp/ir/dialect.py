@@ -1,0 +1,185 @@
+"""The IR dialect: Interpolate-1, -4 and -11.
+
+Sources: OpenVINO's operator pages "Interpolate-1", "Interpolate-4" and "Interpolate-11", and for what the pages leave
+open the behaviour of OpenVINO 2026.4 on CPU (docs/semantics.md, each line with its test).
+"""
+
+from __future__ import annotations
+
+from ir_interp.errors import SpecError
+from ir_interp.spec import (
+    Antialias,
+    Area,
+    Arithmetic,
+    AtRunTime,
+    Coordinates,
+    Cubic,
+    Kernel,
+    Linear,
+    Nearest,
+    Pad,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
+from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of an Interpolate layer: its ``data`` attributes, and its inputs by name."""
+    if context.version == 1:
+        return _read_1(attributes, context)
+    by_scales = attributes["shape_calculation_mode"] == "scales"
+    pillow = attributes["mode"] in _PILLOW
+    return ResizeSpec(
+        kernel=_kernel(attributes, context),
+        coordinates=_coordinates(attributes),
+        axes=attributes.get("axes"),
+        target=_target(attributes, "scales" if by_scales else "sizes"),
+        step=Step.RATIO if pillow else Step.GIVEN_UNLESS_EQUAL,
+        pads=_pads(attributes, attributes.get("axes"), context),
+        arithmetic=Arithmetic.OPENVINO,
+    )
+
+
+_PILLOW = ("bilinear_pillow", "bicubic_pillow")
+
+
+def _kernel(attributes: Attributes, context: Context) -> Kernel:
+    document = context.semantics is Semantics.DOCUMENT
+    match attributes["mode"]:
+        case "nearest":
+            return Nearest(rounding=Rounding(attributes["nearest_mode"]))
+        case "linear" if attributes["antialias"] and (document or _rank(context) > 4):
+            return Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True)
+        case "linear" | "linear_onnx":  # no antialias: the page knows none in linear_onnx, the CPU none up to rank 4
+            return Linear()
+        case "cubic":
+            return Cubic(a=attributes.get("cube_coeff", -0.75))
+        case "bilinear_pillow":
+            return Linear(antialias=Antialias.SHRINKING, exclude_outside=True)
+        case "bicubic_pillow":  # the CPU plugin takes -0.5, whatever cube_coeff says
+            a = attributes.get("cube_coeff", -0.75) if document else -0.5
+            return Cubic(a=a, antialias=Antialias.SHRINKING, exclude_outside=True)
+        case mode:
+            raise SpecError(f"mode {mode!r} is unknown")
+
+
+def _coordinates(attributes: Attributes) -> Coordinates:
+    if attributes["mode"] in _PILLOW:
+        return Coordinates.HALF_PIXEL
+    return Coordinates(attributes["coordinate_transformation_mode"])
+
+
+def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Read Interpolate-1, whose attributes leave the coordinates open: as OpenVINO turns it into Interpolate-4."""
+    mode, listed = attributes["mode"], attributes.get("axes")
+    if listed is None:
+        raise SpecError("axes are missing")
+    axes = axes_in_order(listed, context)
+    pads = _pads(attributes, axes, context)
+    kernel: Kernel
+    match mode:
+        case "nearest":
+            kernel = Nearest(rounding=Rounding.SIMPLE)
+        case "area":
+            kernel = Area()
+        case _:
+            kernel = _kernel(attributes, context)
+    sizes = attributes.get("sizes")
+    return ResizeSpec(
+        kernel=kernel,
+        coordinates=_coordinates_1(attributes, axes, bool(pads), context),
+        axes=axes,
+        target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)),
+        pads=pads,
+        arithmetic=Arithmetic.OPENVINO,
+    )
+
+
+def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
+    """Return an Interpolate-1's axes in the order of its sizes: OpenVINO sorts them, the page does not."""
+    if context.semantics is Semantics.DOCUMENT:
+        return tuple(axes)
+    rank = len(context.shape) if context.shape else 0
+    return tuple(sorted(axes, key=lambda axis: axis % rank if rank else axis))
+
+
+def _coordinates_1(attributes: Attributes, axes: tuple[int, ...], padded: bool, context: Context) -> Coordinates:
+    """Return the coordinates that OpenVINO gives an Interpolate-1: those of whichever kernel once ran it."""
+    if attributes["align_corners"]:
+        return Coordinates.ALIGN_CORNERS
+    planar = _rank(context) == 4 and sorted(axes) == [2, 3]
+    if attributes["mode"] in ("linear", "linear_onnx") and not padded and not planar:
+        return Coordinates.HALF_PIXEL
+    return Coordinates.ASYMMETRIC
+
+
+def _rank(context: Context) -> int:
+    if context.shape is None:
+        raise SpecError("the meaning depends on the input's rank, which is unknown here")
+    return len(context.shape)
+
+
+def _target(attributes: Attributes, kind: str) -> Sizes | Scales | AtRunTime:
+    values = attributes.get(kind)
+    if values is None:
+        return AtRunTime(kind)
+    return Scales(tuple(values)) if kind == "scales" else Sizes(tuple(values))
+
+
+def _pads(attributes: Attributes, axes: tuple[int, ...] | None, context: Context) -> tuple[Pad, ...]:
+    """Return pads by dimension; a single number means every axis in ``axes`` by the page, dimension 0 in OpenVINO."""
+    begin, end = (tuple(attributes.get(name) or ()) for name in ("pads_begin", "pads_end"))
+    if any(pad < 0 for pad in begin + end):
+        raise SpecError("pads must not be negative")
+    if context.semantics is Semantics.DOCUMENT and axes is not None and max(len(begin), len(end)) == 1:
+        places = [(axis, sum(begin), sum(end)) for axis in axes]
+    else:
+        longest = max(len(begin), len(end)) if context.shape is None else len(context.shape)
+        places = [(axis, sum(begin[axis : axis + 1]), sum(end[axis : axis + 1])) for axis in range(longest)]
+    return tuple(Pad(axis=axis, begin=first, end=last) for axis, first, last in places if first or last)
+
+
+DIALECT = Dialect(
+    name="openvino",
+    versions=(11, 4, 1),
+    vocabulary={
+        "mode": {
+            "nearest": since(1),
+            "linear_onnx": since(1),
+            "linear": since(1),
+            "cubic": since(1),
+            "bilinear_pillow": since(11),
+            "bicubic_pillow": since(11),
+            "area": range(1, 2),
+        },
+        "align_corners": {False: range(1, 2), True: range(1, 2)},
+        "shape_calculation_mode": {"sizes": since(4), "scales": since(4)},
+        "coordinate_transformation_mode": {
+            mode.value: since(4) for mode in Coordinates if mode is not Coordinates.HALF_PIXEL_SYMMETRIC
+        },
+        "nearest_mode": {rounding.value: since(4) for rounding in Rounding},
+        "antialias": {False: since(1), True: since(1)},
+    },
+    numbers={
+        "a": ("cube_coeff", since(4)),
+        "axes": ("axes", since(1)),
+        "sizes": ("sizes", since(1)),
+        "scales": ("scales", since(4)),
+        "pads_begin": ("pads_begin", since(1)),
+        "pads_end": ("pads_end", since(1)),
+    },
+    defaults={
+        "mode": ("nearest", since(4)),
+        "align_corners": (True, since(1)),
+        "shape_calculation_mode": ("sizes", since(1)),
+        "coordinate_transformation_mode": (Coordinates.HALF_PIXEL.value, since(1)),
+        "nearest_mode": (Rounding.ROUND_PREFER_FLOOR.value, since(1)),
+        "antialias": (False, since(1)),
+    },
+    unstated={"antialias": False},
+    read=read,
+)

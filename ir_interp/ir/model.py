@@ -1,0 +1,327 @@
+"""The layers of an IR, the edges between them, and the constants of its .bin."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from lxml import etree
+from numpy.typing import NDArray
+
+from ir_interp.errors import ReadError, UnsupportedLayerError, closest
+from ir_interp.ir import xml
+from ir_interp.shapes import PartialShape
+
+_PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
+_BITS = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u64": np.uint64,
+    "u32": np.uint32,
+    "u16": np.uint16,
+    "u8": np.uint8,
+    "boolean": np.bool_,
+    "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "i4": ml_dtypes.int4,
+    "u4": ml_dtypes.uint4,
+}
+_PACKED = ("i4", "u4")  # two to a byte, the first in the low bits
+_COMMA = re.compile(r"(?<!\\),")
+_MAX_DIGITS = 18  # so that every number fits 64 bits
+_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool"}
+
+
+class MissingBinaryError(ReadError):
+    """The .bin that holds a constant is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """One end of an edge; ``shape`` and ``dtype`` (a NumPy name) are None where the file does not say.
+
+    ``names`` are those of the tensor, in alphabetical order: OpenVINO shows the first.
+    """
+
+    id: int
+    shape: PartialShape | None
+    dtype: str | None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>.
+
+    ``output_names`` are those that a Result shows.
+    """
+
+    id: int
+    name: str
+    type: str
+    version: int | None
+    attributes: dict[str, str]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    where: str
+    output_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Net:
+    """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
+
+    ``version`` is that of the IR; None for a snippet. ``bodies`` are the nets inside layers, by layer and tag.
+    ``folded`` remembers what ``ir_fold`` found of output ports.
+    """
+
+    layers: dict[int, Layer]
+    edges: dict[tuple[int, int], tuple[int, int]]
+    binary: Path
+    version: int | None = None
+    is_snippet: bool = False
+    name: str = ""
+    bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
+    _readers: dict[tuple[int, int], list[Layer]] = field(default_factory=dict, compare=False, repr=False)
+    folded: dict[tuple[int, int], NDArray[Any] | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def has_open_ranks(self) -> bool:
+        """Whether a parameter leaves even its rank open."""
+        parameters = (layer for layer in self.layers.values() if layer.type.lower() == "parameter")
+        return any("..." in layer.attributes.get("shape", "") for layer in parameters)
+
+    def source(self, layer: Layer, index: int) -> tuple[Layer, Port] | None:
+        """Return the layer and output port that feed an input of ``layer``; None where it is not connected."""
+        if index >= len(layer.inputs):
+            return None
+        end = self.edges.get((layer.id, layer.inputs[index].id))
+        producer = self.layers.get(end[0]) if end else None
+        if end is None or producer is None:
+            return None
+        ports = [port for port in producer.outputs if port.id == end[1]]
+        if not ports:
+            raise ReadError(f"an edge starts at output port {end[1]}, which is not there", producer.where)
+        return producer, ports[0]
+
+    def readers(self, layer: Layer, port: Port) -> list[Layer]:
+        """Return the layers that an output port feeds, each as often as it does."""
+        if not self._readers:
+            for (number, _), end in self.edges.items():
+                if number in self.layers:
+                    self._readers.setdefault(end, []).append(self.layers[number])
+        return self._readers.get((layer.id, port.id), [])
+
+    def constant(self, layer: Layer) -> NDArray[Any]:
+        """Return the value of a Const layer, mapped from the .bin.
+
+        Raises ReadError where it does not lie inside the file, MissingBinaryError where there is no file.
+        """
+        dtype, shape = _const_dtype(layer), _const_shape(layer)
+        offset, size = (_natural(layer, name) for name in ("offset", "size"))
+        packed = layer.attributes["element_type"].lower() in _PACKED
+        if prod(shape) == 0:  # OpenVINO writes a byte for it
+            return np.empty(shape, dtype)
+        if size != ((prod(shape) + 1) // 2 if packed else prod(shape) * dtype.itemsize):
+            raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
+        if not self.binary.is_file():
+            raise MissingBinaryError(f"the value is needed, but {self.binary.name} is missing", layer.where)
+        held = self.binary.stat().st_size
+        if offset + size > held:
+            problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {self.binary.name}"
+            raise ReadError(problem, f"{layer.where}@offset")
+        if packed:
+            return _unpacked(np.memmap(self.binary, np.uint8, "r", offset, size), dtype)[: prod(shape)].reshape(shape)
+        return np.memmap(self.binary, dtype, "r", offset, shape or (1,)).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The net inside a layer; ``inputs``, ``outputs`` and ``back_edges`` are the attributes that join their ends."""
+
+    net: Net
+    inputs: tuple[dict[str, str], ...]
+    outputs: tuple[dict[str, str], ...]
+    back_edges: tuple[dict[str, str], ...]
+
+
+def tensor_name(layer: Layer, port: Port) -> str:
+    """Return the name of a tensor: the first that OpenVINO shows, else that of its layer."""
+    if port.names:
+        return port.names[0]
+    return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{layer.outputs.index(port)}"
+
+
+def nets(path: Path) -> Iterator[Net]:
+    """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
+    root = xml.parse(path)
+    binary = path.with_suffix(".bin")
+    if root.tag in ("layer", "layers"):
+        elements = [root] if root.tag == "layer" else list(root.iterchildren("layer"))
+        yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
+    elif root.tag == "net":
+        if root.get("version") not in ("10", "11"):
+            problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
+            raise ReadError(problem, f"{path.name}@version")
+        yield from _with_bodies(_net(root, f"{path.name}:", binary, int(str(root.get("version")))))
+    else:
+        tag = str(root.tag)
+        problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
+        raise ReadError(problem, path.name)
+
+
+def _with_bodies(net: Net) -> Iterator[Net]:
+    yield net
+    for body in net.bodies.values():
+        yield from _with_bodies(body.net)
+
+
+def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
+    inside = element.find("layers")
+    elements = [] if inside is None else list(inside.iterchildren("layer"))
+    layers, name = _layers(elements, prefix), str(element.get("name", ""))
+    edges = _edges(element, layers, prefix)
+    bodies = {
+        (layer.id, tag): _body(child, tag, _net(inner, f"{layer.where}/{tag}/", binary, version))
+        for layer, child in zip(layers.values(), elements, strict=True)
+        for tag in _PORT_MAPS
+        for inner in child.iterchildren(tag)
+    }
+    return Net(layers=layers, edges=edges, binary=binary, version=version, name=name, bodies=bodies)
+
+
+def _body(element: etree._Element, tag: str, net: Net) -> Body:
+    paths = (f"{_PORT_MAPS[tag]}/input", f"{_PORT_MAPS[tag]}/output", "back_edges/edge")
+    inputs, outputs, back_edges = (tuple(map(_attributes, element.iterfind(path))) for path in paths)
+    return Body(net=net, inputs=inputs, outputs=outputs, back_edges=back_edges)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    return {str(key): str(value) for key, value in element.attrib.items()}
+
+
+def _edges(element: etree._Element, layers: dict[int, Layer], prefix: str) -> dict[tuple[int, int], tuple[int, int]]:
+    edges: dict[tuple[int, int], tuple[int, int]] = {}
+    for edge in element.iterfind("edges/edge"):
+        names = ("to-layer", "to-port", "from-layer", "from-port")
+        target, port, source, output = (_natural_text(edge.get(name), prefix, name) for name in names)
+        for number, does in ((source, "starts"), (target, "ends")):
+            if number not in layers:
+                raise ReadError(f"an edge {does} at layer {number}, which is not there", prefix.rstrip(":/"))
+        if port not in (each.id for each in layers[target].inputs):
+            raise ReadError(f"an edge ends at input port {port}, which is not there", layers[target].where)
+        if (target, port) in edges:
+            raise ReadError(f"two edges end at input port {port}", layers[target].where)
+        edges[target, port] = (source, output)
+    return edges
+
+
+def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
+    layers: dict[int, Layer] = {}
+    for index, element in enumerate(elements):
+        layer = _layer(element, index, prefix)
+        if layer.id in layers:
+            raise ReadError(f"layer id {layer.id} appears twice", layer.where)
+        layers[layer.id] = layer
+    return layers
+
+
+def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
+    number = _natural_text(element.get("id", str(index)), prefix, "id")
+    name = element.get("name", "")
+    where = f"{prefix}layer[{number} {json.dumps(name, ensure_ascii=False)}]"
+    data = element.find("data")
+    return Layer(
+        id=number,
+        name=name,
+        type=element.get("type", ""),
+        version=_version(element.get("version"), where),
+        attributes=_attributes(data) if data is not None else {},
+        inputs=tuple(_port(port, where) for port in element.iterfind("input/port")),
+        outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
+        where=where,
+        output_names=_names(element.get("output_names", "")),
+    )
+
+
+def _version(text: str | None, where: str) -> int | None:
+    if text is None:
+        return None
+    if text.startswith("opset") and text[5:].isdecimal():
+        return int(text[5:])
+    return 0  # "experimental" and operation sets of extensions: only an error for a layer that must be understood
+
+
+def _port(element: etree._Element, where: str) -> Port:
+    try:
+        dims = [int(dim.text or "") for dim in element.iterfind("dim")]
+    except ValueError:
+        raise ReadError("a dimension is not an integer", f"{where}/port[{element.get('id')}]") from None
+    precision = element.get("precision")
+    return Port(
+        id=_natural_text(element.get("id"), where, "port"),
+        shape=tuple(None if dim < 0 else dim for dim in dims) if dims or precision else None,
+        dtype=numpy_name(precision) if precision else None,
+        names=_names(element.get("names", "")),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return a list of names; a comma inside one is escaped."""
+    names = (name.replace("\\,", ",") for name in _COMMA.split(text))
+    return tuple(sorted(name for name in names if name))
+
+
+def numpy_name(precision: str) -> str:
+    """Return the NumPy name of an IR precision (FP32) or element type (f32)."""
+    lower = precision.lower()
+    if lower in _BITS:
+        return str(np.dtype(_BITS[lower]).name)
+    return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
+
+
+def _const_dtype(layer: Layer) -> np.dtype[Any]:
+    name = layer.attributes.get("element_type", "").lower()
+    if name not in _BITS:
+        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", f"{layer.where}@element_type")
+    dtype: np.dtype[Any] = np.dtype(_BITS[name])
+    return dtype.newbyteorder("<")
+
+
+def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    halves = np.stack([octets & 15, octets >> 4], axis=-1).ravel()
+    signed = np.where(halves > 7, halves.astype(np.int8) - 16, halves) if dtype == ml_dtypes.int4 else halves
+    return signed.astype(dtype)
+
+
+def _const_shape(layer: Layer) -> tuple[int, ...]:
+    try:
+        shape = xml.integers(layer.attributes.get("shape", ""))
+    except ReadError as error:
+        raise ReadError(error.problem, f"{layer.where}@shape") from None
+    if any(length < 0 for length in shape):
+        raise ReadError(f"negative length in {list(shape)}", f"{layer.where}@shape")
+    return shape
+
+
+def _natural(layer: Layer, name: str) -> int:
+    return _natural_text(layer.attributes.get(name), layer.where, name)
+
+
+def _natural_text(text: str | None, where: str, name: str) -> int:
+    if text is None or not text.strip().isdecimal() or len(text) > _MAX_DIGITS:
+        raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", f"{where}@{name}")
+    return int(text)

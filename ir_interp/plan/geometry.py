@@ -1,0 +1,163 @@
+"""From a spec and an input shape to one plan per axis: axes, lengths, scales, pads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.plan.coordinates import AxisPlan, affine, single
+from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Linear,
+    ResizeSpec,
+    Scales,
+    Sizes,
+    Step,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A spec bound to an input shape. ``axes`` holds only those axes whose values change."""
+
+    spec: ResizeSpec
+    in_shape: Shape
+    padding: tuple[tuple[int, int], ...]
+    axes: tuple[AxisPlan, ...]
+    out_shape: Shape
+
+
+@lru_cache(maxsize=512)
+def plan(spec: ResizeSpec, shape: Shape) -> Plan:
+    """Bind ``spec`` to an input ``shape``.
+
+    Raises ShapeError where the two do not fit, and SpecError where the spec waits for a value of run time.
+    """
+    if not isinstance(spec.target, Sizes | Scales):
+        wanted = spec.target.value if spec.target else "sizes or scales"
+        raise SpecError(f"{wanted} must be given: they are an input at run time")
+    axes = check_rank(spec, len(shape))
+    windows = _windows(spec.coordinates, len(axes))
+    padding = _padding(spec, len(shape))
+    padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
+    lengths, scales = _lengths(spec, [padded[axis] for axis in axes])
+    bound = zip(axes, (padded[axis] for axis in axes), lengths, scales, windows, strict=True)
+    plans = [_axis_plan(spec, *each) for each in bound]
+    out = list(padded)
+    for axis, size in zip(axes, lengths, strict=True):
+        out[axis] = size
+    changing = tuple(p for p in plans if not _is_identity(p, spec))
+    return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
+
+
+def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
+    """Return the axes of ``spec`` counted from the first. Raises ShapeError where it does not fit inputs of a rank."""
+    axes = resolve_axes(spec.axes, rank)
+    if isinstance(spec.target, Sizes | Scales) and len(spec.target) != len(axes):
+        raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi and len(spec.coordinates.roi) != len(axes):
+        raise ShapeError(f"roi has {len(spec.coordinates.roi)} windows for {len(axes)} axes")
+    for pad in spec.pads:
+        resolve_axes((pad.axis,), rank)
+    return axes
+
+
+def _lengths(spec: ResizeSpec, in_sizes: list[int]) -> tuple[list[int], list[Fraction]]:
+    """Return the output length and the scale of each resized axis."""
+    if isinstance(spec.target, Sizes):
+        if spec.aspect is not Aspect.STRETCH:
+            return _keep_aspect(spec.target.values, in_sizes, spec)
+        return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
+    assert isinstance(spec.target, Scales)
+    lengths, scales = [], []
+    for value, size in zip(spec.target.values, in_sizes, strict=True):
+        out = _scaled_length(size, np.float32(value), spec.arithmetic)
+        copied = spec.step is Step.GIVEN_UNLESS_EQUAL and out == size
+        lengths.append(out)
+        scales.append(_ratio(out, size) if copied or spec.step is Step.RATIO else Fraction(float(np.float32(value))))
+    return lengths, scales
+
+
+def _scaled_length(size: int, scale: np.float32, arithmetic: Arithmetic) -> int:
+    """Return floor(size * scale), as each arithmetic rounds the product."""
+    if arithmetic is Arithmetic.EXACT:
+        return math.floor(size * Fraction(float(scale)))
+    # OpenVINO adds 1e-6, so that a product just below an integer counts as that integer
+    factor = scale + np.float32(1e-6) if arithmetic is Arithmetic.OPENVINO else scale
+    with np.errstate(over="ignore"):
+        product = np.float32(size) * factor
+    if not np.isfinite(product):
+        raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
+    return int(product)
+
+
+def _keep_aspect(sizes: tuple[int, ...], in_sizes: list[int], spec: ResizeSpec) -> tuple[list[int], list[Fraction]]:
+    """Return lengths and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
+    if 0 in in_sizes:
+        raise ShapeError("an aspect ratio cannot be kept on an axis of length 0")
+    choose = min if spec.aspect is Aspect.NOT_LARGER else max
+    scale = choose(map(_ratio, sizes, in_sizes))
+    exact = spec.arithmetic is Arithmetic.EXACT
+    products = [scale * size if exact else Fraction(float(single(scale) * single(size))) for size in in_sizes]
+    return [math.floor(product + Fraction(1, 2)) for product in products], [scale] * len(in_sizes)
+
+
+def _ratio(out: int, size: int) -> Fraction:
+    return Fraction(out, size) if size else Fraction(1)
+
+
+def _axis_plan(
+    spec: ResizeSpec, axis: int, in_size: int, out_size: int, scale: Fraction, window: tuple[float, float]
+) -> AxisPlan:
+    if in_size == 0 and out_size > 0:
+        raise ShapeError(f"axis {axis} has length 0: there is nothing to resize to length {out_size}")
+    unbound = AxisPlan(
+        axis=axis,
+        in_size=in_size,
+        out_size=out_size,
+        scale=scale,
+        step=Fraction(1),
+        offset=Fraction(0),
+        coordinates=spec.coordinates,
+        window=window,
+        length=spec.length,
+        arithmetic=spec.arithmetic,
+    )
+    if out_size == 0:
+        return unbound
+    step, offset = affine(unbound)
+    return replace(unbound, step=step, offset=offset)
+
+
+def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
+    """Say whether an axis is copied: its coordinates stay, and no filter widens over them."""
+    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
+    stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+    return stays and (axis.scale == 1 or not filtered)
+
+
+def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, float]]:
+    if not isinstance(coordinates, Crop):
+        return [(0.0, 1.0)] * count
+    if coordinates.roi is None:
+        raise SpecError("roi is an input at run time here: tf_crop_and_resize needs its values")
+    return [(float(np.float32(start)), float(np.float32(end))) for start, end in coordinates.roi]
+
+
+def _padding(spec: ResizeSpec, rank: int) -> tuple[tuple[int, int], ...]:
+    padding = [(0, 0)] * rank
+    for pad in spec.pads:
+        (axis,) = resolve_axes((pad.axis,), rank)
+        padding[axis] = (pad.begin, pad.end)
+    return tuple(padding)

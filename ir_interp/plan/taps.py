@@ -1,0 +1,116 @@
+"""From an axis plan to taps: which source pixels make an output pixel, and how much each weighs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan import kernels
+from ir_interp.plan.coordinates import AxisPlan, Positions, positions
+from ir_interp.plan.geometry import Plan
+from ir_interp.spec import Antialias, Area, Crop, Cubic, Linear, Nearest, Rounding
+
+_NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taps:
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t] * source[indices[i, t]]``; a copy where weights is None.
+
+    ``outside`` marks the outputs that a crop fills with its extrapolation value.
+    """
+
+    indices: NDArray[np.intp]
+    weights: NDArray[np.float64] | None
+    outside: NDArray[np.bool_] | None = None
+
+
+@lru_cache(maxsize=512)
+def axis_taps(plan: Plan) -> tuple[Taps, ...]:
+    """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``."""
+    any_shrinking = any(axis.scale < 1 for axis in plan.axes)
+    return tuple(_taps(plan.spec.kernel, axis, any_shrinking) for axis in plan.axes)
+
+
+def _taps(kernel: Nearest | Linear | Cubic | Area, axis: AxisPlan, any_shrinking: bool) -> Taps:
+    if axis.out_size == 0:
+        return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
+    if isinstance(kernel, Area):
+        return _area(axis)
+    at = positions(axis)
+    beyond = outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
+    if isinstance(kernel, Nearest):
+        chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
+        return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
+    widening = _widening(kernel.antialias, axis.scale, any_shrinking)
+    reach = math.ceil(kernels.radius(kernel) / widening)
+    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach)
+    return Taps(indices.astype(np.intp), weights, beyond)
+
+
+def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
+    """Return the source index that a nearest resize takes (ONNX Resize-19, ``nearest_mode``; OpenVINO: ``simple``)."""
+    match rounding:
+        case Rounding.ROUND_PREFER_FLOOR:
+            return at.floor + (at.half > 0)
+        case Rounding.ROUND_PREFER_CEIL:
+            return at.floor + (at.half >= 0)
+        case Rounding.FLOOR:
+            return at.floor
+        case Rounding.CEIL:
+            return at.floor + (at.fraction > 0)
+        case Rounding.SIMPLE:
+            return at.floor + ((at.fraction > 0) & shrinks)
+
+
+def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
+    """Return what distances are multiplied by: below 1 the kernel covers more than its radius."""
+    match antialias:
+        case Antialias.OFF:
+            return Fraction(1)
+        case Antialias.SHRINKING:
+            return min(scale, Fraction(1))
+        case Antialias.ANY_SHRINKING:
+            return scale if any_shrinking else Fraction(1)
+
+
+def spread(
+    kernel: Linear | Cubic, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np
+) -> tuple[Any, Any]:
+    """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
+
+    Pixels beyond the image fall on its edge or are left out. ``xp`` holds NumPy's functions, or a graph's.
+    """
+    steps = xp.arange(1 - reach, reach + 1)
+    indices = xp.expand_dims(at.floor, 1) + steps
+    weights = kernels.weigh(kernel, xp.abs(steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
+    if kernel.exclude_outside:
+        weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
+    if kernel.exclude_outside or kernel.antialias is not Antialias.OFF:
+        total = xp.sum(weights, axis=1, keepdims=True)
+        nothing = xp.abs(total) <= _NOTHING
+        weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
+    return xp.clip(indices, 0, size - 1), weights
+
+
+def _area(axis: AxisPlan) -> Taps:
+    """Weigh each pixel by the part of [x, x + step) that it covers (TensorFlow ResizeArea; OpenCV INTER_AREA)."""
+    step = axis.step or Fraction(axis.in_size, axis.out_size)
+    start = positions(axis)
+    steps = np.arange(math.ceil(step) + 1)
+    begin = start.fraction[:, None]
+    cover = np.minimum(steps + 1, begin + float(step)) - np.maximum(steps, begin)
+    weights = np.maximum(cover, 0.0) / float(step)
+    indices = np.clip(start.floor[:, None] + steps, 0, axis.in_size - 1)
+    return Taps(indices.astype(np.intp), weights)
+
+
+def outside(at: Positions, size: Any) -> Any:
+    """Return where the source coordinate is below 0 or above size - 1."""
+    return (at.floor < 0) | (at.floor > size - 1) | ((at.floor == size - 1) & (at.fraction > 0))

@@ -1,0 +1,1 @@
+"""From one attribute vocabulary to another: dialects, meaning, grades."""

@@ -1,0 +1,99 @@
+"""Whether two specs compute the same: for every shape, each in its own arithmetic; or for one shape, tap by tap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.plan.coordinates import AxisPlan
+from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.translation.meaning import are_whole
+
+_BY_RATIO = (
+    Coordinates.HALF_PIXEL,
+    Coordinates.PYTORCH_HALF_PIXEL,
+    Coordinates.ASYMMETRIC,
+    Coordinates.TF_HALF_PIXEL_FOR_NN,
+)
+
+
+def arithmetics_agree(spec: ResizeSpec, said: ResizeSpec) -> bool:
+    """Say whether two specs of one meaning compute the same for every shape, each in its own arithmetic.
+
+    Weights of a continuous kernel move by a rounding error only; what float32 can decide is a nearest pixel, the
+    edge of a crop, and the length under fractional scales. Whole scales have neither (axes below a million). With
+    sizes, onnxruntime and OpenVINO share their float32 order for floor and ceil, but not where 1/2 is a tie.
+    """
+    if spec.arithmetic is said.arithmetic and (spec.coordinates, spec.kernel) == (said.coordinates, said.kernel):
+        return True
+    if isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
+        return False
+    whole = isinstance(spec.target, Scales) and are_whole(spec.target)
+    if not isinstance(spec.kernel, Nearest):
+        return whole or spec.gives_sizes
+    if spec.coordinates not in _BY_RATIO or not isinstance(said.kernel, Nearest):
+        return False
+    directed = spec.kernel.rounding in (Rounding.FLOOR, Rounding.CEIL, Rounding.SIMPLE)
+    alike = spec.coordinates is said.coordinates and spec.kernel == said.kernel
+    float32 = Arithmetic.EXACT not in (spec.arithmetic, said.arithmetic)
+    return whole or (spec.gives_sizes and directed and alike and float32)
+
+
+def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+    """Return the first point in which two specs compute different things for ``shape``; None where they agree.
+
+    Nearest pixels and lengths are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
+    """
+    try:
+        mine, theirs = plan(wanted, shape), plan(offered, shape)
+    except SpecError as error:
+        return str(error)
+    if mine.out_shape != theirs.out_shape:
+        return f"output shape {list(mine.out_shape)} becomes {list(theirs.out_shape)}"
+    if mine.padding != theirs.padding:
+        return f"padding {mine.padding} becomes {theirs.padding}"
+    left, right = _taps_by_axis(mine), _taps_by_axis(theirs)
+    for axis in sorted(left.keys() | right.keys()):
+        size, out = shape[axis] + sum(mine.padding[axis]), mine.out_shape[axis]
+        identity = Taps(np.arange(out)[:, None], None)
+        row = _first_row(left.get(axis, identity), right.get(axis, identity), size)
+        if row is not None:
+            return f"output {row} of axis {axis} ({size} -> {out}) takes other source pixels"
+    return None
+
+
+def _taps_by_axis(bound: Plan) -> dict[int, Taps]:
+    """Return taps by axis: copied pixels in the spec's arithmetic, weights from exact coordinates."""
+    if not isinstance(bound.spec.kernel, Nearest) and not isinstance(bound.spec.coordinates, Crop):
+        bound = replace(bound, axes=tuple(_exact(axis) for axis in bound.axes))
+    return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
+
+
+def _exact(axis: AxisPlan) -> AxisPlan:
+    return replace(axis, arithmetic=Arithmetic.EXACT)
+
+
+def _first_row(left: Taps, right: Taps, size: int) -> int | None:
+    """Return the first output whose taps differ, compared as sparse matrices."""
+    entries = [_entries(left, size), _entries(right, size)]
+    keys, places = np.unique(np.concatenate([key for key, _ in entries]), return_inverse=True)
+    signed = np.concatenate([entries[0][1], -entries[1][1]])
+    residue = np.abs(np.bincount(places, signed, len(keys)))
+    rows = keys[residue > 1e-6] // (size + 1)
+    return int(rows[0]) if len(rows) else None
+
+
+def _entries(taps: Taps, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return taps as keys row * (size + 1) + column, and weights; the last column holds what is extrapolated."""
+    rows = np.arange(len(taps.indices))[:, None]
+    weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
+    columns = taps.indices
+    if taps.outside is not None:
+        columns = np.where(taps.outside[:, None], size, columns)
+        weights = np.where(taps.outside[:, None], 1.0 / weights.shape[1], weights)
+    return (rows * (size + 1) + columns).ravel().astype(np.int64), weights.ravel()

@@ -1,0 +1,169 @@
+"""What a dialect is: its words, their versions, and how a sentence in them is read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ir_interp.errors import ReadError, SpecError, closest, spelled
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import ResizeSpec
+
+Attributes = Mapping[str, Any]
+"""What a layer says: words and flags by name, and its numbers; a number of value None is an input at run time."""
+
+
+class Semantics(Enum):
+    """Which reading of an ambiguous file is taken."""
+
+    RUNTIME = "runtime"  # what the dialect's own runtime computes today
+    DOCUMENT = "document"  # what its operator page says
+    REFERENCE = "reference"  # what its reference implementation computes, where that differs from both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a reader knows besides the attributes: their version, the input's shape and type, the wanted reading."""
+
+    version: int
+    shape: PartialShape | None = None
+    dtype: str | None = None
+    semantics: Semantics = Semantics.RUNTIME
+
+
+def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
+    """Return nothing."""
+    return ()
+
+
+def since(version: int) -> range:
+    """Return the versions from ``version`` on."""
+    return range(version, 2**31)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dialect:
+    """The words of one format for a resize, and what a sentence in them means.
+
+    ``vocabulary`` maps each attribute to its allowed values, the preferred one first, and each value to the versions
+    that know it. ``numbers`` maps a part of a spec (a, axes, sizes, scales, roi, extrapolation, pads_begin,
+    pads_end) to the name of the attribute or input that carries it, with the versions that have it. ``defaults``
+    holds what a missing attribute means, and since when; without an entry it must be there. ``unstated`` holds the
+    values that are left unsaid when a sentence is written: switches that are off. ``read`` is total on complete
+    sentences and raises SpecError for combinations that the format forbids. ``remarks`` are codes and messages of what
+    else is to be said of a complete sentence.
+    """
+
+    name: str
+    versions: tuple[int, ...]  # the newest first
+    vocabulary: Mapping[str, Mapping[Any, range]]
+    numbers: Mapping[str, tuple[str, range]]
+    defaults: Mapping[str, tuple[Any, range]]
+    unstated: Mapping[str, Any]
+    read: Callable[[Attributes, Context], ResizeSpec]
+    remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
+
+    def parse(self, raw: Attributes, context: Context) -> ResizeSpec:
+        """Return the meaning of the attributes of a file: checked, and completed with the defaults.
+
+        Raises ReadError, whose place is ``@attribute``, for a missing or unknown word.
+        """
+        return self.read(self.complete(raw, context.version), context)
+
+    def complete(self, raw: Attributes, version: int) -> dict[str, Any]:
+        """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""
+        words = {name: self._word(name, known, raw, version) for name, known in self.words(version).items()}
+        return words | self._given_numbers(raw, version)
+
+    def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
+        return {
+            name: _number(part, raw[name], f"@{name}")
+            for part, (name, versions) in self.numbers.items()
+            if version in versions and name in raw
+        }
+
+    def _word(self, name: str, known: tuple[Any, ...], raw: Attributes, version: int) -> Any:
+        default, versions = self.defaults.get(name, (None, range(0)))
+        value = raw.get(name, default if version in versions else None)
+        if value is None:
+            raise ReadError(f"missing; {closest('', map(spelled, known))}", f"@{name}")
+        if value not in known or isinstance(value, bool) != isinstance(known[0], bool):
+            raise ReadError(
+                f"unknown value {spelled(value)!r}; {closest(spelled(value), map(spelled, known))}", f"@{name}"
+            )
+        return value
+
+    def words(self, version: int) -> dict[str, tuple[Any, ...]]:
+        """Return the attributes that exist in ``version``, each with its values."""
+        allowed = {
+            name: tuple(value for value, versions in values.items() if version in versions)
+            for name, values in self.vocabulary.items()
+        }
+        return {name: values for name, values in allowed.items() if values}
+
+    def number(self, part: str, version: int) -> str | None:
+        """Return the name under which ``version`` carries a part of a spec; None where it does not."""
+        name, versions = self.numbers.get(part, ("", range(0)))
+        return name if version in versions else None
+
+    def sentences(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
+        """Yield everything that the dialect can say around ``numbers``, preferred wording first."""
+        words = self.words(version)
+        for values in itertools.product(*words.values()):
+            yield dict(zip(words, values, strict=True)) | dict(numbers)
+
+    def offers(self, numbers: Attributes, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+        """Return each distinct meaning that can be said around ``numbers``, with its preferred sentence."""
+        offers: dict[ResizeSpec, dict[str, Any]] = {}
+        for sentence in self.sentences(context.version, numbers):
+            with suppress(SpecError, ReadError):  # a combination that the dialect forbids
+                offers.setdefault(self.read(sentence, context), sentence)
+        return offers
+
+    def objection(self, numbers: Attributes, context: Context) -> str:
+        """Return what the format forbids in the preferred sentence around ``numbers``, if anything."""
+        with suppress(ReadError):
+            try:
+                self.read(next(self.sentences(context.version, numbers)), context)
+            except SpecError as error:
+                return str(error)
+        return ""
+
+    def concise(self, sentence: Attributes, context: Context) -> dict[str, Any]:
+        """Return ``sentence`` without the words that go without saying, or that change nothing whatever they are."""
+        wanted, kept = self.read(sentence, context), dict(sentence)
+        for name, values in self.words(context.version).items():
+            if name in self.defaults:
+                unsaid = name in self.unstated and kept[name] == self.unstated[name]
+                if unsaid or self._is_idle(name, values, kept, wanted, context):
+                    del kept[name]
+        return kept
+
+    def _is_idle(
+        self, name: str, values: tuple[Any, ...], sentence: Attributes, wanted: ResizeSpec, context: Context
+    ) -> bool:
+        with suppress(SpecError, ReadError):
+            return all(self.parse({**sentence, name: value}, context) == wanted for value in values)
+        return False
+
+
+_SINGLE = ("a", "extrapolation")
+_WHOLE = ("axes", "sizes", "pads_begin", "pads_end")
+
+
+def _number(part: str, value: Any, where: str) -> Any:
+    """Return a number, or a list of them as a tuple; None stays None. Raises ReadError for anything else."""
+    if value is None:
+        return None
+    entries = [value] if part in _SINGLE else value
+    kind = int if part in _WHOLE else int | float
+    wanted = "integer" if part in _WHOLE else "number"
+    wanted = f"one {wanted}" if part in _SINGLE else f"a list of {wanted}s"
+    listed = isinstance(entries, list | tuple)
+    if not listed or not all(isinstance(entry, kind) and not isinstance(entry, bool) for entry in entries):
+        raise ReadError(f"{value!r} is not {wanted}", where)
+    return value if part in _SINGLE else tuple(entries)

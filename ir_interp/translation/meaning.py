@@ -1,0 +1,257 @@
+"""What a spec computes, in a form that is the same however it is said; and where two specs part."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ir_interp.errors import Difference
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import (
+    Antialias,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Length,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
+
+
+def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
+    """Return a key that is equal for specs of equal values in exact arithmetic, for every input that fits ``shape``.
+
+    ``shape`` may leave lengths open with None; without it, specs are compared for every rank.
+    """
+    return frozenset(parts(spec, shape).items())
+
+
+def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None = None) -> tuple[Difference, ...]:
+    """Return the parts in which two specs compute different things; none where they mean the same."""
+    mine, theirs = parts(wanted, shape), parts(offered, shape)
+    found: list[Difference] = []
+    for part in sorted(mine.keys() | theirs.keys()):
+        difference = Difference(part, *(said.get(part, _ABSENT.get(part)) for said in (mine, theirs)))
+        implied = part == "windows" and isinstance(wanted.coordinates, Crop) != isinstance(offered.coordinates, Crop)
+        if difference.wanted != difference.offered and not implied:
+            found += _unfolded(wanted, offered) if part == "position" else [difference]
+    return tuple(found)
+
+
+def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
+    """Return what a spec computes as named parts, equal for every way to say the same."""
+    kernel = spec.kernel
+    said: dict[str, Hashable] = {"kernel": type(kernel).__name__.lower(), "position": _position(spec)}
+    if isinstance(kernel, Linear | Cubic):
+        said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
+    if isinstance(kernel, Cubic):
+        said["cubic coefficient"] = kernel.a
+    said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
+    said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
+    if isinstance(spec.coordinates, Crop):
+        said["windows"] = _windowed(spec, shape)
+    if not spec.gives_sizes:
+        said["step"] = _step(spec)
+    if _is_cornered(spec) and not _fills_exactly(spec):
+        said["length"] = spec.length
+    return {part: value for part, value in said.items() if value != _ABSENT.get(part)}
+
+
+_ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
+    "antialias": Antialias.OFF,
+    "exclude_outside": False,
+    "pads": frozenset(),
+    "windows": frozenset(),
+    "aspect policy": Aspect.STRETCH,
+}
+_HALF = Fraction(1, 2)
+_FAMILY = {  # source = step * (i + a) + b, and how the step is found
+    Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
+    Coordinates.TF_HALF_PIXEL_FOR_NN: ("ratio", _HALF, Fraction(0)),
+    Coordinates.ASYMMETRIC: ("ratio", Fraction(0), Fraction(0)),
+    Coordinates.HALF_PIXEL_SYMMETRIC: ("ratio, centred", _HALF, -_HALF),
+    Coordinates.PYTORCH_HALF_PIXEL: ("ratio, 0 for a single output", _HALF, -_HALF),
+    Coordinates.ALIGN_CORNERS: ("corners", Fraction(0), Fraction(0)),
+}
+_FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil, shifted
+    Rounding.ROUND_PREFER_CEIL: (_HALF, Rounding.FLOOR),
+    Rounding.ROUND_PREFER_FLOOR: (-_HALF, Rounding.CEIL),
+}
+
+
+_WHOLE_COPIES = (  # under whole scales each of these takes every pixel that many times
+    ("ratio", Fraction(0), Fraction(0), Rounding.FLOOR),
+    ("ratio", _HALF, Fraction(0), Rounding.FLOOR),  # half_pixel, half up
+    ("ratio", _HALF, Fraction(-1), Rounding.CEIL),  # half_pixel, half down
+)
+
+
+def _position(spec: ResizeSpec) -> Hashable:
+    """Return where a spec samples: coordinates and rounding folded into one."""
+    shift, rounding = Fraction(0), None
+    if isinstance(spec.kernel, Nearest):
+        rounding = _directed(spec) if spec.kernel.rounding is Rounding.SIMPLE else spec.kernel.rounding
+        shift, rounding = _FOLD.get(rounding, (shift, rounding))
+    if isinstance(spec.coordinates, Crop):
+        return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
+    family, a, b = _FAMILY[spec.coordinates]
+    if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _fills_exactly(spec):
+        family = "ratio"  # nothing is left over to centre
+    if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):
+        return _WHOLE_COPIES[0]
+    return family, a, b + shift, rounding
+
+
+def _directed(spec: ResizeSpec) -> Rounding:
+    """Return what `simple` comes to where all given scales are on one side of 1."""
+    scales = spec.target.values if isinstance(spec.target, Scales) and spec.step is not Step.RATIO else ()
+    if scales and min(scales) >= 1:
+        return Rounding.FLOOR
+    return Rounding.CEIL if scales and max(scales) <= 1 else Rounding.SIMPLE
+
+
+def _fills_exactly(spec: ResizeSpec) -> bool:
+    """Say whether scale * input length is the output length, for every input."""
+    if spec.gives_sizes:
+        return spec.aspect is Aspect.STRETCH
+    return spec.step is Step.RATIO or (isinstance(spec.target, Scales) and are_whole(spec.target))
+
+
+def are_whole(scales: Scales) -> bool:
+    """Say whether all scales are whole numbers, so that no length or ratio is ever rounded."""
+    return all(float(scale).is_integer() for scale in scales.values)
+
+
+def _is_cornered(spec: ResizeSpec) -> bool:
+    """Say whether the coordinates span the corners and take no scale."""
+    return isinstance(spec.coordinates, Crop) or spec.coordinates is Coordinates.ALIGN_CORNERS
+
+
+def _step(spec: ResizeSpec) -> Hashable:
+    """Return how the step is found, the same where two ways agree for every input."""
+    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
+    directed = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
+    if _is_cornered(spec) and spec.length is Length.WHOLE and not filtered and not directed:
+        return None
+    if isinstance(spec.target, Scales) and are_whole(spec.target):
+        return None
+    # Between 1 and 1.5 an axis of two pixels or more may keep its length, and just below 1 in float32.
+    if isinstance(spec.target, Scales) and all(scale == 1 or not 0.999 < scale < 1.5 for scale in spec.target.values):
+        return Step.RATIO if spec.step is Step.RATIO else Step.GIVEN
+    return spec.step
+
+
+def _target(spec: ResizeSpec) -> Hashable:
+    if isinstance(spec.target, Sizes | Scales):
+        return "sizes" if spec.gives_sizes else "scales"
+    return spec.target
+
+
+def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+    """Return the axes, each with its target where that is known, without those that stay as they are."""
+    values = spec.target.values if isinstance(spec.target, Sizes | Scales) else None
+    if shape is None and spec.axes is None:
+        return "all", values
+    axes = resolve_axes(spec.axes, len(shape)) if shape is not None else spec.axes or ()
+    if values is None:
+        return axes  # the order in which run time gives them
+    entries = zip(axes, values, _windows(spec, len(axes)), strict=False)
+    return frozenset(entry[:2] for entry in entries if not _keeps(spec, *entry, shape))
+
+
+def _windowed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+    """Return the axes that a crop takes a part of, each with its window."""
+    axes = spec.axes if spec.axes is not None and shape is None else resolve_axes(spec.axes, len(shape or ()))
+    return frozenset(each for each in zip(axes, _windows(spec, len(axes)), strict=False) if each[1] != _WHOLE_WINDOW)
+
+
+_WHOLE_WINDOW = (0.0, 1.0)
+
+
+def _windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
+    """Return the window of each axis: all of it but under a crop; None where known only at run time."""
+    if not isinstance(spec.coordinates, Crop):
+        return [_WHOLE_WINDOW] * count
+    return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
+
+
+def _keeps(
+    spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
+) -> bool:
+    """Say whether an axis with this target is known to stay as it is."""
+    if window != _WHOLE_WINDOW or spec.aspect is not Aspect.STRETCH:
+        return False
+    if isinstance(spec.target, Scales):
+        return value == 1
+    padded = any(_from_first(pad.axis, shape) == axis for pad in spec.pads)
+    return shape is not None and shape[axis] == value and not padded
+
+
+def _from_first(axis: int, shape: PartialShape | None) -> int:
+    return axis % len(shape) if shape else axis
+
+
+def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
+    """Return the differences in position in the specs' own words; a rounding that has no counterpart is none."""
+    pairs: list[tuple[str, object, object]] = [("coordinates", coordinates_name(wanted), coordinates_name(offered))]
+    if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
+        pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
+    if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
+        pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
+    return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
+
+
+def coordinates_name(spec: ResizeSpec) -> str:
+    """Return the name of the coordinate transformation."""
+    return "tf_crop_and_resize" if isinstance(spec.coordinates, Crop) else spec.coordinates.value
+
+
+def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
+    """Return the same resize with its axes listed from the first, without those known to stay as they are."""
+    axes = resolve_axes(spec.axes, len(shape))
+    if not isinstance(spec.target, Sizes | Scales):
+        return replace(spec, axes=axes)
+    entries = zip(axes, spec.target.values, _windows(spec, len(axes)), strict=True)
+    changing = [entry for entry in entries if not _keeps(spec, *entry, shape)]
+    short = _with_targets(spec, tuple(axis for axis, _, _ in changing), [value for _, value, _ in changing])
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is not None and changing:
+        windows = tuple(window for _, _, window in changing if window is not None)
+        return replace(short, coordinates=replace(spec.coordinates, roi=windows))
+    return short
+
+
+def full_rank(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec | None:
+    """Return the same resize with a target for every axis; None where a length that it needs is unknown."""
+    axes = resolve_axes(spec.axes, len(shape))
+    if isinstance(spec.coordinates, Crop):
+        return _full_rank_crop(spec, spec.coordinates, axes, shape)
+    if axes == tuple(range(len(shape))):
+        return replace(spec, axes=None)
+    if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH:
+        return None
+    given = dict(zip(axes, spec.target.values, strict=True))
+    values = [given.get(axis, 1.0 if spec.gives_scales else length) for axis, length in enumerate(shape)]
+    return None if None in values else _with_targets(spec, None, values)
+
+
+def _full_rank_crop(spec: ResizeSpec, crop: Crop, axes: tuple[int, ...], shape: PartialShape) -> ResizeSpec | None:
+    """Return a crop of every axis: those not listed keep their whole window (0, 1)."""
+    plain = full_rank(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape)
+    if plain is None or crop.roi is None:
+        return None
+    given = dict(zip(axes, crop.roi, strict=True))
+    windows = tuple(given.get(axis, (0.0, 1.0)) for axis in range(len(shape)))
+    return replace(plain, coordinates=replace(crop, roi=windows))
+
+
+def _with_targets(spec: ResizeSpec, axes: tuple[int, ...] | None, values: list[Any]) -> ResizeSpec:
+    assert isinstance(spec.target, Sizes | Scales)
+    return replace(spec, axes=axes, target=type(spec.target)(tuple(values)))

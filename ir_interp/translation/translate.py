@@ -1,0 +1,264 @@
+"""Say a spec in another dialect: the writer that every reader implies, and how exact the result is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import Difference, InexactError
+from ir_interp.plan.geometry import check_rank, plan
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import (
+    Aspect,
+    AtRunTime,
+    Crop,
+    Cubic,
+    ResizeSpec,
+    Scales,
+    Sizes,
+)
+from ir_interp.translation.agreement import arithmetics_agree, first_difference
+from ir_interp.translation.dialect import Context, Dialect, Semantics
+from ir_interp.translation.meaning import differences, full_rank, listed, meaning
+
+
+class Grade(Enum):
+    """How exact a translation is, the best first."""
+
+    EXACT = "exact"
+    EXACT_FOR_SHAPE = "exact for this shape"
+    EXACT_BUT_TIES = "exact but for float32 ties"
+    DECOMPOSED = "exact, in several operations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """A spec said in a dialect: ``attributes`` in its words, ``spec`` what they mean there, and remarks on it."""
+
+    dialect: str
+    version: int
+    attributes: dict[str, Any]
+    spec: ResizeSpec
+    grade: Grade
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+def write(
+    spec: ResizeSpec,
+    dialect: Dialect,
+    *,
+    shape: PartialShape | None = None,
+    dtype: str | None = None,
+    version: int | None = None,
+    semantics: Semantics = Semantics.RUNTIME,
+    name: str = "resize",
+) -> Translation:
+    """Say ``spec`` in ``dialect``, in its newest version that can, or in ``version``.
+
+    With a ``shape`` (lengths of the input, None where open) more can be said: attributes that compute the same for
+    this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused. Raises
+    InexactError, which names the smallest difference, where nothing does.
+    """
+    if shape is not None:
+        check_rank(spec, len(shape))
+    refusals = []
+    for each in dialect.versions if version is None else (version,):
+        try:
+            context = Context(version=each, shape=shape, dtype=dtype, semantics=semantics)
+            return _write(spec, dialect, context, name)
+        except InexactError as error:
+            refusals.append(error)
+    raise min(refusals, key=lambda error: (not error.reason.startswith(_TIES), _distance(error.differences)))
+
+
+_TIES = "float32 decides: "
+
+
+@lru_cache(maxsize=256)
+def _sentences(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
+    return dialect.offers(dict(numbers), context)
+
+
+def ways(spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, version: int) -> Iterator[Translation]:
+    """Yield every sentence of one version of a dialect that computes the same as ``spec``, the best first.
+
+    ``write`` returns the first of them, and says why there is none.
+    """
+    context = Context(version=version, shape=shape)
+    yield from _graded(spec, dialect, context, _offered(spec, dialect, context))
+
+
+def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
+    """Return how exactly ``offered`` computes what ``spec`` does; None where it does not."""
+    return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), _fixed(spec, shape))
+
+
+def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
+    shape, target = context.shape, f"{dialect.name} {context.version}"
+    offers = _offered(spec, dialect, context)
+    if not offers:
+        raise _unsayable(spec, dialect, context, name)
+    best = next(_graded(spec, dialect, context, offers), None)
+    if best is not None:
+        return best
+    same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
+    if same and fixed:
+        raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
+    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+
+
+def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
+    """Return why a dialect has no sentence at all around the numbers of ``spec``."""
+    target = f"{dialect.name} {context.version}"
+    objections = [dialect.objection(numbers, context) for numbers in _sayable(spec, dialect, context)]
+    if objections and all(objections):
+        return InexactError(name, target, reason=objections[0])
+    if isinstance(spec.target, AtRunTime):
+        return InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
+    return InexactError(name, target, (_unnamed(spec, dialect, context),))
+
+
+def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
+    """Return the numbers of every way to give axes and target that the dialect has names for."""
+    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape))
+    return [numbers for numbers in variants if numbers is not None]
+
+
+def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+    """Return every meaning that the dialect can say around the numbers of ``spec``, each with its sentence."""
+    offers: dict[ResizeSpec, dict[str, Any]] = {}
+    for numbers in _sayable(spec, dialect, context):
+        offers |= _sentences(dialect, tuple(numbers.items()), context)
+    return offers
+
+
+def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
+    """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
+    wanted = meaning(spec, shape)
+    same = [said for said in offers if meaning(said, shape) == wanted]
+    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), *_other_words(spec, said)))
+
+
+def _other_words(spec: ResizeSpec, said: ResizeSpec) -> tuple[bool, bool]:
+    return said.coordinates != spec.coordinates, said.kernel != spec.kernel
+
+
+def _graded(
+    spec: ResizeSpec, dialect: Dialect, context: Context, offers: Mapping[ResizeSpec, Any]
+) -> Iterator[Translation]:
+    """Yield the offers that compute the same, with their grades."""
+    same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
+    rest = (said for said in offers if said not in same)
+    others = sorted(rest, key=lambda said: _other_words(spec, said))
+    for said in [*same, *others]:
+        grade = _grade(spec, said, said in same, fixed)
+        if grade:
+            words = dialect.concise(offers[said], context)
+            yield Translation(
+                dialect=dialect.name,
+                version=context.version,
+                attributes=words,
+                spec=said,
+                grade=grade,
+                remarks=dialect.remarks(dialect.complete(words, context.version), context),
+            )
+
+
+def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
+    """Return what makes a refusal less telling: another way to give the target first, then the number of parts."""
+    return any(each.part in ("axes", "sizes", "scales", "target") for each in found), len(found)
+
+
+def _grade(spec: ResizeSpec, said: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
+    """Grade an offer; None where it does not compute the same."""
+    if means_same and arithmetics_agree(spec, said):
+        return Grade.EXACT
+    if fixed:
+        return None if first_difference(spec, said, fixed) else Grade.EXACT_FOR_SHAPE
+    return Grade.EXACT_BUT_TIES if means_same else None
+
+
+def _variants(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[ResizeSpec]:
+    """Yield ways to give the same axes and target, for dialects that lack one."""
+    if shape is None:
+        yield spec
+        return
+    short = listed(spec, shape)
+    fixed = _fixed(spec, shape)
+    variants = [short, replace(spec, axes=resolve_axes(spec.axes, len(shape)))]
+    if fixed:
+        axes = resolve_axes(short.axes, len(fixed))
+        bound = plan(short, fixed)
+        lengths = tuple(bound.out_shape[axis] for axis in axes)
+        variants.append(replace(short, target=Sizes(lengths), aspect=Aspect.STRETCH))
+        if all(lengths):
+            padded = [fixed[axis] + sum(bound.padding[axis]) for axis in axes]
+            ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
+            variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))
+    for variant in variants:
+        yield variant
+        whole = full_rank(variant, shape)
+        if whole is not None and whole != variant:
+            yield whole
+
+
+def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, Any] | None:
+    """Return the numbers of ``spec`` under the dialect's names; None where axes or target have no name there.
+
+    Any other number without a name is left out: the sentence is read back before it is offered, and then differs.
+    """
+    named: dict[str, Any] = {}
+    for part, value in _carried(spec, context.shape).items():
+        name = dialect.number(part, context.version)
+        if name is not None:
+            named[name] = value
+        elif part in ("axes", "sizes", "scales"):
+            return None
+    return named
+
+
+def _unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
+    """Return what the dialect has no name for: the target, or else the axes."""
+    carried = _carried(spec, context.shape)
+    unknown = [part for part in ("sizes", "scales", "axes") if dialect.number(part, context.version) is None]
+    part = next((part for part in unknown if part in carried), "axes")
+    return Difference(part, carried.get(part), None)
+
+
+def _carried(spec: ResizeSpec, shape: PartialShape | None) -> dict[str, Any]:
+    """Return every number of a spec by the part that it is; None where it is an input at run time."""
+    carried: dict[str, Any] = {}
+    if isinstance(spec.kernel, Cubic):
+        carried["a"] = spec.kernel.a
+    if spec.axes is not None:
+        carried["axes"] = spec.axes
+    if isinstance(spec.target, Sizes | Scales | AtRunTime):
+        values = None if isinstance(spec.target, AtRunTime) else spec.target.values
+        carried["sizes" if spec.gives_sizes else "scales"] = values
+    if isinstance(spec.coordinates, Crop):
+        roi = spec.coordinates.roi
+        carried["roi"] = roi and tuple(start for start, _ in roi) + tuple(end for _, end in roi)
+        carried["extrapolation"] = spec.coordinates.extrapolation
+    if spec.pads and shape is not None:
+        begin, end = [0] * len(shape), [0] * len(shape)
+        for pad in spec.pads:
+            begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+        carried |= {"pads_begin": tuple(begin), "pads_end": tuple(end)}
+    return carried
+
+
+def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return ``shape`` with 1 for open lengths where none of these matters; None where one does."""
+    if shape is None or not isinstance(spec.target, Sizes | Scales):
+        return None
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
+        return None
+    resized = resolve_axes(listed(spec, shape).axes, len(shape))
+    if any(shape[axis] is None for axis in resized):
+        return None
+    return tuple(1 if length is None else length for length in shape)

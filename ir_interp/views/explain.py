@@ -1,0 +1,176 @@
+"""What one resize takes from where: taps by output, under every reading and in every arithmetic, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ir_interp.errors import ShapeError
+from ir_interp.executor.resize import bind
+from ir_interp.plan.coordinates import AxisPlan, positions
+from ir_interp.plan.geometry import Plan, check_rank, plan
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.meaning import listed
+
+Way = tuple[Semantics, Arithmetic]
+
+_VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Where one output samples: its source coordinate, and the weight of each source pixel; ``None`` extrapolates."""
+
+    source: float
+    weights: Mapping[int, float] | None
+
+    def is_like(self, other: Cell) -> bool:
+        """Say whether both weigh the same pixels by the same."""
+        if self.weights is None or other.weights is None:
+            return self.weights is other.weights
+        pixels = self.weights.keys() | other.weights.keys()
+        return all(abs(self.weights.get(pixel, 0.0) - other.weights.get(pixel, 0.0)) < _VISIBLE for pixel in pixels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """Ways to compute an axis, (reading, arithmetic), that agree on every output, and a cell an output."""
+
+    ways: tuple[Way, ...]
+    scale: float
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisTable:
+    """One axis; ``in_size`` counts the pads."""
+
+    axis: int
+    in_size: int
+    columns: tuple[Column, ...]
+
+    def names(self, column: Column) -> tuple[str, ...]:
+        """Return what the ways of a column have in common, as far as not all of the table has it."""
+        every = {way for each in self.columns for way in each.ways}
+        readings, arithmetics = ({way[part] for way in column.ways} for part in (0, 1))
+        if len(column.ways) < len(readings) * len(arithmetics):
+            return tuple(f"{reading.value}: {arithmetic.value}" for reading, arithmetic in column.ways)
+        said = [
+            "/".join(each.value for each in kind if each in chosen)
+            for kind, chosen, known in (
+                (Semantics, readings, {way[0] for way in every}),
+                (Arithmetic, arithmetics, {way[1] for way in every}),
+            )
+            if chosen != known
+        ]
+        return (": ".join(said) or "all",)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether every output is its own source pixel, whatever the way."""
+        return all(
+            len(column.cells) == self.in_size and cell.weights == {index: 1.0}
+            for column in self.columns
+            for index, cell in enumerate(column.cells)
+        )
+
+    @property
+    def out_sizes(self) -> tuple[int, ...]:
+        """The output length of every column."""
+        return tuple(len(column.cells) for column in self.columns)
+
+    def cells(self, index: int) -> tuple[Cell | None, ...]:
+        """Return an output in every column; None where it is beyond the end."""
+        return tuple(column.cells[index] if index < len(column.cells) else None for column in self.columns)
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The outputs on which the columns do not agree."""
+        return tuple(index for index in range(max(self.out_sizes)) if not _agree(self.cells(index)))
+
+
+def _agree(cells: tuple[Cell | None, ...]) -> bool:
+    first = cells[0]
+    return all(cell is first or (cell is not None and first is not None and cell.is_like(first)) for cell in cells)
+
+
+def tables(
+    readings: Mapping[Semantics, ResizeSpec],
+    shape: PartialShape,
+    *,
+    sizes: tuple[int, ...] | None = None,
+    scales: tuple[float, ...] | None = None,
+) -> tuple[AxisTable, ...]:
+    """Return a table for each axis that changes: every reading, in every arithmetic.
+
+    ``sizes`` or ``scales`` replace the target. Raises ShapeError where a length that is needed is open.
+    """
+    bound = {reading: bind(spec, sizes=sizes, scales=scales) for reading, spec in readings.items()}
+    fixed = _fixed(bound.values(), shape)
+    plans = {
+        (reading, arithmetic): plan(replace(spec, arithmetic=arithmetic), fixed)
+        for reading, spec in bound.items()
+        for arithmetic in Arithmetic
+    }
+    axes = sorted({axis.axis for each in plans.values() for axis in each.axes})
+    return tuple(table for table in (_table(plans, axis) for axis in axes) if not table.is_copied)
+
+
+def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
+    """Return ``shape`` with 1 for open lengths that no resize changes."""
+    resized: set[int] = set()
+    for spec in specs:
+        check_rank(spec, len(shape))
+        if isinstance(spec.target, Sizes | Scales):  # else there is a better complaint than open lengths
+            resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
+    for axis in sorted(resized):
+        if shape[axis] is None:
+            raise ShapeError(f"the length of axis {axis} is open, and the taps depend on it")
+    return tuple(1 if length is None else length for length in shape)
+
+
+def _table(plans: Mapping[Way, Plan], axis: int) -> AxisTable:
+    columns: list[Column] = []
+    for way, bound in plans.items():
+        scale, cells = _cells(bound, axis)
+        same = next((each for each in columns if _same(each.cells, cells)), None)
+        if same is None:
+            columns.append(Column(ways=(way,), scale=scale, cells=cells))
+        else:
+            columns[columns.index(same)] = replace(same, ways=(*same.ways, way))
+    bound = next(iter(plans.values()))
+    return AxisTable(axis=axis, in_size=bound.in_shape[axis] + sum(bound.padding[axis]), columns=tuple(columns))
+
+
+def _same(mine: tuple[Cell, ...], theirs: tuple[Cell, ...]) -> bool:
+    return len(mine) == len(theirs) and all(map(Cell.is_like, mine, theirs))
+
+
+def _cells(bound: Plan, axis: int) -> tuple[float, tuple[Cell, ...]]:
+    """Return the scale of an axis, and a cell for each of its outputs; an axis that stays is copied."""
+    for each, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        if each.axis == axis:
+            return float(each.scale), tuple(_weighed(each, taps))
+    return 1.0, tuple(Cell(source=float(i), weights={i: 1.0}) for i in range(bound.out_shape[axis]))
+
+
+def _weighed(axis: AxisPlan, taps: Taps) -> Iterator[Cell]:
+    at = positions(axis)
+    weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
+    for index, (pixels, row) in enumerate(zip(taps.indices.tolist(), weights.tolist(), strict=True)):
+        source = float(at.floor[index]) + float(at.fraction[index])
+        beyond = taps.outside is not None and bool(taps.outside[index])
+        yield Cell(source=source, weights=None if beyond else _summed(pixels, row))
+
+
+def _summed(pixels: list[int], weights: list[float]) -> dict[int, float]:
+    """Return the weight of each pixel: several taps fall on one at an edge."""
+    total: dict[int, float] = {}
+    for pixel, weight in zip(pixels, weights, strict=True):
+        total[pixel] = total.get(pixel, 0.0) + weight
+    return {pixel: weight for pixel, weight in sorted(total.items()) if abs(weight) >= _VISIBLE}

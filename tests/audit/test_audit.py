@@ -1,0 +1,367 @@
+"""``ir-interp audit``: verdicts, mistakes, formats, and the installed runtimes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.version_converter
+import openvino as ov
+import openvino.opset13 as ops
+import pytest
+
+from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
+from ir_interp.converters.audit import probe
+from ir_interp.converters.audit.audit import audit, models
+from ir_interp.converters.audit.verdicts import judge
+from ir_interp.converters.forecasts.forecast import Runtime
+from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.runtimes.outcome import Forecast, Kind
+from ir_interp.rules import RULES
+from tests.support.commands import command, words
+from tests.support.graphs import save_model
+from tests.support.places import ROOT
+from tests.sweeps.audit_sweep import sweep, sweep_layers, table
+
+SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
+NAMES = tuple(RUNTIMES)
+
+
+def node(attributes: str, given: str = 'x, "", s', shape: str = "1,1,8,8", opset: int = 19, op: str = "Resize") -> str:
+    """Return a graph of one node, with scales s, sizes z, windows r to use."""
+    rank = shape.count(",") + 1
+    ends = f"(float[{shape}] x) => (float[{','.join('klmnopq'[:rank])}] y)"
+    constants = (
+        f"<float[{rank}] s = {{{','.join(['1'] * (rank - 2) + ['0.5', '0.5'])}}}, "
+        f"int64[{rank}] z = {{{','.join(['1'] * (rank - 2) + ['4', '3'])}}}, "
+        f"float[{2 * rank}] r = {{{','.join(['0.1'] * rank + ['0.9'] * rank)}}}, "
+        f"float[{rank}] u = {{{','.join(['1'] * (rank - 1) + ['2.3'])}}}>"
+    )
+    return f"g {ends} {constants} {{ [up] y = {op} <{attributes}> ({given}) }}"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+VERDICTS = {
+    "linear": (node('mode = "linear"'), (SAME, SAME, SAME, SAME, SAME)),
+    "antialias": (node('mode = "linear", antialias = 1'), (SAME, DIFFERS, SAME, REFUSED, SAME)),
+    "exclude_outside": (node('mode = "cubic", exclude_outside = 1'), (SAME, DIFFERS, SAME, SAME, SAME)),
+    "crop": (
+        node('mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"', "x, r, , z"),
+        (SAME, REFUSED, SAME, REFUSED, SAME),
+    ),
+    "crop of an axis that stays": (
+        node('coordinate_transformation_mode = "tf_crop_and_resize"', "x, r, , z", shape="1,1,4,8"),
+        (DIFFERS, REFUSED, SAME, REFUSED, SAME),
+    ),
+    "crop that changes no length": (
+        node(
+            'mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"', "x, r, u", shape="1,1,3,4"
+        ).replace("2.3}", "1.2}"),
+        (DIFFERS, REFUSED, SAME, REFUSED, DIFFERS),
+    ),
+    "symmetric": (
+        node('mode = "linear", coordinate_transformation_mode = "half_pixel_symmetric"', 'x, "", u'),
+        (SAME, REFUSED, SAME, REFUSED, SAME),
+    ),
+    "policy": (
+        node('keep_aspect_ratio_policy = "not_smaller", axes = [2, 3]', "x, , , w").replace(
+            "float[4] u", "int64[2] w = {4, 3}, float[4] u"
+        ),
+        (SAME, DIFFERS, SAME, REFUSED, SAME),
+    ),
+    "negative axes": (
+        node('mode = "linear", axes = [-1]', "x, , , w").replace("float[4] u", "int64[1] w = {5}, float[4] u"),
+        (SAME, REFUSED, SAME, SAME, REFUSED),
+    ),
+    "rank 6": (node('mode = "linear"', shape="1,1,1,1,8,8"), (REFUSED, CRASHES, SAME, SAME, SAME)),
+    "linear of one axis": (node('mode = "linear"', shape="1,8,8"), (SAME, SAME, SAME, SAME, SAME)),
+    "float64": (
+        node('mode = "linear"').replace("float[1,1,8,8] x", "double[1,1,8,8] x").replace("float[k,", "double[k,"),
+        (REFUSED, SAME, SAME, SAME, SAME),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(name: str) -> None:
+    text, wanted = VERDICTS[name]
+    save_model(Path("a.onnx"), text)
+    (row,), errors = audit([Path("a.onnx")])
+    assert not errors
+    assert {each: row.forecast[each].kind for each in NAMES} == dict(zip(NAMES, wanted, strict=True))
+    codes = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023"}
+    assert {codes[kind] for kind in wanted if kind in codes} <= {each.code for each in row.findings}
+
+
+def test_a_difference_is_measured() -> None:
+    save_model(Path("a.onnx"), node('mode = "linear", antialias = 1', shape="1,1,40,40"))
+    (row,), _ = audit([Path("a.onnx")], run=True)
+    forecast, seen = row.forecast["openvino"], row.seen["openvino"]
+    assert forecast.kind is seen.kind is DIFFERS
+    assert forecast.difference is not None
+    assert seen.difference is not None
+    assert 0.1 < forecast.difference < 1
+    assert 0.1 < seen.difference < 1
+    assert str(forecast).startswith("differs by 0.")
+    assert "antialias dropped" in str(forecast)
+
+
+def test_open_lengths_are_judged_by_meaning() -> None:
+    save_model(Path("a.onnx"), node('mode = "linear", antialias = 1', shape="1,1,h,w"))
+    save_model(Path("b.onnx"), node('mode = "nearest"', shape="1,1,h,w"))
+    (first, second), _ = audit([Path("a.onnx"), Path("b.onnx")], run=True)
+    assert first.seen == {}
+    assert first.forecast["openvino"].kind is DIFFERS
+    assert first.forecast["openvino"].difference is None
+    assert str(second.forecast["openvino"]) == "same: but for float32 ties"
+
+
+def test_forecasts_agree_with_the_installed_runtimes() -> None:
+    """More of them: ``python -m tests.sweeps.audit_sweep``."""
+    compared = list(sweep(30, 5))
+    assert not [each for each in compared if not each.agrees and not each.explanation]
+    assert table(compared).count("agree") == len(probe.INSTALLED)
+    layers = list(sweep_layers(20, 5))
+    assert {each.runtime for each in layers} == {"openvino", "onnxruntime"}
+    assert not [each for each in layers if not each.agrees and not each.explanation]
+
+
+def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Runtime(title="a runtime", version="0", forecast=lambda _: Forecast(kind=REFUSED, reason="no"))
+    monkeypatch.setattr("ir_interp.converters.audit.audit.RUNTIMES", {"onnxruntime": wrong})
+    save_model(Path("a.onnx"), node('mode = "linear"'))
+    (row,), _ = audit([Path("a.onnx")], run=True)
+    assert [(each.code, each.message) for each in row.findings] == [
+        ("IRI024", "a runtime: forecast refused: no; seen same")
+    ]
+
+
+MISTAKES = {
+    "IRI011": (node('mode = "cubic", antialias = 1, exclude_outside = 1'), 1),
+    "IRI012": (node('mode = "linear", antialias = 1'), 1),
+    "IRI013": (node('mode = "linear"').replace("0.5,0.5", "0.8749,0.5"), 1),
+    "": (node('mode = "cubic", antialias = 1, exclude_outside = 1, cubic_coeff_a = -0.5'), 0),
+}
+
+
+@pytest.mark.parametrize("code", MISTAKES)
+def test_mistakes(code: str) -> None:
+    text, count = MISTAKES[code]
+    save_model(Path("a.onnx"), text)
+    (row,), _ = audit([Path("a.onnx")])
+    assert [found for found, _ in row.mistakes] == [code] * count
+
+
+def test_what_the_version_converter_leaves() -> None:
+    old = onnx.load(save_model(Path("a.onnx"), node('mode = "linear"', "x, s", opset=10), opset=10))
+    onnx.save(onnx.version_converter.convert_version(old, 13), "b.onnx")
+    for name, codes in (("a.onnx", []), ("b.onnx", ["IRI015"])):
+        (row,), _ = audit([Path(name)])
+        assert [code for code, _ in row.mistakes] == codes
+
+
+@pytest.mark.parametrize(("scale", "codes"), [(2.3, ["IRI014"]), (2.5, [])])
+def test_scales_in_half_precision(scale: float, codes: list[str]) -> None:
+    x = ops.parameter([1, 1, 8, 8], np.float32, name="x")
+    scales = ops.convert(ops.constant(np.array([scale, scale], np.float16)), "f32")
+    y = ops.interpolate(x, scales, "linear_onnx", "scales", [0], [0], axes=ops.constant(np.array([2, 3])))
+    ov.save_model(ov.Model([y], [x], "m"), "a.xml", compress_to_fp16=False)
+    (row,), _ = audit([Path("a.xml")])
+    assert [code for code, _ in row.mistakes] == codes
+    assert {name: each.kind for name, each in row.forecast.items() if name != "tensorrt"} == {
+        "openvino": SAME,
+        "onnxruntime": SAME,
+    }
+
+
+def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
+    layer = """<layer id="0" name="up" type="Interpolate" version="opset1"><data axes="3,2" mode="MODE"/><input>
+    <port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></input><output>
+    <port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>8</dim><dim>9</dim></port></output></layer>"""
+    Path("a.xml").write_text(layer.replace("MODE", "area"))
+    Path("b.xml").write_text(layer.replace("MODE", "linear"))
+    rows, _ = audit([Path("a.xml"), Path("b.xml")])
+    assert [each.forecast["openvino"].kind for each in rows] == [REFUSED, SAME]
+    assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
+    code, printed, _ = command(capsys, "audit", "a.xml", "--select", "IRI005")
+    assert code == 1
+    assert "1 resize, 1 finding (IRI005; `ir-interp explain CODE` says more)\n" in printed
+
+
+@pytest.mark.parametrize("version", [1, 4, 11])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_layers_of_an_ir_are_run(version: int, mode: str) -> None:
+    layer = f"""<layer id="0" name="up" type="Interpolate" version="opset{version}"><data axes="2,3" mode="{mode}"/>
+    <input><port id="0" precision="FP32"><dim>1</dim><dim>2</dim><dim>4</dim><dim>6</dim></port></input><output>
+    <port id="1" precision="FP32"><dim>1</dim><dim>2</dim><dim>8</dim><dim>9</dim></port></output></layer>"""
+    Path("a.xml").write_text(layer)
+    (row,), _ = audit([Path("a.xml")], run=True)
+    assert {name: str(each) for name, each in row.seen.items()} == {"openvino": "same", "onnxruntime": "same"}
+
+
+# The command
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "linear"'))
+    save_model(Path("b.onnx"), node('mode = "linear", antialias = 1, exclude_outside = 1'))
+    code, printed, errors = command(capsys, "audit", "a.onnx")
+    assert (code, errors) == (0, "")
+    assert "a.onnx: up same same same same same" in words(printed)
+    assert printed.endswith("1 resize, 0 findings\n")
+    code, printed, _ = command(capsys, "audit", "b.onnx")
+    assert code == 1
+    assert re.search(r"b.onnx: up same differs 0.\d+ same refused same", words(printed))
+    assert 'b.onnx:node[0 "up"]: IRI022 TensorRT\'s importer: refused: the importer takes no antialias\n' in printed
+
+
+def test_selection_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "linear", antialias = 1, exclude_outside = 1'))
+    assert command(capsys, "audit", "a.onnx", "--ignore", "IRI02")[0] == 0
+    assert command(capsys, "audit", "a.onnx", "--ignore", "IRI02", "--select", "IRI022")[0] == 1
+    assert command(capsys, "audit", "a.onnx", "--select", "IRI01")[0] == 0
+    assert command(capsys, "audit", "a.onnx", "--runtime", "onnxruntime", "--runtime", "reference")[0] == 0
+    code, _, errors = command(capsys, "audit", "a.onnx", "--select", "E5")
+    assert (code, errors.startswith("error: no code begins with 'E5'; expected one of IRI001, ")) == (2, True)
+    code, _, errors = command(capsys, "audit", "a.onnx", "--runtime", "onnxruntme")
+    assert (code, "did you mean 'onnxruntime'?" in errors) == (2, True)
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "cubic", antialias = 1'))
+    record = json.loads(command(capsys, "audit", "a.onnx", "--format", "json")[1])
+    (resize,) = record["resizes"]
+    assert resize["verdicts"]["tensorrt"] == {
+        "verdict": "refused",
+        "reason": "the importer takes no antialias",
+        "difference": None,
+        "forecast": "refused",
+        "run": False,
+    }
+    assert [each["code"] for each in record["findings"]] == ["IRI011", "IRI012", "IRI023", "IRI022"]
+
+
+def test_github(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a,b.onnx"), node('mode = "linear", antialias = 1, exclude_outside = 1'))
+    _, printed, _ = command(capsys, "audit", "a,b.onnx", "--format", "github", "--select", "IRI022")
+    assert printed == (
+        '::warning file=a%2Cb.onnx,title=IRI022::a,b.onnx:node[0 "up"]: '
+        "TensorRT's importer: refused: the importer takes no antialias\n"
+    )
+
+
+def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "linear", antialias = 1'))
+    log = json.loads(command(capsys, "audit", "a.onnx", "--format", "sarif")[1])
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note")
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a.onnx"
+    assert {rule["id"] for rule in rules} == {"IRI012", "IRI022", "IRI023"} <= RULES.keys()
+
+
+def test_folders_and_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in/deep").mkdir(parents=True)
+    for name in ("c", "deep/a", "b"):
+        save_model(Path("in", f"{name}.onnx"), node('mode = "linear", antialias = 1'))
+    Path("in/notes.txt").write_text("no model")
+    assert [path.as_posix() for path in models([Path("in")])] == ["in/b.onnx", "in/c.onnx", "in/deep/a.onnx"]
+    alone, together = (command(capsys, "audit", "in", "--format", "json", "--jobs", n) for n in ("1", "2"))
+    assert alone == together
+    assert len(json.loads(alone[1])["resizes"]) == 3
+
+
+def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "linear"'))
+    Path("b.onnx").write_bytes(b"\x08")
+    Path("c.txt").write_text("")
+    code, printed, errors = command(capsys, "audit", "a.onnx", "b.onnx", "c.txt")
+    assert code == 2
+    assert "1 resize, 0 findings" in printed
+    first, second = errors.splitlines()
+    assert first.startswith("error: b.onnx: not an ONNX model")
+    assert second == "error: c.txt: unknown file type '.txt'; expected one of .onnx, .xml"
+    assert command(capsys, "audit", "gone.onnx") == (
+        2,
+        "",
+        "error: gone.onnx: cannot be read: No such file or directory\n",
+    )
+
+
+# The child process
+
+
+def job(model: str = "a.onnx", array: str = "x.npy") -> probe.Job:
+    return probe.Job(runtime="onnxruntime", model=model, array=array)
+
+
+@pytest.fixture
+def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a child that loads bad.npy do what the variable TROUBLE says."""
+    save_model(Path("a.onnx"), node('mode = "linear"'))
+    np.save("x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    Path("sitecustomize.py").write_text(
+        "import os, time, numpy\nload = numpy.load\n"
+        "numpy.load = lambda path: eval(os.environ['TROUBLE']) if str(path) == 'bad.npy' else load(path)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{Path.cwd()}:{ROOT}")
+
+
+@pytest.mark.usefixtures("troubled")
+def test_a_runtime_that_dies_costs_only_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROUBLE", "os.abort()")
+    first, second, third, fourth = probe.run([job(), job(array="bad.npy"), job(model="gone.onnx"), job()])
+    assert first.output is not None
+    assert first.output.shape == (1, 1, 4, 4)
+    assert second.crash == "it died with status -6"
+    assert third.refusal
+    assert fourth.output is not None
+
+
+@pytest.mark.usefixtures("troubled")
+def test_a_runtime_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROUBLE", "time.sleep(60)")
+    monkeypatch.setattr(probe, "_SECONDS", 5)
+    first, second = probe.run([job(), job(array="bad.npy")])
+    assert first.output is not None
+    assert second.crash == "it did not finish in 5 s"
+
+
+def test_memory_is_limited() -> None:
+    lines = (
+        "from ir_interp.converters.verify import runners",
+        "runners._BYTES = 2**31",
+        "runners.limit_memory()",
+        "bytearray(2**31)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("MemoryError\n")
+
+
+def test_a_difference_that_two_values_hardly_show() -> None:
+    """Two neighbours may be nearly equal, and a cubic between them then looks the same with and without its edges."""
+    without = ResizeSpec(
+        kernel=Cubic(a=-0.75, exclude_outside=True),
+        coordinates=Coordinates.ALIGN_CORNERS,
+        axes=(0,),
+        target=Sizes((6,)),
+    )
+    spec = replace(without, kernel=Cubic(a=-0.75))
+    op = ResizeOp(name="up", where="up", spec=without, dialect="onnx", version=19, shape=(2, 29), dtype="float32")
+    found = judge(op, Forecast(spec=spec, reason="exclude_outside dropped"))
+    assert str(found).startswith("differs by 0.002")

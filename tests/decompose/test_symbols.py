@@ -1,0 +1,154 @@
+"""The formulas of run time, on symbols that NumPy computes at once instead of building a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_interp import ResizeOp, resize
+from ir_interp.converters.decompose.resize import decompose
+from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Symbol
+from tests.support.configurations import OnnxCase, random_onnx_case
+from tests.support.graphs import assert_equal
+from tests.support.runtimes import Array
+from tests.support.verdicts import spec_of
+
+_ELEMENTWISE: dict[str, Any] = {name: getattr(np, name, None) for name in ELEMENTWISE} | {
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "select": np.where,
+    "round": np.rint,
+}
+
+
+class Computed:
+    """The primitive operations, done at once: a tensor is an array, never of float64."""
+
+    def constant(self, array: Any) -> Array:
+        return np.asarray(array)
+
+    def elementwise(self, name: str, *values: Array) -> Array:
+        with np.errstate(all="ignore"):  # both branches of every choice are computed
+            result = np.asarray(_ELEMENTWISE[name](*values))
+        assert result.dtype != np.float64, name
+        return result
+
+    def convert(self, x: Array, dtype: str) -> Array:
+        return x.astype(dtype)
+
+    def gather(self, x: Array, indices: Array, axis: int) -> Array:
+        return np.asarray(np.take(x, indices, axis))
+
+    def matmul(self, left: Array, right: Array) -> Array:
+        return np.asarray(left @ right)
+
+    def transpose(self, x: Array, order: Sequence[int]) -> Array:
+        return x.transpose(order)
+
+    def unsqueeze(self, x: Array, axes: Sequence[int]) -> Array:
+        return np.asarray(np.expand_dims(x, tuple(axes)))
+
+    def total(self, x: Array, axis: int, *, keep: bool) -> Array:
+        return np.asarray(x.sum(axis, keepdims=keep))
+
+    def range(self, start: Array, stop: Array) -> Array:
+        return np.arange(float(start), float(stop)).astype(np.float32)
+
+    def lengths(self, x: Array) -> Array:
+        return np.array(x.shape)
+
+    def pad(self, x: Array, begin: Sequence[int], end: Sequence[int]) -> Array:
+        return np.pad(x, list(zip(begin, end, strict=True)))
+
+    def precisely(self, vector: Array) -> Array:
+        return vector
+
+
+OPS = Computed()
+XP = Functions(OPS)
+
+
+@pytest.mark.parametrize("open_lengths", [True, False], ids=["at run time", "constant"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_resize_of_primitive_operations(seed: int, open_lengths: bool) -> None:
+    """The executor's own result: nearest bit for bit, floats but for rounding."""
+    rng = np.random.default_rng(seed)
+    cases = [case for case in (random_onnx_case(rng) for _ in range(300)) if case.dtype == "float32"]
+    for case in cases:
+        actual = decompose(OPS, case.array(), _op(case, open_lengths)).output
+        assert_equal(actual, resize(case.array(), spec_of(case)), copied=case.mode == "nearest")
+
+
+def _op(case: OnnxCase, open_lengths: bool) -> ResizeOp:
+    shape = (None,) * len(case.shape) if open_lengths else case.shape
+    return ResizeOp(
+        name="y", where="", spec=spec_of(case), dialect="onnx", version=case.opset, shape=shape, dtype=case.dtype
+    )
+
+
+def _random(rng: np.random.Generator, count: int = 100_000) -> Array:
+    """Return float32 numbers as scales and lengths are, of either sign."""
+    return np.asarray(np.exp(rng.uniform(-6, 8, count)) * rng.choice([-1, 1], count), np.float32)
+
+
+def _double(x: Array) -> Double:
+    return XP.widened(Symbol(OPS, x))
+
+
+def _wide(x: Double) -> Array:
+    return np.asarray(x.high.value.astype(np.float64) + x.low.value.astype(np.float64))
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "divide"])
+def test_doubles_round_as_float64_does(name: str) -> None:
+    rng = np.random.default_rng(1)
+    x, y = _random(rng), _random(rng)
+    operation: Any = {"add": Double.__add__, "subtract": Double.__sub__, "divide": Double.__truediv__}[name]
+    result = operation(_double(x), _double(y))
+    wanted = getattr(np, name)(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_array_equal(XP.single(result).value, wanted.astype(np.float32))
+    np.testing.assert_allclose(_wide(result), wanted, rtol=2.0**-44)
+
+
+def test_the_sum_of_half_pixel_symmetric_rounds_as_float64_does() -> None:
+    """shift + (i + 1/2) / s - 1/2, the longest there is."""
+    rng = np.random.default_rng(2)
+    shift, i, s = _random(rng), rng.integers(0, 4096, 100_000).astype(np.float32), np.abs(_random(rng))
+    half = np.full_like(i, 0.5)
+    result = _double(shift) + (_double(i) + _double(half)) / _double(s) - _double(half)
+    wanted = shift.astype(np.float64) + (i.astype(np.float64) + 0.5) / s - 0.5
+    np.testing.assert_array_equal(XP.single(result).value, wanted.astype(np.float32))
+
+
+def test_operators_of_symbols_are_those_of_numpy() -> None:
+    x, y = np.array([-1.5, 0, 2, 2], np.float32), np.array([2, 0, 2, -3], np.float32)
+    a, b = Symbol(OPS, x), Symbol(OPS, y)
+    pairs = [
+        (a + b, x + y),
+        (a - b, x - y),
+        (a * b, x * y),
+        (1 + a, 1 + x),
+        (1 - a, 1 - x),
+        (3 * a, 3 * x),
+        (1 / (a + 4), 1 / (x + 4)),
+        (a < b, x < y),
+        (a <= b, x <= y),
+        (a > b, x > y),
+        (a >= b, x >= y),
+        (a == b, x == y),
+        ((a < b) & (a < 0), (x < y) & (x < 0)),
+        ((a < b) | (a == 2), (x < y) | (x == 2)),
+        (a + (a > b), x + (x > y)),
+        (XP.where(a < b, a, 7), np.where(x < y, x, 7)),
+        (XP.clip(a, -1, 1), np.clip(x, -1, 1)),
+        (XP.floor(a), np.floor(x)),
+        (XP.ceil(a), np.ceil(x)),
+        (XP.abs(a), np.abs(x)),
+        (XP.minimum(a, b), np.minimum(x, y)),
+        (XP.arange(1, 4), np.arange(1, 4)),
+    ]
+    for symbol, wanted in pairs:
+        np.testing.assert_array_equal(symbol.value, wanted)

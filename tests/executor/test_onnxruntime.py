@@ -1,0 +1,214 @@
+"""Against onnxruntime: random nodes, and the smallest nodes on which readings of ONNX Resize part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from ir_interp import Arithmetic, resize
+from ir_interp.translation.dialect import Semantics
+from tests.support.configurations import OnnxCase, known_onnxruntime_bug, model_of
+from tests.support.runtimes import Array, onnxruntime_resize
+from tests.support.verdicts import left_out, magnitude, spec_of
+from tests.sweeps.sweep import sweep_onnxruntime, unexplained
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_nodes(seed: int) -> None:
+    verdicts = list(sweep_onnxruntime(150, seed))
+    assert not unexplained(verdicts), "\n".join(map(str, unexplained(verdicts)))
+
+
+def node(x: Array, mode: str, coordinates: str = "half_pixel", **given: Any) -> OnnxCase:
+    """Return a Resize-19; what is not sizes, scales or roi is an attribute."""
+    inputs = {name: given.pop(name) for name in ("sizes", "scales", "roi") if name in given}
+    attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, **given}
+    return OnnxCase(op="Resize", opset=19, shape=x.shape, dtype=x.dtype.name, attributes=attributes, **inputs)
+
+
+def single(value: float) -> float:
+    """Return the float32 nearest to a value."""
+    return float(np.float32(value))
+
+
+def run(case: OnnxCase, x: Array) -> Array:
+    """Return onnxruntime's answer."""
+    return onnxruntime_resize(model_of(case), {"x": x})
+
+
+def run_in_reference(case: OnnxCase, x: Array) -> Array:
+    """Return the answer of ONNX's own evaluator."""
+    evaluator: Any = ReferenceEvaluator(model_of(case))
+    return np.asarray(evaluator.run(None, {"x": x})[0])
+
+
+def ramp(*shape: int, dtype: str = "float32") -> Array:
+    """Return 0, 1, 2, ... in this shape."""
+    return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+
+
+TIE = single(0.5 + 7e-7)
+
+
+@pytest.mark.parametrize(
+    ("case", "exact", "float32"),
+    [
+        pytest.param(
+            node(ramp(7), "nearest", nearest_mode="floor", sizes=(1,)), [3], [2], id="O1 half_pixel just below 3"
+        ),
+        pytest.param(
+            node(ramp(14), "nearest", "asymmetric", nearest_mode="floor", sizes=(2,)),
+            [0, 7],
+            [0, 6],
+            id="O1 asymmetric just below 7",
+        ),
+        pytest.param(
+            node(ramp(2), "nearest", "tf_crop_and_resize", sizes=(1,), roi=(TIE, TIE)),
+            [1],
+            [0],
+            id="O2 tie within 1e-6",
+        ),
+        pytest.param(
+            node(ramp(5), "nearest", nearest_mode="floor", scales=(single(1.4),)),
+            [0, 0, 1, 2, 2, 3],
+            [0, 0, 1, 2, 2, 3, 4],
+            id="O3 length 5 * 1.4",
+        ),
+    ],
+)
+def test_float32_arithmetic(case: OnnxCase, exact: list[int], float32: list[int]) -> None:
+    x, spec = ramp(*case.shape), spec_of(case)
+    assert resize(x, spec, arithmetic=Arithmetic.EXACT).tolist() == exact
+    assert resize(x, spec).tolist() == float32
+    assert run(case, x).tolist() == float32
+
+
+def test_aspect_policy_rounds_a_float32_product() -> None:
+    x = ramp(285, 30)
+    case = node(x, "nearest", keep_aspect_ratio_policy="not_smaller", sizes=(279, 43))
+    assert resize(x, spec_of(case), arithmetic=Arithmetic.EXACT).shape == (409, 43)
+    assert resize(x, spec_of(case)).shape == run(case, x).shape == (408, 43)
+
+
+WHOLE = (0.0, 0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "whole", "fractional"),
+    [
+        pytest.param(
+            node(ramp(1, 4), "linear", "align_corners", scales=(1.0, single(0.6))), [0, 3], [0, 2.142857], id="R1"
+        ),
+        pytest.param(
+            node(ramp(1, 4), "linear", "tf_crop_and_resize", scales=(1.0, single(1.7)), roi=WHOLE),
+            [0, 0.6, 1.2, 1.8, 2.4, 3],
+            [0, 0.517241, 1.034483, 1.551724, 2.068966, 2.586207],
+            id="R2",
+        ),
+    ],
+)
+def test_fractional_length_is_the_reference_reading(
+    case: OnnxCase, whole: list[float], fractional: list[float]
+) -> None:
+    x = ramp(*case.shape)
+    np.testing.assert_allclose(run(case, x)[0], np.array(whole), atol=1e-6)
+    np.testing.assert_allclose(resize(x, spec_of(case))[0], np.array(whole), atol=1e-6)
+    np.testing.assert_allclose(run_in_reference(case, x)[0], np.array(fractional), atol=1e-6)
+    np.testing.assert_allclose(resize(x, spec_of(case, Semantics.REFERENCE))[0], np.array(fractional), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [
+        pytest.param(node(ramp(1, 4), "cubic", "pytorch_half_pixel", sizes=(1, 1)), [0], id="R3 single output"),
+        pytest.param(
+            node(ramp(1, 5), "linear", "pytorch_half_pixel", scales=(1.0, single(0.3))), [0], id="R3b by its length"
+        ),
+        pytest.param(
+            node(ramp(7), "nearest", nearest_mode="floor", sizes=(9,)), [0, 0, 1, 2, 3, 3, 4, 5, 6], id="R4 tie"
+        ),
+    ],
+)
+def test_where_only_the_reference_is_wrong(case: OnnxCase, wanted: list[int]) -> None:
+    x, spec = ramp(*case.shape), spec_of(case)
+    assert run(case, x).ravel().tolist() == wanted
+    assert resize(x, spec).ravel().tolist() == wanted
+    assert resize(x, spec, arithmetic=Arithmetic.EXACT).ravel().tolist() == wanted
+
+
+def test_reference_window_slips() -> None:
+    """R5: it adds the width of a pad to a coordinate and loses the last bit, here of 3.0000000000000004."""
+    x = ramp(1, 7)
+    case = node(x, "linear", sizes=(1, 17))
+    assert run_in_reference(case, x)[0, 8] == pytest.approx(2)
+    assert run(case, x)[0, 8] == pytest.approx(3)
+    assert resize(x, spec_of(case))[0, 8] == pytest.approx(3)
+
+
+def test_nearest_copies_infinity_and_nan() -> None:
+    x = np.array([1, np.inf, 2, np.nan], np.float32)
+    case = node(x, "nearest", sizes=(8,))
+    assert resize(x, spec_of(case)).tobytes() == run(case, x).tobytes() == np.repeat(x, 2).tobytes()
+
+
+FAULTS = {
+    "O4": node(ramp(1, 4), "linear", "tf_crop_and_resize", sizes=(1, 4), roi=(0.0, 0.5, 1.0, 1.0)),
+    "O5": node(ramp(1, 4), "linear", scales=(1.0, single(1.2))),
+    "O6": node(ramp(4, 2), "linear", antialias=1, scales=(single(1.2), 0.5)),
+    "O7": node(ramp(1, 3, 3, 2), "cubic", "tf_crop_and_resize", axes=[1, 2], sizes=(4, 4), roi=(0.5, 0.0, 1.5, 1.0)),
+    "O8": node(
+        ramp(1, 3, 3, 2),
+        "linear",
+        "tf_crop_and_resize",
+        axes=[1, 2],
+        antialias=1,
+        sizes=(4, 4),
+        roi=(0.5, 0.0, 1.5, 1.0),
+    ),
+    "O9": node(ramp(1, 2, 4, 1), "cubic", axes=[1, 2], scales=(single(1.2), 2.0)),
+    "O11": node(ramp(4), "nearest", axes=[-1], keep_aspect_ratio_policy="not_larger", sizes=(8,)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_not_copied(fault: str) -> None:
+    """What the random nodes leave out is still wrong in onnxruntime, and right here."""
+    case = FAULTS[fault]
+    x = ramp(*case.shape)
+    theirs, ours = run(case, x), resize(x, spec_of(case))
+    exact = resize(x, spec_of(case), arithmetic=Arithmetic.EXACT)
+    assert known_onnxruntime_bug(case) == fault
+    np.testing.assert_allclose(ours, exact, atol=2e-5 * magnitude(x))
+    assert ours.shape != theirs.shape or np.abs(ours - theirs).max() > 0.1
+
+
+def test_integers_are_truncated_by_linear() -> None:
+    """O10: here they round half to even."""
+    x = np.array([[-3, -2, 0, 3]], np.int8)
+    case = node(x, "linear", sizes=(1, 8))
+    exact = resize(x.astype(np.float64), spec_of(case))
+    assert exact.tolist() == [[-3, -2.75, -2.25, -1.5, -0.5, 0.75, 2.25, 3]]
+    assert run(case, x).tolist() == np.trunc(exact).tolist()
+    assert resize(x, spec_of(case)).tolist() == [[-3, -3, -2, -2, 0, 1, 2, 3]]
+
+
+def test_antialias_makes_negative_int8_zero() -> None:
+    x = np.array([[-10, -10, 50, 50]], np.int8)
+    case = node(x, "linear", antialias=1, sizes=(1, 2))
+    assert left_out(case) == "O12"
+    assert run(case, x).tolist() == [[0, 43]]
+    assert resize(x, spec_of(case)).tolist() == [[-2, 42]]
+
+
+def test_cubic_antialias_clips_uint8_between_the_axes() -> None:
+    x = np.kron(np.array([[0, 255], [255, 0]], np.uint8), np.ones((2, 2), np.uint8))
+    case = node(x, "cubic", antialias=1, sizes=(6, 6))
+    across, down = (node(x, "cubic", antialias=1, axes=[axis], sizes=(6,)) for axis in (1, 0))
+    in_passes = resize(resize(x, spec_of(across)), spec_of(down))
+    assert left_out(case) == "O13"
+    assert run(case, x).tolist() == in_passes.tolist()
+    assert resize(x, spec_of(case))[2].tolist() == [37, 20, 63, 192, 235, 218]  # clipped once: the same by columns
+    assert in_passes[2].tolist() == [37, 37, 63, 192, 218, 218]

@@ -1,0 +1,82 @@
+"""The official ONNX node tests for Resize and Upsample, run by our executor, and by OpenVINO once converted.
+
+Two of them, downscaling by scales under align_corners, hold what the reference implementation computes: it takes
+scale * length, not yet rounded down, for the output length. The words of the operator page, onnxruntime and OpenVINO
+take the number of output elements. Both readings can be had.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+import ir_interp
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.translate import Grade
+from tests.support.runtimes import openvino_resize
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # ONNX makes all its node tests here, some of which overflow on purpose
+    CASES = [case for case in load_model_tests(kind="node") if case.name.startswith(("test_resize_", "test_upsample_"))]
+FRACTIONAL = {
+    "test_resize_downsample_scales_linear_align_corners",
+    "test_resize_downsample_scales_cubic_align_corners",
+}
+
+
+def _with_constants(case: Any, folder: Path) -> tuple[Path, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the model with the inputs other than X made initialisers, and X and Y."""
+    inputs, (expected,) = case.data_sets[0]
+    model = onnx.ModelProto.FromString(case.model.SerializeToString())
+    names = [each.name for each in model.graph.input]
+    del model.graph.input[1:]
+    constants = zip(names[1:], inputs[1:], strict=True)
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants)
+    path = folder / "model.onnx"
+    onnx.save(model, path)
+    return path, inputs[0], expected
+
+
+def test_there_are_forty() -> None:
+    assert len(CASES) == 40
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_reference_reading(case: Any, tmp_path: Path) -> None:
+    path, x, expected = _with_constants(case, tmp_path)
+    (op,) = ir_interp.load(path, semantics="reference")
+    np.testing.assert_allclose(op.run(x, arithmetic="exact"), expected, rtol=case.rtol, atol=case.atol)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_default_reading(case: Any, tmp_path: Path) -> None:
+    """All but the two with a fractional length, in onnxruntime's arithmetic."""
+    path, x, expected = _with_constants(case, tmp_path)
+    (op,) = ir_interp.load(path)
+    actual = op.run(x)
+    agrees = actual.shape == expected.shape and np.allclose(actual, expected, rtol=case.rtol, atol=1e-5)
+    assert agrees == (case.name not in FRACTIONAL)
+    if case.name in FRACTIONAL:
+        assert [each.code for each in op.diagnostics] == ["IRI006"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_converted_to_ir(case: Any, tmp_path: Path) -> None:
+    """All of them, the two with a fractional length as the reference reads them."""
+    path, x, expected = _with_constants(case, tmp_path)
+    semantics = Semantics.REFERENCE if case.name in FRACTIONAL else Semantics.RUNTIME
+    report = ir_interp.convert(path, tmp_path / "model.xml", semantics=semantics, verify=False)
+    assert report.rows[0].grade is not Grade.EXACT_BUT_TIES
+    actual = openvino_resize(tmp_path / "model.xml", {case.model.graph.input[0].name: x})
+    np.testing.assert_allclose(actual, expected, rtol=case.rtol, atol=1e-5, strict=True)
+
+
+def test_semantics_are_named() -> None:
+    assert [each.value for each in Semantics] == ["runtime", "document", "reference"]

@@ -1,0 +1,394 @@
+"""``--html``: what the pages say, that they stay text and need nothing else, and what a browser makes of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from lxml import etree
+
+from ir_interp import AtRunTime, Linear, ResizeOp, ResizeSpec, Scales, Sizes
+from ir_interp.cli.main import main
+from ir_interp.converters.pages import frame, gallery
+from ir_interp.rules import RULES
+from tests.support import browser
+from tests.support.browser import Browser
+from tests.support.commands import command
+from tests.support.graphs import save_model
+
+HOSTILE = """</td><script>document.title = 1</script><img src=http://example.org/x onerror=alert(1)> $x^{$ & " '"""
+LONG = "/backbone/stage" + "_and_on" * 60 + "/Resize"
+CHAIN = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,0.5,0.5}, float[4] u = {1,1,2,2}> {
+    [soft] one = Resize <mode = "linear", antialias = 1> (x, "", s)
+    [up] y = Resize <mode = "linear", coordinate_transformation_mode = "MODE"> (one, "", u)
+}"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Make every kind of page of models whose names would be markup, or fit no line."""
+    folder = tmp_path_factory.mktemp("hostile")
+    first, second = folder / "a<b>&.onnx", folder / "other.onnx"
+    chain(first, HOSTILE, LONG)
+    chain(second, HOSTILE, LONG, mode="asymmetric")
+    given = {
+        "audit": ("audit", first),
+        "compare": ("compare", first, second, "--per-resize"),
+        "convert": ("convert", first, folder / "a.xml", "--no-verify"),
+        "refused": ("convert", first, folder / "a.xml", "--only", "native"),
+    }
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        codes = [main([*map(str, words), "--html", str(folder / f"{name}.html")]) for name, words in given.items()]
+    assert codes == [1, 1, 0, 1]
+    return {name: folder / f"{name}.html" for name in given}
+
+
+def chain(path: str | Path, *names: str, mode: str = "half_pixel") -> None:
+    """Save a model of two resizes, and call these something else."""
+    save_model(Path(path), CHAIN.replace("MODE", mode))
+    model = onnx.load(path)
+    for node, name in zip(model.graph.node, names, strict=False):
+        node.name = name
+    onnx.save(model, path)
+
+
+def read(page: str | Path) -> etree._Element:
+    """Return a page, and hold it to be whole: no element or attribute that loads or runs anything."""
+    text = Path(page).read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>\n<html")
+    parser = etree.HTMLParser()
+    root = etree.fromstring(text, parser)
+    assert not [each for each in parser.error_log if "invalid" in each.message and "Tag" not in each.message]
+    assert not root.xpath("//script | //link | //iframe | //object | //embed | //form | //base | //svg")
+    assert root.xpath("count(//meta[@http-equiv='Content-Security-Policy'])") == 1
+    for element in root.iter(etree.Element):
+        for name, value in element.attrib.items():
+            assert not str(name).startswith("on")
+            if name in ("src", "href"):
+                assert str(value).startswith(("data:image/svg+xml;base64,", "#"))
+    assert "url(" not in text
+    assert "@import" not in text
+    return root
+
+
+def said(element: etree._Element) -> str:
+    """Return the text of an element, without the folds of signs and spaces."""
+    return " ".join("".join(str(each) for each in element.itertext()).split())
+
+
+def table(root: etree._Element, title: str) -> list[list[str]]:
+    """Return the cells of the table under a title, its head first."""
+    (section,) = [each for each in root.findall(".//section") if said(each[0]) == title]
+    rows = section.find(".//table")
+    assert rows is not None
+    return [[said(cell) for cell in row] for row in rows.iter("tr")]
+
+
+def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    Path("b.onnx").write_bytes(b"\x08")
+    code, printed, _ = command(capsys, "audit", "a.onnx", "b.onnx", "--format", "json", "--html", "a.html")
+    assert code == 2
+    record, root = json.loads(printed), read("a.html")
+    text = said(root)
+    assert "2 resizes in 1 file, 3 findings; 1 file could not be read" in text
+    assert "b.onnx: not an ONNX model" in text
+    head, first, second = table(root, "Resizes of ONNX models")
+    assert head[1:] == [
+        "onnxruntime",
+        "OpenVINO, own frontend",
+        "OpenVINO, converted here",
+        "TensorRT's importer",
+        "ONNX reference",
+    ]
+    for row, resize in zip((first, second), record["resizes"], strict=True):
+        assert row[0].startswith(f"a.onnx: {resize['name']}onnx 19, input 1x2x")
+        assert row[0].endswith(f"{resize['target']}: {resize['formula']}")
+        for cell, verdict in zip(row[1:], resize["verdicts"].values(), strict=True):
+            size = f" {verdict['difference']:.2g}" if verdict["difference"] else ""
+            assert cell[2:] == verdict["verdict"] + size + verdict["reason"]
+    found = [[each[key] for key in ("code", "severity", "where", "message")] for each in record["findings"]]
+    assert [[row[0], row[1][2:], *row[2:]] for row in table(root, "Findings")[1:]] == found
+    for code_said in {each["code"] for each in record["findings"]}:
+        assert RULES[code_said].story in text
+        assert root.xpath(f"count(//h3[@id='{code_said}'])") == 1
+    counted = {row[0]: row[2:] for row in table(root, "Runtimes of ONNX models")[1:]}
+    assert counted["onnxruntime"] == ["2", "0", "0", "0", "0"]
+    assert counted["TensorRT's importer"] == ["1", "0", "1", "0", "0"]
+    assert [image.get("alt") for image in root.iter("img")] == [
+        f"{what} along axis 2, the first of 2 that change" for what in ("Source positions", "Weights") * 2
+    ]
+
+
+def test_an_audit_that_was_run_and_findings_that_were_chosen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forecast that is wrong stands beside what was seen."""
+    from ir_interp.converters.forecasts.forecast import Runtime
+    from ir_interp.converters.forecasts.table import RUNTIMES
+    from ir_interp.converters.runtimes.outcome import Forecast, Kind
+
+    wrong = Runtime(
+        title="onnxruntime", version="0", forecast=lambda node: Forecast(kind=Kind.REFUSED, reason="it is late")
+    )
+    monkeypatch.setattr("ir_interp.converters.audit.audit.RUNTIMES", {**RUNTIMES, "onnxruntime": wrong})
+    chain("a.onnx")
+    given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
+    assert command(capsys, "audit", "a.onnx", *given)[0] == 0
+    root = read("a.html")
+    assert [row[1] for row in table(root, "Resizes of ONNX models")] == ["onnxruntime", "✓ samerun", "✓ samerun"]
+    head, *rows = table(root, "Forecast and run disagree")
+    assert head == ["resize", "runtime", "forecast", "run"]
+    assert rows == [[f"a.onnx: {name}", "onnxruntime", "refused: it is late", "same"] for name in ("soft", "up")]
+    assert [row[0] for row in table(root, "Findings")[1:]] == ["IRI024"] * 2
+
+
+def test_an_audit_of_both_kinds_and_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    assert command(capsys, "convert", "a.onnx", "a.xml", "--no-verify")[0] == 0
+    command(capsys, "audit", "a.onnx", "a.xml", "--html", "a.html")
+    root = read("a.html")
+    assert table(root, "Runtimes of IRs")[1][0] == "OpenVINO"
+    assert len(table(root, "Resizes of ONNX models")) == 3
+    save_model(Path("none.onnx"), "g (float[3] x) => (float[3] y) {y = Identity (x)}")
+    assert command(capsys, "audit", "none.onnx", "--html", "none.html")[0] == 0
+    assert "0 resizes in 0 files, 0 findings" in said(read("none.html"))
+
+
+def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    chain("b.onnx", mode="asymmetric")
+    code, printed, _ = command(capsys, "compare", "a.onnx", "b.onnx", "--per-resize", "--json", "--html", "c.html")
+    assert code == 1
+    record, root = json.loads(printed), read("c.html")
+    assert "✗ differ: 0 of 1 outputs equal within the tolerance" in said(root)
+    assert "the first resize that differs is 'up'" in said(root)
+    (output,) = record["outputs"]
+    assert f"✗ DIFFERS: largest difference {output['absolute']:.3g}, relative" in said(root)
+    first, second, *_ = table(root, "Output y")[1:]
+    for row, name, values in ((first, "a.onnx", output["first"]), (second, "b.onnx", output["second"])):
+        assert row == [name, "1x2x8x8 float32", *(f"{values[key]:.6g}" for key in ("min", "mean", "max"))]
+    bars = [str(each) for each in root.xpath("//div[@class='bar']/@style")]
+    counts = [each["count"] for each in output["histogram"]]
+    assert bars == [f"width: {100 * count / max(counts):.2f}%" for count in counts if count]
+    assert table(root, "2 resizes, in order")[1:] == [
+        ["soft", 'a.onnx:node[0 "soft"]', "not shown by both", "equal within 0"],
+        ["up", 'a.onnx:node[1 "up"]', "equal within 0", table(root, "2 resizes, in order")[2][3]],
+    ]
+
+
+def test_compare_other_shapes(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), "g (float[2,3] x) => (float[k,l] y) {y = Identity (x)}")
+    save_model(Path("b.onnx"), "g (float[2,3] x) => (float[k,l] y) {y = Transpose (x)}")
+    assert command(capsys, "compare", "a.onnx", "b.onnx", "--html", "c.html")[0] == 1
+    assert "✗ DIFFERS: it has shape [3, 2], not [2, 3]" in said(read("c.html"))
+
+
+def test_convert(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    code, printed, _ = command(capsys, "convert", "a.onnx", "a.xml", "--json", "--html", "c.html")
+    assert code == 0
+    record, root = json.loads(printed), read("c.html")
+    assert "✓ written: 2 resizes, 1 exact for this shape, 1 exact" in said(root)
+    rows = table(root, "Resizes")[1:]
+    for row, resize in zip(rows, record["resizes"], strict=True):
+        assert row[:3] == [resize["name"], resize["configuration"], resize["form"]]
+        assert row[3][2:] == resize["grade"] + resize["note"]
+    (output,) = record["verification"]["outputs"]
+    numbers = [f"{output[key]:.3g}" for key in ("absolute", "relative", "limit")]
+    assert table(root, "Verification")[1:] == [["output y", *numbers, ""]]
+    operations = table(root, "Operations")[1:]
+    assert operations[0][:3] == ["all", "2", "all"]
+    assert {row[0]: int(row[1]) for row in operations[1:] if row[0]} == record["operations"]["before"]
+    assert {row[2]: int(row[3]) for row in operations[1:] if row[2]} == record["operations"]["after"]
+
+
+@pytest.mark.parametrize("ends", [("a.xml", "b.onnx"), ("a.xml", "b.json"), ("b.json", "c.py")])
+def test_convert_in_every_direction(ends: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    port = "<port id='{}' precision='FP32'><dim>1</dim><dim>1</dim><dim>{}</dim><dim>6</dim></port>"
+    Path("a.xml").write_text(
+        "<layer id='0' name='up' type='Interpolate' version='opset1'><data axes='2' mode='linear' align_corners='1'/>"
+        f"<input>{port.format(0, 4)}</input><output>{port.format(1, 7)}</output></layer>"
+    )
+    if ends[0] == "b.json":
+        assert command(capsys, "convert", "a.xml", "b.json")[0] == 0
+    assert command(capsys, "convert", *ends, "--html", "c.html")[0] == 0
+    root = read("c.html")
+    assert table(root, "Resizes")[1][0] == "up"
+    verified = [said(each) for each in root.findall(".//section") if said(each[0]) == "Verification"]
+    assert ("not verified" in verified[0]) == (not ends[1].endswith(".onnx"))
+    assert len(root.findall(".//img")) == 2
+
+
+def test_convert_that_is_refused_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    Path("c.html").write_text("old")
+    code, printed, errors = command(capsys, "convert", "a.onnx", "a.xml", "--only", "native", "--html", "c.html")
+    assert (code, printed) == (1, "")
+    root = read("c.html")
+    assert "✗ refused: nothing was written" in said(root)
+    assert [f"error: {said(each)}" for each in root.iter("li")] == errors.splitlines()
+    assert [row[0] for row in table(root, "Resizes of the source")] == ["resize", "soft", "up"]
+    assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "c.html"]
+
+
+def test_convert_that_differs_or_cannot_be_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain("a.onnx")
+    Path("b.onnx").write_bytes(b"\x08")
+    assert command(capsys, "convert", "b.onnx", "b.xml", "--html", "b.html")[0] == 2
+    assert "b.onnx: not an ONNX model" in said(read("b.html"))
+    monkeypatch.setattr("ir_interp.converters.verify.differences.TOLERANCE", -1.0)
+    assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
+    assert re.search(r"output y differs by \S+ \(tolerance 0\)", said(read("a.html")).replace("'", ""))
+
+
+@pytest.mark.parametrize("name", ["a.onnx", "page"])
+def test_a_page_is_written_over_no_model(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    held = Path("a.onnx").read_bytes()
+    for verb in (("audit", "a.onnx"), ("compare", "a.onnx", "a.onnx"), ("convert", "a.onnx", "a.xml")):
+        said_no = f"error: --html '{name}' is no name of a page; expected .html\n"
+        assert command(capsys, *verb, "--html", name) == (2, "", said_no)
+    assert Path("a.onnx").read_bytes() == held
+    assert [path.name for path in Path().iterdir()] == ["a.onnx"]
+
+
+def test_a_page_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    code, _, errors = command(capsys, "audit", "a.onnx", "--html", "gone/a.html")
+    assert (code, errors) == (2, "error: gone/a.html cannot be written: No such file or directory\n")
+
+
+def test_names_stay_text(hostile: Mapping[str, Path]) -> None:
+    for page in hostile.values():
+        text = said(read(page))
+        assert HOSTILE in text
+        assert LONG in text
+        assert "a<b>&.onnx" in text
+
+
+def test_what_no_page_can_hold_is_replaced() -> None:
+    assert frame.clean("a\x00\x1b\ud800\ufffe\tb\n😀") == "a\ufffd\ufffd\ufffd\ufffd\tb\n😀"
+
+
+def op(name: str, spec: ResizeSpec, shape: tuple[int | None, ...] | None) -> tuple[Path, ResizeOp]:
+    return Path("a.onnx"), ResizeOp(name=name, where=f"node {name}", spec=spec, dialect="onnx", version=19, shape=shape)
+
+
+def test_pictures_of_each_configuration_once_and_not_of_all() -> None:
+    doubled, many = ResizeSpec(kernel=Linear(), axes=(1,), target=Scales((2.0,))), range(3, 9)
+    like = [op("b", doubled, (1, 4)), op("c", doubled, (5, 4))]
+    sized = [op(f"s{n}", ResizeSpec(kernel=Linear(), axes=(1,), target=Sizes((n,))), (1, 4)) for n in many]
+    (section,) = gallery.gallery([op("a", doubled, (1, 4)), *like, *sized])
+    titles = [said(each) for each in section.iter("h3")]
+    assert titles == ["a, and 2 like it", "s3", "s4", "s5"]
+    assert said(section).endswith("3 more configurations are not drawn here; `ir-interp plot` does it")
+    assert "no axis changes: the input is copied" in said(section)
+    assert len(section.findall(".//img")) == 2 * 3
+
+
+@pytest.mark.parametrize("target", ["SIZES", "SCALES"])
+def test_pictures_of_what_is_open(target: str) -> None:
+    spec = ResizeSpec(kernel=Linear(), axes=(1, 2), target=AtRunTime[target])
+    (section,) = gallery.gallery([op("a", spec, (1, None, 5))])
+    assert "the file leaves lengths open, and those here are made up" in said(section)
+    assert len(section.findall(".//img")) == 2
+    (section,) = gallery.gallery([op("a", spec, None)])
+    assert "not drawn: the rank of its input is unknown" in said(section)
+
+
+def test_what_is_too_long_to_be_drawn() -> None:
+    for length, problem, drawn in (
+        (2**40, f"not drawn: an axis is {2**40} long", 0),
+        (2000, "the matrix of weights is too large to be drawn", 1),
+    ):
+        spec = ResizeSpec(kernel=Linear(), axes=(1,), target=Sizes((length,)))
+        (section,) = gallery.gallery([op("a", spec, (1, 1000))])
+        assert problem in said(section)
+        assert len(section.findall(".//img")) == drawn
+
+
+def test_without_matplotlib(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    chain("a.onnx")
+    assert command(capsys, "audit", "a.onnx", "--html", "a.html")[0] == 1
+    root = read("a.html")
+    assert "left out: pictures need Matplotlib: pip install 'ir-interp[plot]'" in said(root)
+    assert not root.findall(".//img")
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Browser]:
+    program = browser.found()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    with browser.opened(program) as started:
+        yield started
+
+
+FITS = "document.documentElement.scrollWidth <= innerWidth"
+SPILLS = """Array.from(document.querySelectorAll("body *")).filter(each => !each.closest("figure") &&
+    each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 200))"""
+PICTURES = "Array.from(document.images).map(each => each.complete && each.naturalWidth > 100)"
+
+
+def test_a_browser_shows_the_pages(tab: Browser, hostile: Mapping[str, Path]) -> None:
+    for name, page in hostile.items():
+        root = read(page)
+        for width in (1400, 400):
+            tab.open(page, width=width)
+            assert tab.complaints == []
+            assert tab.requests[0] == page.as_uri()
+            assert all(address.startswith("data:image/svg+xml") for address in tab.requests[1:])
+            assert tab.value(FITS), tab.value(SPILLS)
+            assert tab.value(SPILLS) == []
+            assert tab.value(PICTURES) == [True] * (0 if name == "compare" else 4)
+        assert tab.value("document.title") == root.findtext(".//title")
+        assert tab.value("document.characterSet") == "UTF-8"
+        assert tab.value("document.querySelectorAll('td').length") == len(root.findall(".//td"))
+        assert " ".join(tab.value("document.body.textContent").split()) == said(root[1])
+
+
+def test_a_browser_shows_something_by_day_and_by_night(
+    tab: Browser, hostile: Mapping[str, Path], tmp_path: Path
+) -> None:
+    from PIL import Image
+
+    grounds = []
+    for dark in (False, True):
+        tab.open(hostile["audit"], dark=dark)
+        tab.screenshot(tmp_path / "a.png")
+        with Image.open("a.png") as opened:
+            grey = np.asarray(opened.convert("L"))
+        assert 0.002 < (abs(grey.astype(int) - int(grey[0, 0])) > 100).mean() < 0.5
+        grounds.append(int(grey[0, 0]))
+    assert grounds[0] == 255
+    assert grounds[1] < 60
+
+
+def test_the_browser_would_complain(tab: Browser, tmp_path: Path) -> None:
+    """What the test above holds to be absent is seen where it is there."""
+    loaded = frame.E.img(src="http://localhost:9/x.png", alt="")
+    frame.save(frame.page("a", frame.E.script("document.title = 'ran'"), loaded), tmp_path / "a.html")
+    tab.open(tmp_path / "a.html")
+    assert len(tab.complaints) == 2
+    assert tab.value("document.title") == "a"

@@ -1,0 +1,539 @@
+"""Portable ONNX: what becomes of resizes for each target, and that nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import helper, numpy_helper
+
+import ir_interp
+from ir_interp import InexactError, IrInterpError, ReadError, VerificationError
+from ir_interp.converters.onnx import operator_sets
+from ir_interp.converters.portable import targets as portable_targets
+from ir_interp.converters.runtimes.outcome import Forecast
+from tests.support.commands import command
+from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
+from tests.support.portables import TARGETS, sweep_portables
+from tests.test_models import MODELS, model_path
+
+ENDS = "(float[1,2,7,8] x) => (float[1,2,p,q] y)"
+OPEN = "(float[n,2,h,w] x) => (float[n,2,p,q] y)"
+DOUBLE = "float[4] s = {1, 1, 2, 2}"
+SIZES = "int64[4] z = {1, 2, 5, 6}"
+GROWN = "int64[2] z = {20, 30}"
+ROI = "float[8] r = {0, 0, 0.1, 0.1, 1, 1, 0.9, 1.3}"
+FLOOR = 'coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'
+CROP = 'coordinate_transformation_mode = "tf_crop_and_resize", extrapolation_value = 9.0'
+NOT_LARGER = 'keep_aspect_ratio_policy = "not_larger"'
+TENSORRT = "TensorRT by its importer's source, not run"
+
+
+def graph(constants: str, node: str, ends: str = ENDS) -> str:
+    return f"g {ends} <{constants}> {{ t = Relu (x) [up] y = {node} }}"
+
+
+UPSAMPLE = graph(DOUBLE, 'Upsample <mode = "nearest"> (t, s)', OPEN)
+ANTIALIAS = graph(SIZES, 'Resize <mode = "cubic", antialias = 1> (t, , , z)')
+
+FORMS = {
+    "Upsample as Resize": (
+        UPSAMPLE,
+        9,
+        "onnx:11",
+        "Upsample-9 -> Resize-11: coordinate_transformation_mode=asymmetric, nearest_mode=floor",
+        "exact",
+        "operator set 11 has no Upsample",
+    ),
+    "Resize as Upsample": (
+        graph(f"{DOUBLE}, float[0] e = {{}}", f'Resize <mode = "nearest", {FLOOR}> (t, e, s)', OPEN),
+        11,
+        "onnx:9",
+        "Resize-11 -> Upsample-9: without coordinate_transformation_mode, without nearest_mode",
+        "exact",
+        "operator set 9 has no Resize",
+    ),
+    "the defaults of Resize as Upsample, under whole scales": (
+        graph(f"{DOUBLE}, float[0] e = {{}}", "Resize (t, e, s)", OPEN),
+        11,
+        "onnx:7",
+        "Resize-11 -> Upsample-7: mode=nearest",
+        "exact",
+        "operator set 7 has no Resize",
+    ),
+    "Resize-10 as Resize-11": (
+        graph("float[4] s = {1, 1, 0.6, 1.5}", 'Resize <mode = "linear"> (t, s)'),
+        10,
+        "onnx:11",
+        "Resize-10 -> Resize-11: coordinate_transformation_mode=asymmetric",
+        "exact",
+        "Resize-11 takes other inputs",
+    ),
+    "axes": (
+        graph(GROWN, 'Resize <mode = "linear", axes = [3, -2]> (t, , , z)'),
+        19,
+        "onnx:11",
+        "Resize-19 -> Resize-11: without axes, sizes=[20, 30] -> [1, 2, 30, 20], "
+        "coordinate_transformation_mode=half_pixel",
+        "exact",
+        "Resize-11 has no axes",
+    ),
+    "an aspect policy": (
+        graph(
+            "int64[2] z = {14, 30}",
+            f'Resize <axes = [2, 3], {FLOOR}, keep_aspect_ratio_policy = "not_larger"> (t, , , z)',
+        ),
+        18,
+        "onnx:13",
+        "Resize-18 -> Resize-13: without axes, without keep_aspect_ratio_policy, sizes=[14, 30] -> [1, 2, 14, 16], "
+        "mode=nearest",
+        "exact for this shape",
+        "Resize-13 has no axes",
+    ),
+    "antialias": (
+        ANTIALIAS,
+        18,
+        "tensorrt",
+        "Resize-18 -> weighted sums along axes 2, 3",
+        "exact for this shape",
+        f"the importer takes no antialias; {TENSORRT}",
+    ),
+    "antialias of open lengths": (
+        graph(SIZES, 'Resize <mode = "cubic", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        18,
+        "openvino",
+        "Resize-18 -> weighted sums along axes 2, 3, indices at run time",
+        "exact, in several operations",
+        "antialias dropped",
+    ),
+    "a crop": (
+        graph(f"{SIZES}, {ROI}", f'Resize <mode = "linear", {CROP}> (t, r, , z)'),
+        13,
+        "openvino",
+        "Resize-13 -> weighted sums along axes 2, 3",
+        "exact for this shape",
+        "the frontend knows no tf_crop_and_resize",
+    ),
+    "negative axes": (
+        graph(GROWN, 'Resize <mode = "linear", axes = [-1, -2]> (t, , , z)'),
+        19,
+        "openvino",
+        "Resize-19 -> Resize-19: axes=[-1, -2] -> [3, 2], coordinate_transformation_mode=half_pixel",
+        "exact",
+        "the frontend takes no negative axes",
+    ),
+    "a fractional Upsample": (
+        graph("float[4] s = {1, 1, 1.3, 1}", 'Upsample <mode = "nearest"> (t, s)'),
+        9,
+        "openvino",
+        "Upsample-9 -> copies along axes 2",
+        "exact for this shape",
+        "an Upsample becomes half_pixel with round_prefer_floor",
+    ),
+    "nothing to do": (UPSAMPLE, 9, "openvino", "Upsample-9, kept", "exact", ""),
+    "nothing left to resize": (
+        graph("int64[2] z = {7, 8}", 'Resize <mode = "linear", axes = [2, 3], antialias = 1> (t, , , z)'),
+        18,
+        "tensorrt",
+        "Resize-18 -> Identity-18: a copy",
+        "exact",
+        f"the importer takes no antialias; {TENSORRT}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(name: str, tmp_path: Path) -> None:
+    text, opset, target, form, grade, note = FORMS[name]
+    source = save_model(tmp_path / "m.onnx", text, opset)
+    (row,) = ir_interp.convert(source, tmp_path / "p.onnx", target=target, verify=False).rows
+    assert (row.form, row.grade.value, row.note) == (form, grade, note)
+    x = values(1, 2, 7, 8)
+    (wanted,) = onnxruntime_outputs(source, {"x": x})
+    run = openvino_outputs if target == "openvino" else onnxruntime_outputs
+    (found,) = run(tmp_path / "p.onnx", {"x": x})
+    assert_equal(found, wanted, copied="copies" in form or form.startswith("Upsample"))
+    onnx.checker.check_model(tmp_path / "p.onnx", full_check=True)
+
+
+REFUSALS = {
+    "antialias of open lengths": (
+        graph(SIZES, 'Resize <mode = "linear", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        18,
+        "tensorrt",
+        "up: no exact form in tensorrt; the importer takes no antialias; and in primitive operations, nothing is known "
+        "of how TensorRT rounds indices that are found at run time",
+    ),
+    "ties of open lengths": (
+        graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        13,
+        "tensorrt",
+        "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, nothing is "
+        "known of how TensorRT rounds indices that are found at run time",
+    ),
+    "a crop of open lengths": (
+        graph(f"{SIZES}, {ROI}", f"Resize <{CROP}> (t, r, , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        13,
+        "openvino",
+        "up: no exact form in openvino; the frontend knows no tf_crop_and_resize; and in primitive operations, the CPU "
+        "plugin divides by multiplying, which may move an index that is found at run time",
+    ),
+    "operations of a later operator set": (
+        graph("float[2] s = {2, 3.5}", 'Resize <mode = "linear", axes = [2, 3]> (t, , s)', OPEN),
+        18,
+        "onnx:9",
+        "up: no exact form in onnx:9; operator set 9 has no Resize; and primitive operations would not be valid: "
+        "No Op registered for Range with domain_version of 9",
+    ),
+    "what may shrink": (
+        "g (float[1,2,7,8] x, float[4] s) => (float[1,2,p,q] y) { [up] y = Resize (x, s) }",
+        10,
+        "onnx:9",
+        "up: no exact form in onnx:9; operator set 9 has no Resize; and primitive operations would not be valid: "
+        "No Op registered for Range with domain_version of 9",
+    ),
+    "Max and Min of operator set 7": (
+        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int64[1,2,7,8] x) => (int64[1,2,p,q] y)"),
+        14,
+        "onnx:7",
+        "up: no exact form in onnx:7; operator set 7 has no Resize; and primitive operations would not be valid: "
+        "Max and Min do not broadcast before operator set 8",
+    ),
+    "a fault of onnxruntime": (
+        graph("float[4] s = {1, 1, 1.1, 1}", 'Resize <mode = "linear"> (t, , s)'),
+        13,
+        "tensorrt",
+        "up: no exact form in tensorrt; onnxruntime does not compute what it means: it copies where no length changes",
+    ),
+    "integers": (
+        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int32[1,2,7,8] x) => (int32[1,2,p,q] y)").replace(
+            "Relu", "Neg"
+        ),
+        13,
+        "openvino",
+        "up: no exact form in openvino; onnxruntime rounds int32 in ways that no other form repeats",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name: str, tmp_path: Path) -> None:
+    text, opset, target, message = REFUSALS[name]
+    source = save_model(tmp_path / "m.onnx", text, opset)
+    with pytest.raises(ExceptionGroup, match=rf"^m\.onnx has no exact form for {target}$") as found:
+        ir_interp.convert(source, tmp_path / "p.onnx", target=target)
+    assert [str(each) for each in found.value.exceptions] == [message]
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_only_and_strict(tmp_path: Path) -> None:
+    source = save_model(tmp_path / "m.onnx", ANTIALIAS, 18)
+    (row,) = ir_interp.convert(source, tmp_path / "p.onnx", target="onnx:18", only="decomposed", verify=False).rows
+    assert (row.form, row.note) == ("Resize-18 -> weighted sums along axes 2, 3", "as asked")
+    for options, message in (
+        ({"only": "native"}, "no Resize in other words computes the same"),
+        ({"strict": True}, "in primitive operations, it holds for the known lengths alone"),
+    ):
+        with pytest.raises(ExceptionGroup) as refusals:
+            ir_interp.convert(source, tmp_path / "p.onnx", target="tensorrt", **options)
+        (refusal,) = refusals.value.exceptions
+        assert isinstance(refusal, InexactError)
+        assert refusal.reason == f"the importer takes no antialias; and {message}"
+
+
+# What is no resize
+
+
+def rich_model(path: Path) -> Path:
+    """Write a model with all that a file can hold beside its nodes."""
+    text = (
+        "g (float[1,3,h,w] x) => (float[1,4,p,q] y) <float[4] s = {1, 1, 2, 2}, float[4,3,1,1] k> {"
+        ' [conv] c = Conv <kernel_shape = [1, 1]> (x, k) [up] u = Resize <mode = "linear", antialias = 1> (c, , s)'
+        ' [shrink] v = Resize <mode = "linear", antialias = 1> (u, , half) [end] y = Sigmoid (v) }'
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18, "com.example": 3]> {text}')
+    weights = {"k": values(4, 3, 1, 1), "half": np.array([1, 1, 0.5, 0.5], np.float32)}
+    del model.graph.initializer[1:]
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    model.graph.value_info.append(helper.make_tensor_value_info("c", onnx.TensorProto.FLOAT, [1, 4, "h", "w"]))
+    model.graph.node[0].doc_string = "the first"
+    model.doc_string, model.producer_name, model.domain, model.model_version = "about it", "someone", "ours", 7
+    model.graph.doc_string = "of the graph"
+    helper.set_model_props(model, {"labels": "a, b"})
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("target", ["openvino", "onnx:13"])
+def test_everything_else_is_byte_equal(target: str, tmp_path: Path) -> None:
+    source = rich_model(tmp_path / "m.onnx")
+    report = ir_interp.convert(source, tmp_path / "p.onnx", target=target)
+    assert report.verification is not None
+    was, became = onnx.load(source), onnx.load(tmp_path / "p.onnx")
+    for part in ("input", "output", "value_info", "quantization_annotation", "sparse_initializer", "metadata_props"):
+        mine, theirs = getattr(was.graph, part), getattr(became.graph, part)
+        assert [each.SerializeToString() for each in mine] == [each.SerializeToString() for each in theirs]
+    held = {each.name: each.SerializeToString() for each in became.graph.initializer}
+    assert {each.name: each.SerializeToString() for each in was.graph.initializer}.items() <= held.items()
+    nodes = [each.SerializeToString() for each in became.graph.node]
+    assert [each.SerializeToString() in nodes for each in was.graph.node] == [True, False, False, True]
+    assert [node.output[0] for node in became.graph.node if node.name in ("conv", "up", "shrink", "end")] == list(
+        "cuvy"
+    )
+    assert [(each.domain, each.version) for each in became.opset_import] == [
+        ("", 13 if target == "onnx:13" else 18),
+        ("com.example", 3),
+    ]
+    for model in (was, became):
+        del model.opset_import[:]
+        model.graph.Clear()
+    assert was.SerializeToString() == became.SerializeToString()
+
+
+def test_a_model_that_needs_nothing_is_copied(tmp_path: Path) -> None:
+    source = save_model(tmp_path / "m.onnx", UPSAMPLE, 9)
+    octets = source.read_bytes() + b"\xca\x3e\x03new"  # a field that this version of ONNX does not know
+    source.write_bytes(octets)
+    ir_interp.convert(source, source, target="openvino")
+    assert source.read_bytes() == octets
+
+
+NODES = [
+    ("Relu", 17, 11, ""),
+    ("Clip <min = 0.0> (x)", 10, 11, "Clip-11 has no min"),
+    ("Squeeze <axes = [0]> (x)", 11, 13, "Squeeze-13 has no axes"),
+    ("Unsqueeze (x, a)", 13, 11, "Unsqueeze-11 needs the attribute axes"),
+    ("ReduceSum (x)", 13, 11, ""),
+    ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 means something else by the same words"),
+    ("Softmax <axis = -1> (x)", 13, 11, ""),
+    ("Softmax <axis = -1> (x)", 13, 9, "Softmax-1 means something else by the same words"),
+    ("LayerNormalization (x, a)", 17, 16, "operator set 16 has no LayerNormalization"),
+    ("AveragePool <kernel_shape = [1]> (x)", 19, 11, ""),
+    ("AveragePool <kernel_shape = [1], dilations = [2]> (x)", 19, 11, "AveragePool-11 has no dilations"),
+    ("BatchNormalization (x, a, b, c, d)", 15, 9, ""),
+    ("BatchNormalization (x, a, b, c, d)", 15, 7, "BatchNormalization-7 has another default of spatial"),
+    ("Resize (x, s)", 10, 13, "Resize-13 takes other inputs"),
+    ("Resize (x, , s)", 13, 11, "Resize-11 needs the input roi"),
+    ("TopK <k = 2> (x)", 9, 10, "TopK-10 has no k"),
+    ("Upsample (x, s)", 9, 10, "operator set 10 has no Upsample"),
+]
+
+
+@pytest.mark.parametrize(("text", "old", "new", "problem"), NODES)
+def test_nodes_in_another_operator_set(text: str, old: int, new: int, problem: str) -> None:
+    node = onnx.parser.parse_node(f"y = {text}" if "(" in text else f"y = {text} (x)")
+    assert operator_sets.problem(node, old, new) == problem
+
+
+def test_other_nodes_may_stand_in_the_way(tmp_path: Path) -> None:
+    text = graph(DOUBLE, "Resize (u, , s)").replace("[up]", "v = Softmax <axis = 1> (t) u = HardSwish (v) [up]")
+    source = save_model(tmp_path / "m.onnx", text, 14)
+    with pytest.raises(ExceptionGroup) as refusals:
+        ir_interp.convert(source, tmp_path / "p.onnx", target="onnx:11")
+    assert [str(each) for each in refusals.value.exceptions] == [
+        "m.onnx: no exact form in onnx:11; other nodes do not stay the same: Softmax-11 means something else by the "
+        "same words (1), operator set 11 has no HardSwish (1); onnx:14 is the nearest target where they do"
+    ]
+
+
+def test_types_that_an_operator_set_lacks(tmp_path: Path) -> None:
+    """Relu takes int8 since 14."""
+    text = graph(DOUBLE, "Resize (t, , s)", "(int8[1,2,7,8] x) => (int8[1,2,p,q] y)")
+    source = save_model(tmp_path / "m.onnx", text, 14)
+    with pytest.raises(InexactError, match=r"^m\.onnx: no exact form in onnx:13; it would not be valid ONNX: .*Relu"):
+        ir_interp.convert(source, tmp_path / "p.onnx", target="onnx:13")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+# Where resizes stand
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    source = save_model(tmp_path / "m.onnx", UPSAMPLE, 9)
+    ir_interp.convert(source, tmp_path / "up.onnx", target="onnx:19")
+    ir_interp.convert(tmp_path / "up.onnx", tmp_path / "down.onnx", target="onnx:9")
+    (wanted,), (found,) = ir_interp.load(source), ir_interp.load(tmp_path / "down.onnx")
+    assert (found.version, found.name, found.spec) == (9, "up", wanted.spec)
+
+
+def test_subgraphs(tmp_path: Path) -> None:
+    text = (
+        "g (float[1,2,7,8] x, bool c) => (float[1,2,5,6] y) <int64[4] z = {1, 2, 5, 6}> { y = If (c) <"
+        'then_branch = a () => (float[1,2,5,6] t) { [one] t = Resize <mode = "linear", antialias = 1> (x, , , z) },'
+        'else_branch = b () => (float[1,2,5,6] e) { [two] e = Resize <mode = "cubic", antialias = 1> (x, , , z) }> }'
+    )
+    source = save_model(tmp_path / "m.onnx", text, 18)
+    report = ir_interp.convert(source, tmp_path / "p.onnx", target="openvino")
+    assert [(row.name, row.form) for row in report.rows] == [
+        ("one", "Resize-18 -> weighted sums along axes 2, 3"),
+        ("two", "Resize-18 -> weighted sums along axes 2, 3"),
+    ]
+    assert ir_interp.load(tmp_path / "p.onnx") == []
+    for chosen in (True, False):
+        feeds = {"x": values(1, 2, 7, 8), "c": np.array(chosen)}
+        (wanted,) = onnxruntime_outputs(source, feeds)
+        assert_equal(onnxruntime_outputs(tmp_path / "p.onnx", feeds)[0], wanted)
+        assert_equal(openvino_outputs(tmp_path / "p.onnx", feeds)[0], wanted)
+
+
+FUNCTIONS = """<ir_version: 8, opset_import: ["": 18, "local": 1]>
+g (float[1,2,7,8] x) => (float[1,2,5,6] y) { a = local.soft (x) b = local.outer (a) y = local.soft (b) }
+<domain: "local", opset_import: ["": 18]> soft (x) => (y) { y = Softplus (x) }
+<domain: "local", opset_import: ["": 18, "local": 1]> outer (x) => (y) { y = local.shrink (x) }
+<domain: "local", opset_import: ["": 18]> shrink (x) => (y) {
+    z = Constant <value = int64[4] {1, 2, 5, 6}> () y = Resize <mode = "linear", antialias = 1> (x, , , z) }"""
+
+
+def test_local_functions_with_resizes_are_inlined(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(FUNCTIONS), tmp_path / "m.onnx")
+    (row,) = ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target="tensorrt").rows
+    assert row.form == "Resize-18 -> weighted sums along axes 2, 3"
+    model = onnx.load(tmp_path / "p.onnx")
+    assert [each.name for each in model.functions] == ["soft"]
+    assert [node.op_type for node in model.graph.node] == ["soft", "Constant", "MatMul", "MatMul", "soft"]
+    (row,) = ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target="onnx:18").rows
+    assert row.form == "Resize-18, kept"
+    assert (tmp_path / "p.onnx").read_bytes() == (tmp_path / "m.onnx").read_bytes()
+
+
+def test_old_files_get_constants_as_nodes(tmp_path: Path) -> None:
+    text = graph("float[4] s = {1, 1, 1.3, 1}", 'Upsample <mode = "nearest"> (t, s)')
+    model = onnx.load(save_model(tmp_path / "m.onnx", text, 9))
+    model.ir_version = 3
+    model.graph.input.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, [4]))
+    onnx.save(model, tmp_path / "m.onnx")
+    ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target="onnx:9", only="decomposed")
+    model = onnx.load(tmp_path / "p.onnx")
+    assert [node.op_type for node in model.graph.node] == ["Constant", "Relu", "Gather"]
+    assert [each.name for each in model.graph.initializer] == ["s"]
+
+
+def test_names_stay_unique(tmp_path: Path) -> None:
+    text = graph(SIZES, 'Resize <mode = "linear", antialias = 1> (t, , , z)')
+    model = onnx.load(save_model(tmp_path / "m.onnx", text, 18))
+    model.graph.node[0].output[0] = model.graph.node[1].input[0] = "up/constant"
+    onnx.save(model, tmp_path / "m.onnx")
+    ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target="tensorrt")
+    names = [each.name for each in onnx.load(tmp_path / "p.onnx").graph.initializer]
+    assert names == ["z", "up/constant_2", "up/constant_1"]
+
+
+# External data
+
+
+@pytest.fixture
+def heavy(tmp_path: Path) -> Path:
+    """Write a model with external data in a folder beside it."""
+    (tmp_path / "source" / "weights").mkdir(parents=True)
+    path = tmp_path / "source" / "m.onnx"
+    model = onnx.load(rich_model(path))
+    onnx.save(model, path, save_as_external_data=True, location="weights/all.bin", size_threshold=64)
+    return path
+
+
+def test_external_data_are_shared(heavy: Path) -> None:
+    octets = (heavy.parent / "weights" / "all.bin").read_bytes()
+    ir_interp.convert(heavy, heavy.with_name("p.onnx"), target="openvino")
+    assert sorted(each.name for each in heavy.parent.rglob("*")) == ["all.bin", "m.onnx", "p.onnx", "weights"]
+    assert (heavy.parent / "weights" / "all.bin").read_bytes() == octets
+    x = values(1, 3, 6, 8)
+    wanted, found = (onnxruntime_outputs(each, {"x": x})[0] for each in (heavy, heavy.with_name("p.onnx")))
+    assert_equal(found, wanted)
+
+
+def test_external_data_keep_a_model_in_its_folder(heavy: Path, tmp_path: Path) -> None:
+    with pytest.raises(IrInterpError) as refusal:
+        ir_interp.convert(heavy, tmp_path / "p.onnx", target="openvino")
+    assert str(refusal.value) == f"m.onnx has weights in all.bin: write the result beside them, into {heavy.parent}"
+    assert [each.name for each in tmp_path.iterdir()] == ["source"]
+
+
+def test_external_data_outside_are_refused(heavy: Path) -> None:
+    model = onnx.load(heavy, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data[:1]:
+            entry.value = "../secret.bin"
+    onnx.save(model, heavy)
+    (heavy.parent.parent / "secret.bin").write_bytes(bytes(4096))
+    with pytest.raises(ReadError, match=r"m\.onnx: its external data lie outside its folder: .*secret\.bin"):
+        ir_interp.convert(heavy, heavy.with_name("p.onnx"), target="openvino")
+    assert not heavy.with_name("p.onnx").exists()
+
+
+# Verification, and the command
+
+
+def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong forecast does not pass: OpenVINO's frontend drops antialias."""
+    monkeypatch.setattr(portable_targets, "openvino_frontend", lambda node: Forecast(spec=node.op.spec))
+    source = save_model(tmp_path / "m.onnx", ANTIALIAS, 18)
+    with pytest.raises(VerificationError, match=r"^output 'y' differs by .*; the first resize .* is 'up'") as error:
+        ir_interp.convert(source, tmp_path / "p.onnx", target="openvino")
+    assert str(error.value).endswith("; nothing was written")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+GOES_WITH = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+EXPECTED = "expected onnx:7 to onnx:24, tensorrt or openvino"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["p.onnx"], GOES_WITH),
+        (["p.xml", "--target", "tensorrt"], GOES_WITH),
+        (["p.onnx", "--target", "trt"], "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino"),
+        (
+            ["p.onnx", "--target", "onnx:25"],
+            "unknown target 'onnx:25'; expected onnx:7 to onnx:24, tensorrt or openvino",
+        ),
+    ],
+)
+def test_wrong_targets(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model(tmp_path / "m.onnx", UPSAMPLE, 9)
+    code, printed, complaint = command(capsys, "convert", "m.onnx", *arguments)
+    assert (code, printed) == (2, "")
+    assert complaint.strip().endswith(message)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model(tmp_path / "m.onnx", ANTIALIAS, 18)
+    code, printed, _ = command(capsys, "convert", "m.onnx", "p.onnx", "--target", "tensorrt", "--json")
+    (resize,) = json.loads(printed)["resizes"]
+    assert (code, resize["form"]) == (0, "Resize-18 -> weighted sums along axes 2, 3")
+    code, _, complaint = command(capsys, "convert", "m.onnx", "q.onnx", "--target", "tensorrt", "--only", "native")
+    assert (code, complaint.count("error: ")) == (1, 1)
+    assert not (tmp_path / "q.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("PP-OCRv4 detector", "onnx:11"), ("YuNet", "onnx:17"), ("U-FISH", "openvino")]
+)
+def test_a_real_model(name: str, target: str, tmp_path: Path) -> None:
+    place, resizes, (shapes, *_) = MODELS[name]
+    source = model_path(place)
+    report = ir_interp.convert(source, tmp_path / "p.onnx", target=target, shapes=shapes)
+    assert [row.grade.value for row in report.rows] == ["exact"] * resizes
+    was, became = (onnx.load(path).graph for path in (source, tmp_path / "p.onnx"))
+    kept = [node.SerializeToString() for node in became.node if node.op_type != "Resize"]
+    assert [node.SerializeToString() for node in was.node if node.op_type != "Resize"] == kept
+
+
+def test_random_nodes() -> None:
+    """``python -m tests.sweeps.sweep --only portable`` does so with more of them."""
+    ports = list(sweep_portables(25, 3, (*TARGETS, "onnx:9")))
+    assert [str(each) for each in ports if each.difference] == []
+    assert {"refused", "kept", "operations", "Resize or Upsample"} == {each.form for each in ports}

@@ -1,0 +1,114 @@
+"""Convert random Interpolates of IRs to ONNX, and compare what onnxruntime computes with OpenVINO's CPU plugin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_interp import resize
+from tests.support.configurations import IrCase, Rng, known_openvino_bug, random_ir_case, run_in_openvino
+from tests.support.runtimes import Array, Child, Crashed, Refused
+from tests.support.translations import OPEN, Outcome, ir_to_onnx
+from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, left_out, magnitude, rounds, spec_of
+
+BATCH = 250  # conversions whose results are held at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToOnnx:
+    """One conversion: what was left open, what it became, and in what it differs if it does."""
+
+    case: IrCase
+    left_open: str
+    outcome: Outcome | Refused | Crashed
+    difference: str = ""
+
+    @property
+    def form(self) -> str:
+        """Resize, or what else it became."""
+        if not isinstance(self.outcome, Outcome):
+            return type(self.outcome).__name__
+        return "Resize" if "onnx" in self.outcome.form else "primitives"
+
+    def __str__(self) -> str:
+        return f"{self.form}, {self.left_open} left open: {self.case}: {self.difference}"
+
+
+def sweep_to_onnx(cases: int, seed: int) -> Iterator[ToOnnx]:
+    """Convert random layers and run them."""
+    rng = np.random.default_rng(seed)
+    drawn = [_draw(rng) for _ in range(cases)]
+    with Child() as source, Child() as target:
+        for start in range(0, cases, BATCH):
+            batch = drawn[start : start + BATCH]
+            answers = source.map(run_in_openvino, [(case,) for case, _ in batch])
+            outcomes = target.map(_convert, batch)
+            for (case, left_open), answer, outcome in zip(batch, answers, outcomes, strict=True):
+                found = _difference(case, answer, outcome)
+                yield ToOnnx(case=case, left_open=left_open, outcome=outcome, difference=found)
+
+
+def _draw(rng: Rng) -> tuple[IrCase, str]:
+    while left_out(case := random_ir_case(rng)):
+        pass
+    return case, str(rng.choice(OPEN))
+
+
+def _convert(case: IrCase, left_open: str) -> Outcome:
+    return ir_to_onnx(case, left_open=left_open)
+
+
+def _difference(case: IrCase, wanted: Answer, outcome: Outcome | Refused | Crashed) -> str:
+    """Return in words how an output differs: by any bit where it was copied, else by more than float32 sums do."""
+    if not isinstance(wanted, np.ndarray):
+        return f"OpenVINO: {wanted.text}"
+    if not isinstance(outcome, Outcome):
+        return outcome.text
+    if outcome.output is None:
+        return f"refused: {outcome.form}"
+    got = outcome.output
+    if (wanted.dtype, wanted.shape) != (got.dtype, got.shape):
+        return f"{got.dtype} {list(got.shape)}, not {wanted.dtype} {list(wanted.shape)}"
+    off = np.abs(got.astype(np.float64) - wanted.astype(np.float64))
+    differing = off > _limit(case, wanted)
+    if not differing.any() or _rounds_a_half(case, got):
+        return ""
+    return f"{differing.sum()} of {got.size}, by up to {off.max():.3g}"
+
+
+def _limit(case: IrCase, wanted: Array) -> Array:
+    """Return how far each element may be off."""
+    if case.mode == "nearest":
+        return np.zeros(wanted.shape)
+    if "int" in case.dtype:  # the plugin rounds 8 bits more than once (B9)
+        return np.full(wanted.shape, 1.0 if known_openvino_bug(case) == "B9" else 0.0)
+    last_place = LAST_PLACE.get(case.dtype, 0.0) * np.abs(wanted.astype(np.float64))
+    return np.asarray(TOLERANCE * max(1.0, magnitude(case.array())) + last_place)
+
+
+def _rounds_a_half(case: IrCase, got: Array) -> bool:
+    """Say whether integers were made of sums so near a half that float32 may round them either way."""
+    if "int" not in case.dtype or case.mode == "nearest":
+        return False
+    x = case.array()
+    return rounds(resize(x.astype(np.float64), spec_of(case)), got, TOLERANCE * magnitude(x))
+
+
+def to_onnx_table(conversions: Sequence[ToOnnx]) -> str:
+    """Return how many layers of each version became what, and how many differ."""
+    rows = [("Interpolate", "left open", "form", "conversions", "equal", "differing")]
+    kinds = Counter((f"-{each.case.version}", each.left_open, each.form) for each in conversions)
+    for kind in sorted(kinds):
+        those = [each for each in conversions if (f"-{each.case.version}", each.left_open, each.form) == kind]
+        rows.append((*kind, *_counts(those)))
+    rows.append(("all", "", "", *_counts(conversions)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def _counts(conversions: Sequence[ToOnnx]) -> tuple[str, str, str]:
+    differing = sum(bool(each.difference) for each in conversions)
+    return str(len(conversions)), str(len(conversions) - differing), str(differing)

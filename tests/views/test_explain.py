@@ -1,0 +1,157 @@
+"""``ir-interp explain``: rules, and taps side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_interp
+from ir_interp import Arithmetic, Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
+from ir_interp.rules import RULES
+from ir_interp.translation.dialect import Semantics
+from ir_interp.views.explain import tables
+from tests.support.commands import command, words
+from tests.support.graphs import save_model
+from tests.support.places import TESTS
+
+LAYER = """<layer id="0" name="down" type="Interpolate" version="opset4"><data mode="linear" antialias="1"/>
+<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>9</dim><dim>6</dim></port></input>
+<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></output></layer>"""
+TIE = """g (float[1,1,7,7] x) => (float[1,1,4,7] y) <int64[1] z = {4}> { [up] y = Resize <mode = "nearest",
+    coordinate_transformation_mode = "asymmetric", nearest_mode = "round_prefer_ceil", axes = [2]> (x, , , z) }"""
+OPEN = """g (float[1,1,h,w] x, int64[2] z) => (float[1,1,k,l] y) {
+    [up] y = Resize <mode = "linear", axes = [2, 3]> (x, , , z) }"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_rule(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = RULES[code]
+    asked, printed, errors = command(capsys, "explain", code.lower())
+    assert (asked, errors) == (0, "")
+    assert printed.startswith(f"{code} ({rule.severity.value}): {rule.summary}\n\n")
+    assert printed.endswith(f"\n\nHeld by tests/{rule.test}\n")
+    assert json.loads(command(capsys, "explain", code, "--json")[1])["story"] == rule.story
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: str(rule.code))
+def test_the_test_of_a_rule_exists(rule: ir_interp.rules.Rule) -> None:
+    file, _, function = rule.test.partition("::")
+    assert f"def {function}(" in (TESTS / file).read_text(encoding="utf-8")
+
+
+def test_an_unknown_code(capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed, errors = command(capsys, "explain", "IRI999")
+    assert (code, printed) == (2, "")
+    assert errors.startswith("error: unknown code 'IRI999'; expected one of IRI001, IRI002, ")
+
+
+def test_a_tie_in_three_arithmetics(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), TIE)
+    code, printed, errors = command(capsys, "explain", "a.onnx", "--layer", "up")
+    assert (code, errors) == (0, "")
+    assert words(printed) == (
+        "up (onnx 19), input 1x1x7x7 sizes 4 on axes 2: nearest at round half up(i * step), step = in / out "
+        "axis 2: 7 -> 4 output exact/onnxruntime openvino "
+        "* 2 3.5: 4 3.4999998: 3 0 0: 0 0: 0 1 1.75: 2 1.7499999: 2 3 5.25: 5 5.25: 5 * 1 of 4 outputs differ "
+    )
+
+
+def test_two_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.xml").write_text(LAYER)
+    code, printed, _ = command(capsys, "explain", "a.xml")
+    said = words(printed)
+    assert code == 0
+    assert "IRI001 The runtime ignores antialias here" in said
+    assert "axis 2: 9 -> 4 output runtime/reference document * 0 0.625: 0 x 0.375, 1 x 0.625 " in said
+    assert "* 4 of 4 outputs differ" in said
+    assert "axis 3" not in said
+
+
+def test_json_has_every_output(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.xml").write_text(LAYER)
+    code, printed, _ = command(capsys, "explain", "a.xml", "--shape", "1,1,40,6", "--sizes", "1,1,20,6", "--json")
+    assert code == 0
+    record = json.loads(printed)
+    (axis,) = record["axes"]
+    assert (axis["axis"], axis["in"], axis["differing"]) == (2, 40, list(range(20)))
+    runtime, document = axis["columns"]
+    assert (runtime["names"], document["names"]) == (["runtime/reference"], ["document"])
+    for column in axis["columns"]:
+        assert len(column["outputs"]) == 20
+        for output in column["outputs"]:
+            assert sum(output["weights"].values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_short_tables_and_all(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), OPEN)
+    given = ("explain", "a.onnx", "--shape", "1,1,30,5", "--sizes", "60,5")
+    short, whole = (command(capsys, *given, *more)[1] for more in ((), ("--all",)))
+    assert short.count("│") < whole.count("│") == 2 * 60 + 60
+    assert "60 outputs, the same in every way; --all shows every one\n" in short
+    assert "60 outputs, the same in every way\n" in whole
+
+
+def test_lengths_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    """5 * 1.4 is 7 in float32, 6 exactly."""
+    (table,) = tables({Semantics.RUNTIME: ResizeSpec(kernel=Linear(), target=Scales((1.4,)))}, (5,))
+    assert table.out_sizes == (6, 7)
+    assert [table.names(column) for column in table.columns] == [("exact",), ("onnxruntime/openvino",)]
+    assert table.differing == (6,)
+
+
+def test_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), OPEN)
+    asked = ("explain", "a.onnx")
+    assert command(capsys, *asked) == (2, "", "error: sizes must be given: they are an input at run time\n")
+    code, _, errors = command(capsys, *asked, "--sizes", "4,4")
+    assert (code, errors) == (2, "error: the length of axis 2 is open, and the taps depend on it\n")
+    code, _, errors = command(capsys, *asked, "--sizes", "4,4,4", "--shape", "1,1,3,3")
+    assert (code, errors) == (2, "error: sizes [4, 4, 4] and axes [2, 3] differ in length\n")
+    code, _, errors = command(capsys, *asked, "--layer", "down")
+    assert code == 2
+    assert "no resize named 'down'" in errors
+
+
+def test_nothing_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), OPEN)
+    code, printed, _ = command(capsys, "explain", "a.onnx", "--shape", "1,1,4,5", "--sizes", "4,5")
+    assert code == 0
+    assert printed.endswith("no axis changes: the input is copied\n")
+
+
+SPECS = [
+    ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((11,)), coordinates=Coordinates.ASYMMETRIC),
+    ResizeSpec(kernel=Linear(antialias=ir_interp.Antialias.SHRINKING), target=Sizes((4,))),
+    ResizeSpec(kernel=Cubic(a=-0.5, exclude_outside=True), target=Scales((2.3,))),
+    ResizeSpec(kernel=Linear(), coordinates=ir_interp.Crop(roi=((-0.2, 0.7),), extrapolation=9.0), target=Sizes((6,))),
+    ResizeSpec(kernel=Linear(), target=Sizes((12,)), pads=(ir_interp.Pad(axis=0, begin=2, end=1),)),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: type(spec.kernel).__name__)
+def test_the_table_is_what_the_executor_computes(spec: ResizeSpec) -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, 7)
+    padded = np.pad(x, [(pad.begin, pad.end) for pad in spec.pads] or [(0, 0)])
+    (table,) = tables({Semantics.RUNTIME: spec}, x.shape)
+    for column in table.columns:
+        for _, arithmetic in column.ways:
+            wanted = ir_interp.resize(x, spec, arithmetic=arithmetic)
+            made = [
+                9.0 if c.weights is None else sum(padded[i] * w for i, w in c.weights.items()) for c in column.cells
+            ]
+            np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-3)
+    assert {arithmetic for column in table.columns for _, arithmetic in column.ways} == set(Arithmetic)
+
+
+def test_an_open_length_from_python() -> None:
+    with pytest.raises(ShapeError):
+        tables({Semantics.RUNTIME: SPECS[0]}, (None,))

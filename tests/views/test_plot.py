@@ -1,0 +1,156 @@
+"""``ir-interp plot``: pictures are made, show something, and say what they need."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ir_interp
+from ir_interp import Arithmetic, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
+from ir_interp.translation.dialect import Semantics
+from ir_interp.views import pictures
+from ir_interp.views.explain import tables
+from tests.support.commands import command
+from tests.support.graphs import save_model
+
+LAYER = """<layer id="0" name="down" type="Interpolate" version="opset4"><data mode="linear" antialias="1"/>
+<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>9</dim><dim>6</dim></port></input>
+<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></output></layer>"""
+OPEN = """g (float[1,1,h,w] x, int64[2] z) => (float[1,1,k,l] y) {
+    [up] y = Resize <mode = "MODE", axes = [2, 3]> (x, , , z) }"""
+KINDS = ("positions", "weights", "kernel", "image")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.xml").write_text(LAYER)
+
+
+def shades(path: str) -> Any:
+    """Return the grey values of a picture."""
+    with Image.open(path) as opened:
+        assert opened.format == "PNG"
+        return np.asarray(opened.convert("L"))
+
+
+def assert_shows_something(path: str) -> None:
+    grey = shades(path)
+    assert min(grey.shape) > 100
+    assert grey.max() == 255
+    assert grey.min() < 60
+    assert 0.002 < (grey < 128).mean() < 0.9
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_a_picture_is_made_and_is_not_blank(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(capsys, "plot", "a.xml", "p.png", "--what", what) == (0, "wrote p.png\n", "")
+    assert_shows_something("p.png")
+    assert sorted(path.name for path in Path().iterdir()) == ["a.xml", "p.png"]
+
+
+def test_a_name_is_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    """Matplotlib would set what stands between dollars, and fails where it cannot."""
+    Path("a.xml").write_text(LAYER.replace("down", "a $x^{$ b"))
+    assert command(capsys, "plot", "a.xml", "p.png", "--what", "image") == (0, "wrote p.png\n", "")
+    assert command(capsys, "plot", "a.xml", "p.png") == (0, "wrote p.png\n", "")
+
+
+@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize("lengths", [("1,1,1,1", "1,3"), ("1,1,2,7", "1,1"), ("1,1,300,20", "500,30")])
+@pytest.mark.parametrize("mode", ["nearest", "cubic"])
+def test_any_size(mode: str, lengths: tuple[str, str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), OPEN.replace("MODE", mode))
+    code, _, errors = command(
+        capsys, "plot", "a.onnx", "p.png", "--what", what, "--shape", lengths[0], "--sizes", lengths[1]
+    )
+    assert (code, errors) == (0, "")
+    assert_shows_something("p.png")
+
+
+def test_another_axis(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), OPEN.replace("MODE", "linear"))
+    given = ("plot", "a.onnx", "p.png", "--shape", "1,1,4,5", "--sizes", "8,9")
+    made = []
+    for axis in ("2", "3"):
+        assert command(capsys, *given, "--axis", axis)[0] == 0
+        made.append(shades("p.png"))
+    assert made[0].shape != made[1].shape or (made[0] != made[1]).any()
+    assert command(capsys, *given, "--axis", "1") == (2, "", "error: no axis 1 changes; those that do: 2, 3\n")
+
+
+@pytest.mark.parametrize("against", ["document", "exact", "onnxruntime", "b.xml"])
+def test_an_image_against_another_configuration(against: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("b.xml").write_text(LAYER.replace("linear", "nearest"))
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 20), np.uint8)
+    Image.fromarray(pixels).save("x.png")
+    given = ("--what", "image", "--input", "x.png", "--against", against, "--sizes", "1,1,12,20")
+    assert command(capsys, "plot", "a.xml", "p.png", *given) == (0, "wrote p.png\n", "")
+    assert_shows_something("p.png")
+
+
+def test_images_that_do_not_differ_or_have_other_shapes() -> None:
+    first = pictures.Resized(name="a", values=np.eye(4))
+    for values, said in ((np.eye(4), "none"), (np.eye(5), "other shapes")):
+        figure = pictures.images(first, pictures.Resized(name="b", values=values), "t")
+        texts = [text.get_text() for plot in figure.axes for text in plot.texts]
+        assert texts == [said]
+
+
+def test_black_marks_where_ways_differ() -> None:
+    spec = ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((9,)))
+    (table,) = tables({Semantics.RUNTIME: spec}, (7,))
+    figure = pictures.positions(table, "t")
+    black = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "black"]
+    assert len(black) == len(table.differing) * len(table.columns)
+
+
+def test_the_curve_passes_through_the_taps() -> None:
+    """Where no edge interferes."""
+    spec = ResizeSpec(kernel=ir_interp.Cubic(a=-0.5), target=Scales((2.5,)), arithmetic=Arithmetic.EXACT)
+    (table,) = tables({Semantics.RUNTIME: spec}, (40,))
+    figure = pictures.kernel(table, {"cubic": spec.kernel}, "t")
+    curve, taps = figure.axes[0].lines[:2]
+    inside = np.abs(taps.get_ydata() - np.interp(taps.get_xdata(), curve.get_xdata(), curve.get_ydata())) < 1e-3
+    assert inside.mean() > 0.9
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_without_matplotlib(what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert command(capsys, "plot", "a.xml", "p.png", "--what", what) == (
+        2,
+        "",
+        "error: pictures need Matplotlib: pip install 'ir-interp[plot]'\n",
+    )
+    assert not Path("p.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a.xml", "p.jpg"), "error: 'p.jpg' is no name of a picture; expected .png\n"),
+        (("a.xml", "p.png", "--sizes", "1,1,9,6"), "error: no axis changes\n"),
+        (("a.xml", "p.png", "--what", "image", "--against", "documents"), "error: --against 'documents': expected "),
+        (("gone.xml", "p.png"), "error: gone.xml: cannot be read: No such file or directory\n"),
+    ],
+)
+def test_bad_input(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed, errors = command(capsys, "plot", *arguments)
+    assert (code, printed) == (2, "")
+    assert errors.startswith(said)
+
+
+def test_a_plane_needs_two_axes() -> None:
+    assert pictures.plane(np.zeros((2, 3, 4, 5)), [2, 3]).shape == (4, 5)
+    assert pictures.plane(np.zeros((2, 3, 4, 5)), [1]).shape == (3, 5)
+    assert pictures.plane(np.zeros((2, 3, 4, 5)), []).shape == (4, 5)
+    with pytest.raises(ShapeError):
+        pictures.plane(np.zeros(3), [0])
