@@ -30,91 +30,16 @@ from ir_interp import (
     UnsupportedLayerError,
 )
 from ir_interp.rules import RULES
+from tests.support.ir_text import ELEMENT_TYPES, End, Net, interpolate
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, Child, Crashed, Refused, interpolate_ir, openvino_resize
 
 REAL = ROOT.parent / "shared" / "models" / "ir"
-PRECISIONS = {"float32": "FP32", "float16": "FP16", "int64": "I64", "int32": "I32"}
-ELEMENTS = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32"}
-
-End = tuple[int, int]  # a layer and its output port
 
 
-class Net:
-    """An IR, written layer by layer; the output port of each follows its input ports, as in OpenVINO."""
-
-    def __init__(self, version: int = 11) -> None:
-        self.version = version
-        self.layers: list[str] = []
-        self.edges: list[str] = []
-        self.weights = b""
-
-    def add(
-        self,
-        kind: str,
-        data: str,
-        *sources: End,
-        shape: Sequence[int] = (),
-        precision: str = "FP32",
-        opset: str = "opset1",
-        name: str = "",
-        inputs: Sequence[Sequence[int]] = (),
-        inside: str = "",
-    ) -> End:
-        number, port = len(self.layers), len(sources)
-        ports = "".join(_port(i, inputs[i] if i < len(inputs) else ()) for i in range(port))
-        self.layers.append(
-            f'<layer id="{number}" name="{name or kind.lower() + str(number)}" type="{kind}" version="{opset}">'
-            f"<data {data}/><input>{ports}</input>"
-            f"<output>{_port(port, shape, precision) if kind != 'Result' else ''}</output>{inside}</layer>"
-        )
-        for i, (layer, source) in enumerate(sources):
-            self.edges.append(
-                f'<edge from-layer="{layer}" from-port="{source}" to-layer="{number}" to-port="{i}"/>',
-            )
-        return number, port
-
-    def parameter(self, shape: Sequence[int], name: str = "x") -> End:
-        dims = ",".join("?" if length < 0 else str(length) for length in shape)
-        return self.add("Parameter", f'element_type="f32" shape="{dims}"', shape=shape, name=name)
-
-    def const(self, values: Any, dtype: str = "int64") -> End:
-        array = np.array(values, dtype)
-        shape = ",".join(map(str, array.shape))
-        data = f'element_type="{ELEMENTS[dtype]}" shape="{shape}" offset="{len(self.weights)}" size="{array.nbytes}"'
-        self.weights += array.tobytes()
-        return self.add("Const", data, shape=array.shape, precision=PRECISIONS[dtype])
-
-    def interpolate(
-        self, version: int, data: str, *sources: End, shape: Sequence[int], out: Sequence[int], name: str = "up"
-    ) -> End:
-        opset = f"opset{version}"
-        end = self.add("Interpolate", data, *sources, shape=out, opset=opset, name=name, inputs=[shape])
-        self.add("Result", "", end, opset="opset1", name="y")
-        return end
-
-    def body(self) -> str:
-        return f"<layers>{''.join(self.layers)}</layers><edges>{''.join(self.edges)}</edges>"
-
-    def write(self, path: Path, *, binary: bool = True) -> Path:
-        path.write_text(f'<?xml version="1.0"?><net name="n" version="{self.version}">{self.body()}</net>')
-        if binary:
-            path.with_suffix(".bin").write_bytes(self.weights)
-        return path
-
-
-def _port(number: int, shape: Sequence[int], precision: str = "") -> str:
-    attribute = f' precision="{precision}"' if precision else ""
-    return f'<port id="{number}"{attribute}>' + "".join(f"<dim>{length}</dim>" for length in shape) + "</port>"
-
-
-def layer(data: str, *, version: str = "", shape: Sequence[int] = (1, 1, 4, 6), out: Sequence[int] = ()) -> str:
-    """Return a pasted layer of the given attributes; version is written as it is."""
-    output = f"<output>{_port(2, out)}</output>" if out else ""
-    return (
-        f'<layer id="7" name="up" type="Interpolate" {version}><data {data}/>'
-        f"<input>{_port(0, shape)}{_port(1, (2,))}</input>{output}</layer>"
-    )
+def layer(data: str, **changes: Any) -> str:
+    """Return a pasted layer, of no version and without an output unless they are given."""
+    return interpolate(data, **{"version": "", "out": None, "number": 7} | changes)
 
 
 def single(path: Path, **options: Any) -> ResizeOp:
@@ -382,7 +307,7 @@ def test_a_model_that_openvino_saved(case: str, tmp_path: Path, equals_openvino:
 def test_scales_that_were_compressed_to_float16(tmp_path: Path, equals_openvino: Callable[..., None]) -> None:
     net = Net(10)
     x, axes = net.parameter((1, 1, 4, 6)), net.const((2, 3))
-    scales = _convert(net, net.const((2.3, 0.6), "float16"), "f32")
+    scales = _convert(net, net.const((2.3, 0.6), "float16"), "float32")
     data = 'mode="linear" shape_calculation_mode="scales"'
     net.interpolate(11, data, x, scales, axes, shape=(1, 1, 4, 6), out=(1, 1, 9, 3))
     path = net.write(tmp_path / "net.xml")
@@ -395,7 +320,7 @@ def test_scales_that_were_compressed_to_float16(tmp_path: Path, equals_openvino:
 )
 def test_the_operation_set_chooses_the_version(tag: str, version: int, tmp_path: Path) -> None:
     axes = 'axes="2,3"' if version == 1 else ""
-    op = paste(tmp_path, layer(f'mode="nearest" {axes}', version=f'version="{tag}"', out=(1, 1, 8, 12)))
+    op = paste(tmp_path, layer(f'mode="nearest" {axes}', version=tag, out=(1, 1, 8, 12)))
     assert op.version == version
     assert op.run(image((1, 1, 4, 6))).shape == (1, 1, 8, 12)
 
@@ -421,7 +346,7 @@ def test_booleans_in_every_spelling(text: str, corners: bool, tmp_path: Path) ->
 
 def test_words_of_interpolate_4_in_any_case(tmp_path: Path) -> None:
     data = 'mode="Nearest" nearest_mode="FLOOR" coordinate_transformation_mode="Asymmetric"'
-    op = paste(tmp_path, layer(data, version='version="opset4"', out=(1, 1, 8, 12)))
+    op = paste(tmp_path, layer(data, version="opset4", out=(1, 1, 8, 12)))
     assert op.spec.kernel == Nearest(rounding=Rounding.FLOOR)
     assert op.spec.coordinates is Coordinates.ASYMMETRIC
 
@@ -470,14 +395,13 @@ def test_several_resizes_in_the_order_of_the_file(tmp_path: Path) -> None:
 # Sizes, scales and axes
 
 
-def _convert(net: Net, end: End, element: str, shape: Sequence[int] = (2,)) -> End:
-    precision = {"i64": "I64", "f32": "FP32", "i32": "I32"}[element]
-    return net.add("Convert", f'destination_type="{element}"', end, shape=shape, precision=precision)
+def _convert(net: Net, end: End, dtype: str, shape: Sequence[int] = (2,)) -> End:
+    return net.add("Convert", f'destination_type="{ELEMENT_TYPES[dtype][0]}"', end, shape=shape, dtype=dtype)
 
 
 def _shape_of(net: Net, x: End) -> End:
     data = 'output_type="i64"'
-    return net.add("ShapeOf", data, x, shape=(4,), precision="I64", opset="opset3", inputs=[(1, 1, 4, 6)])
+    return net.add("ShapeOf", data, x, shape=(4,), dtype="int64", version="opset3", inputs=[(1, 1, 4, 6)])
 
 
 def _strided(net: Net, end: End, begin: int, stop: int, shape: Sequence[int], shrink: int = 0) -> End:
@@ -485,11 +409,11 @@ def _strided(net: Net, end: End, begin: int, stop: int, shape: Sequence[int], sh
         f'begin_mask="0" end_mask="0" new_axis_mask="" shrink_axis_mask="{shrink if shrink else ""}" ellipsis_mask=""'
     )
     edges = [net.const((begin,)), net.const((stop,)), net.const((1,))]
-    return net.add("StridedSlice", data, end, *edges, shape=shape, precision="I64")
+    return net.add("StridedSlice", data, end, *edges, shape=shape, dtype="int64")
 
 
-def _binary(net: Net, kind: str, left: End, right: End, precision: str = "I64") -> End:
-    return net.add(kind, 'auto_broadcast="numpy"', left, right, shape=(2,), precision=precision)
+def _binary(net: Net, kind: str, left: End, right: End, dtype: str = "int64") -> End:
+    return net.add(kind, 'auto_broadcast="numpy"', left, right, shape=(2,), dtype=dtype)
 
 
 def sizes_const_i32(net: Net, x: End) -> End:
@@ -497,11 +421,11 @@ def sizes_const_i32(net: Net, x: End) -> End:
 
 
 def sizes_convert(net: Net, x: End) -> End:
-    return _convert(net, net.const((8, 12), "int32"), "i64")
+    return _convert(net, net.const((8, 12), "int32"), "int64")
 
 
 def sizes_convert_of_floats(net: Net, x: End) -> End:
-    return _convert(net, net.const((8.0, 12.0), "float16"), "i64")
+    return _convert(net, net.const((8.0, 12.0), "float16"), "int64")
 
 
 def sizes_strided_slice_multiply(net: Net, x: End) -> End:
@@ -511,19 +435,19 @@ def sizes_strided_slice_multiply(net: Net, x: End) -> End:
 def sizes_strided_slice_with_masks(net: Net, x: End) -> End:
     masks = 'begin_mask="0" end_mask="1" new_axis_mask="0" shrink_axis_mask="0" ellipsis_mask="0"'
     ends = [_shape_of(net, x), net.const((-2,)), net.const((0,)), net.const((1,))]
-    return _binary(net, "Multiply", net.add("StridedSlice", masks, *ends, shape=(2,), precision="I64"), net.const(2))
+    return _binary(net, "Multiply", net.add("StridedSlice", masks, *ends, shape=(2,), dtype="int64"), net.const(2))
 
 
 def sizes_gather_multiply_floor(net: Net, x: End) -> End:
     axis = net.const(0)
-    hw = net.add("Gather", "", _shape_of(net, x), net.const((2, 3)), axis, shape=(2,), precision="I64")
-    scaled = _binary(net, "Multiply", _convert(net, hw, "f32"), net.const((2.1, 2.1), "float32"), "FP32")
-    return _convert(net, net.add("Floor", "", scaled, shape=(2,)), "i64")
+    hw = net.add("Gather", "", _shape_of(net, x), net.const((2, 3)), axis, shape=(2,), dtype="int64")
+    scaled = _binary(net, "Multiply", _convert(net, hw, "float32"), net.const((2.1, 2.1), "float32"), "float32")
+    return _convert(net, net.add("Floor", "", scaled, shape=(2,)), "int64")
 
 
 def sizes_gather_with_a_listed_axis(net: Net, x: End) -> End:
     ends = [_shape_of(net, x), net.const((-2, -1)), net.const((0,))]
-    hw = net.add("Gather", 'batch_dims="0"', *ends, shape=(2,), precision="I64", opset="opset8")
+    hw = net.add("Gather", 'batch_dims="0"', *ends, shape=(2,), dtype="int64", version="opset8")
     return _binary(net, "Add", hw, net.const((4, 6)))
 
 
@@ -531,10 +455,10 @@ def sizes_concat_of_scalars(net: Net, x: End) -> End:
     shape = _shape_of(net, x)
     pieces = []
     for place in (2, 3):
-        picked = net.add("Gather", "", shape, net.const(place), net.const(0), precision="I64")
-        doubled = net.add("Multiply", 'auto_broadcast="numpy"', picked, net.const(2), precision="I64")
-        pieces.append(net.add("Unsqueeze", "", doubled, net.const((0,)), shape=(1,), precision="I64"))
-    return net.add("Concat", 'axis="0"', *pieces, shape=(2,), precision="I64")
+        picked = net.add("Gather", "", shape, net.const(place), net.const(0), dtype="int64")
+        doubled = net.add("Multiply", 'auto_broadcast="numpy"', picked, net.const(2), dtype="int64")
+        pieces.append(net.add("Unsqueeze", "", doubled, net.const((0,)), shape=(1,), dtype="int64"))
+    return net.add("Concat", 'axis="0"', *pieces, shape=(2,), dtype="int64")
 
 
 def sizes_concat_of_shrunk_slices(net: Net, x: End) -> End:
@@ -542,17 +466,17 @@ def sizes_concat_of_shrunk_slices(net: Net, x: End) -> End:
     pieces = []
     for place in (2, 3):
         scalar = _strided(net, shape, place, place + 1, (), shrink=1)
-        doubled = net.add("Multiply", 'auto_broadcast="numpy"', scalar, net.const(2), precision="I64")
+        doubled = net.add("Multiply", 'auto_broadcast="numpy"', scalar, net.const(2), dtype="int64")
         data = 'special_zero="false"'
-        pieces.append(net.add("Reshape", data, doubled, net.const((1,)), shape=(1,), precision="I64"))
-    return net.add("Concat", 'axis="0"', *pieces, shape=(2,), precision="I64")
+        pieces.append(net.add("Reshape", data, doubled, net.const((1,)), shape=(1,), dtype="int64"))
+    return net.add("Concat", 'axis="0"', *pieces, shape=(2,), dtype="int64")
 
 
 def sizes_slice_divide_squeeze(net: Net, x: End) -> End:
     ends = [_shape_of(net, x), net.const((2,)), net.const((4,)), net.const((1,)), net.const((0,))]
-    hw = net.add("Slice", "", *ends, shape=(2,), precision="I64", opset="opset8")
-    row = net.add("Unsqueeze", "", hw, net.const((0,)), shape=(1, 2), precision="I64")
-    flat = net.add("Squeeze", "", row, net.const((0,)), shape=(2,), precision="I64")
+    hw = net.add("Slice", "", *ends, shape=(2,), dtype="int64", version="opset8")
+    row = net.add("Unsqueeze", "", hw, net.const((0,)), shape=(1, 2), dtype="int64")
+    flat = net.add("Squeeze", "", row, net.const((0,)), shape=(2,), dtype="int64")
     return _binary(net, "Divide", _binary(net, "Multiply", flat, net.const((5, 5))), net.const((2, 2)))
 
 
@@ -661,7 +585,7 @@ def test_axes_keep_the_order_of_their_constant(tmp_path: Path, equals_openvino: 
 
 
 def _convert_axes(net: Net) -> End:
-    return _convert(net, net.const((3, 2), "int32"), "i64")
+    return _convert(net, net.const((3, 2), "int32"), "int64")
 
 
 # What is open until run time
@@ -670,7 +594,7 @@ def _convert_axes(net: Net) -> End:
 def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
     net = Net()
     x = net.parameter((1, 3, -1, -1))
-    sizes = net.add("Parameter", 'element_type="i64" shape="2"', shape=(2,), precision="I64", name="sizes")
+    sizes = net.parameter((2,), "sizes", "int64")
     data = 'axes="2,3" mode="linear" align_corners="true"'
     net.interpolate(1, data, x, sizes, shape=(1, 3, -1, -1), out=(1, 3, -1, -1))
     op = single(net.write(tmp_path / "net.xml"))
@@ -681,7 +605,7 @@ def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
 
 
 def test_scales_that_are_open(tmp_path: Path) -> None:
-    op = paste(tmp_path, layer('shape_calculation_mode="scales" mode="nearest"', version='version="opset11"'))
+    op = paste(tmp_path, layer('shape_calculation_mode="scales" mode="nearest"', version="opset11"))
     assert op.spec.target is AtRunTime.SCALES
     assert op.run(image((1, 1, 4, 6)), scales=(1, 1, 2, 0.5)).shape == (1, 1, 8, 3)
 
@@ -839,7 +763,7 @@ def codes(op: ResizeOp) -> list[str]:
 
 
 def test_antialias_that_the_runtime_ignores(tmp_path: Path) -> None:
-    text = layer('mode="linear" antialias="true"', version='version="opset4"', out=(1, 1, 2, 3))
+    text = layer('mode="linear" antialias="true"', version="opset4", out=(1, 1, 2, 3))
     runtime, document = paste(tmp_path, text), paste(tmp_path, text, semantics="document")
     assert codes(runtime) == codes(document) == ["IRI001"]
     assert str(runtime.diagnostics[0]) == (
@@ -906,7 +830,7 @@ def test_a_single_pad_of_zero_is_nothing(pads: str, tmp_path: Path) -> None:
 
 
 def test_a_coefficient_that_the_runtime_ignores(tmp_path: Path, child: Child) -> None:
-    text = layer('mode="bicubic_pillow" cube_coeff="-0.75"', version='version="opset11"', out=(1, 1, 2, 9))
+    text = layer('mode="bicubic_pillow" cube_coeff="-0.75"', version="opset11", out=(1, 1, 2, 9))
     runtime, document = paste(tmp_path, text), paste(tmp_path, text, semantics="document")
     assert codes(runtime) == codes(document) == ["IRI004"]
     assert str(runtime.diagnostics[0]) == (

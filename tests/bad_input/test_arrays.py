@@ -1,0 +1,195 @@
+"""Arrays and images that cannot be run on, and outputs that cannot be."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.bad_input import BEYOND_UTF8, SHAPE, Fails, pasted, resize
+
+
+@pytest.fixture
+def runs_not(fails: Fails, tmp_path: Path) -> Callable[..., str]:
+    """Return a check that a good layer is not run with this input and these options."""
+    (tmp_path / "a.xml").write_text(pasted())
+    (tmp_path / "out").mkdir()
+
+    def check(*options: str, source: str = "x.npy", output: str = "out/y.npy") -> str:
+        return fails("run", "a.xml", "--input", source, "--output", output, *options)
+
+    return check
+
+
+def test_an_array_of_a_wrong_rank(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((4, 6), np.float32))
+    assert runs_not() == 'the input has rank 2; a.xml:layer[0 "up"] takes rank 4'
+
+
+def test_an_array_without_axes(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.float32(3))
+    assert runs_not() == 'the input has rank 0; a.xml:layer[0 "up"] takes rank 4'
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--sizes", "8"], "sizes [8] and axes [2, 3] differ in length"),
+        (["--sizes", "8,12,16"], "sizes [8, 12, 16] and axes [2, 3] differ in length"),
+        (["--sizes", "-8,12"], "sizes must be at least 0, and fit 64 bits: [-8, 12]"),
+        (["--sizes", "8x12"], "--sizes '8x12': expected integers with commas between them, as in 50,60"),
+        (["--sizes", "8.5,12"], "--sizes '8.5,12': expected integers with commas between them, as in 50,60"),
+        (["--scales", "two,2"], "--scales 'two,2': expected numbers with commas between them, as in 2,1.5"),
+        (["--scales", "0,2"], "scales must be finite and greater than 0: [0.0, 2.0]"),
+        (["--scales", "-1,2"], "scales must be finite and greater than 0: [-1.0, 2.0]"),
+        (["--scales", "nan,2"], "scales must be finite and greater than 0: [nan, 2.0]"),
+        (["--scales", "1e38,2"], None),
+        (["--sizes", "8,12", "--scales", "2,2"], "sizes and scales are both given; they exclude each other"),
+        (["--layer", "upp"], "a.xml: no resize named 'upp'; expected one of up; did you mean 'up'?"),
+    ],
+)
+def test_options_that_make_no_sense(
+    options: list[str], reason: str | None, runs_not: Callable[..., str], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    said = runs_not(*options)
+    assert reason is None or said == reason
+
+
+def test_more_memory_than_the_limit(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    assert runs_not("--sizes", "1000000,1000000") == (
+        "resizing [1, 1, 4, 6] to [1, 1, 1000000, 1000000] needs 3725.3 GiB; "
+        "the limit (ir_interp.execute.MAX_BYTES) is 8 GiB"
+    )
+
+
+@pytest.mark.parametrize("sizes", ["9223372036854775807,1", "9223372036854775807,9223372036854775807", "0,99999999999"])
+def test_far_more_memory_than_the_limit(sizes: str, runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    assert runs_not("--sizes", sizes).endswith("the limit (ir_interp.execute.MAX_BYTES) is 8 GiB")
+
+
+def test_a_constant_that_asks_for_more_memory(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(resize({"axes": [2, 3]}, sizes=[2**20, 2**20]).SerializeToString())
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.uint8))
+    assert fails("run", "a.onnx", "--input", "x.npy", "--output", "y.npy") == (
+        "resizing [1, 1, 4, 6] to [1, 1, 1048576, 1048576] needs 1024.0 GiB; "
+        "the limit (ir_interp.execute.MAX_BYTES) is 8 GiB"
+    )
+
+
+def test_values_that_have_no_mean(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.full(SHAPE, "word"))
+    assert runs_not() == "<U4 values can be copied (nearest) but not averaged"
+
+
+def _npz(path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, x=np.zeros(SHAPE))
+
+
+def _zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme", "no array")
+
+
+NO_ARRAYS: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: path.write_text("1 2 3"),
+    "empty": lambda path: path.write_bytes(b""),
+    "garbage": lambda path: path.write_bytes(BEYOND_UTF8),
+    "pickle": lambda path: path.write_bytes(pickle.dumps([1, 2])),
+    "objects": lambda path: np.save(path, np.array([{}, None]), allow_pickle=True),
+    "cut off": lambda path: path.write_bytes(_saved(np.zeros(SHAPE))[:-8]),
+    "header only": lambda path: path.write_bytes(_saved(np.zeros(SHAPE))[:9]),
+    "several arrays": _npz,
+    "zip": _zip,
+}
+
+
+def _saved(array: Any) -> bytes:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {array.shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(array.tobytes())
+
+
+@pytest.mark.parametrize("kind", NO_ARRAYS)
+def test_no_array(kind: str, runs_not: Callable[..., str], tmp_path: Path) -> None:
+    NO_ARRAYS[kind](tmp_path / "x.npy")
+    assert runs_not().startswith("x.npy: not a NumPy array: ")
+
+
+def test_an_array_that_is_not_there(runs_not: Callable[..., str]) -> None:
+    assert runs_not() == "x.npy: cannot be read: No such file or directory"
+
+
+def test_a_folder_in_place_of_an_array(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "x.npy").mkdir()
+    assert runs_not() == "x.npy: cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", BEYOND_UTF8, b"\x89PNG\r\n\x1a\n"])
+def test_no_image(content: bytes, runs_not: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(content)
+    assert runs_not(source="x.png").startswith("x.png: cannot be read as an image: ")
+
+
+def test_an_image_that_is_not_there(runs_not: Callable[..., str]) -> None:
+    assert runs_not(source="x.png") == "x.png: cannot be read: No such file or directory"
+
+
+def test_an_image_bomb(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    """A few bytes that promise ten billion pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n" + parts)
+    assert runs_not(source="x.png").startswith("x.png: cannot be read as an image: ")
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("out/y", "--output 'y' has no extension; expected .npy or that of an image"),
+        ("out/y.png", "an array of shape [1, 1, 8, 12] and type float32 is no image of 1 or 3 channels in uint8"),
+        ("away/y.npy", "away/y.npy cannot be written: No such file or directory"),
+        ("a.xml/y.npy", "a.xml/y.npy cannot be written: Not a directory"),
+        ("folder.npy", "folder.npy cannot be written: Is a directory"),
+    ],
+)
+def test_an_output_that_cannot_be(output: str, reason: str, runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    (tmp_path / "folder.npy").mkdir()
+    assert runs_not(output=output) == reason
+
+
+def test_an_image_of_an_unknown_kind(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.uint8))
+    reason = runs_not(output="out/y.pgn")
+    assert reason == "y.pgn cannot be written as an image: unknown file extension: .pgn"
+
+
+def test_a_file_of_several_resizes(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(pasted() + pasted(name="down", number=1))
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
+    assert fails(*command) == "a.xml: 2 resizes; name one with --layer: up, down"
+    assert fails(*command, "--layer", "donw") == (
+        "a.xml: no resize named 'donw'; expected one of down, up; did you mean 'down'?"
+    )
+
+
+def test_a_file_without_a_resize(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text('<net version="11"/>')
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    assert fails("run", "a.xml", "--input", "x.npy", "--output", "y.npy") == "a.xml: no resize in it"
+    assert fails("convert", "a.xml", "b.json") == "a.xml: no resize in it"

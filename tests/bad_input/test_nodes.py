@@ -1,0 +1,181 @@
+"""Nodes of an ONNX model that make no sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
+
+
+@pytest.mark.parametrize(
+    ("attributes", "given", "reason"),
+    [
+        (
+            {"mode": "linera"},
+            {"scales": [1, 1, 2, 2]},
+            "@mode: unknown value 'linera'; expected one of cubic, linear, nearest; did you mean 'linear'?",
+        ),
+        (
+            {"mode": "linear", "axes": [2, 4]},
+            {"sizes": [8, 12]},
+            ": axis 4 is out of range for an input of rank 4",
+        ),
+        ({"mode": "linear", "axes": [2, 2]}, {"sizes": [8, 12]}, ": axes must not repeat: [2, 2]"),
+        (
+            {"mode": "linear", "axes": [2, -2]},
+            {"sizes": [8, 12]},
+            ": axes [2, -2] name an axis of an input of rank 4 twice",
+        ),
+        ({"mode": "linear", "axes": [2, 3]}, {"sizes": [8]}, ": sizes [8] and axes [2, 3] differ in length"),
+        (
+            {"mode": "linear"},
+            {"sizes": [8, 12]},
+            ": sizes [8, 12] do not fit 4 axes",
+        ),
+        (
+            {"mode": "linear", "axes": [2, 3]},
+            {"sizes": [8, 12], "scales": [2, 2]},
+            ": sizes and scales are both given; they exclude each other",
+        ),
+        ({"mode": "linear"}, {}, ": sizes and scales are both missing; one of them is needed"),
+        (
+            {"mode": "linear"},
+            {"scales": [1, 1, 0, 2]},
+            ": scales must be finite and greater than 0: [1.0, 1.0, 0.0, 2.0]",
+        ),
+        (
+            {"mode": "linear"},
+            {"scales": [1, 1, -1, 2]},
+            ": scales must be finite and greater than 0: [1.0, 1.0, -1.0, 2.0]",
+        ),
+        (
+            {"mode": "linear"},
+            {"scales": [1, 1, float("nan"), 2]},
+            ": scales must be finite and greater than 0: [1.0, 1.0, nan, 2.0]",
+        ),
+        (
+            {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"},
+            {"scales": [1, 1, 2, 2]},
+            ": tf_crop_and_resize needs a roi of a start and an end for every resized axis, not []",
+        ),
+        (
+            {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"},
+            {"scales": [1, 1, 2, 2], "roi": [0, 0, 1]},
+            ": tf_crop_and_resize needs a roi of a start and an end for every resized axis, not [0.0, 0.0, 1.0]",
+        ),
+        (
+            {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"},
+            {"scales": [1, 1, 2, 2]},
+            ": keep_aspect_ratio_policy not_larger needs sizes, not scales",
+        ),
+        (
+            {"mode": "nearest", "antialias": 1},
+            {"scales": [1, 1, 2, 2]},
+            ": antialias needs mode linear or cubic, not nearest",
+        ),
+        (
+            {"mode": "linear", "antialias": 2},
+            {"scales": [1, 1, 2, 2]},
+            "@antialias: unknown value '2'; expected one of 0, 1",
+        ),
+        ({"mode": 3}, {"scales": [1, 1, 2, 2]}, "@mode: unknown value '3'; expected one of cubic, linear, nearest"),
+    ],
+    ids=[
+        "mode",
+        "axes out of range",
+        "axes twice",
+        "axes twice in two ways",
+        "sizes and axes",
+        "sizes and rank",
+        "sizes and scales",
+        "neither",
+        "zero scale",
+        "negative scale",
+        "NaN scale",
+        "no roi",
+        "odd roi",
+        "policy and scales",
+        "antialias nearest",
+        "antialias 2",
+        "mode number",
+    ],
+)
+def test_a_node_that_is_malformed(
+    attributes: dict[str, Any], given: dict[str, Any], reason: str, fails_to_load: LoadFails
+) -> None:
+    model = resize(attributes, **given)
+    assert fails_to_load("a.onnx", model.SerializeToString()) == f'a.onnx:node[0 "up"]{reason}'
+
+
+def test_a_roi_of_too_few_axes(fails: Fails, tmp_path: Path) -> None:
+    words = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+    (tmp_path / "a.onnx").write_bytes(resize(words, scales=[1, 1, 2, 2], roi=[0, 0, 1, 1]).SerializeToString())
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    assert (
+        fails("run", "a.onnx", "--input", "x.npy", "--output", "y.npy")
+        == 'a.onnx:node[0 "up"]: roi has 2 windows for 4 axes'
+    )
+
+
+def test_an_empty_roi(fails_to_load: LoadFails) -> None:
+    model = resize(
+        {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}, opset=11, scales=[1, 1, 2, 2]
+    )
+    assert [tensor.dims for tensor in model.graph.initializer if tensor.name == "no_roi"] == [[0]]
+    assert fails_to_load("a.onnx", model.SerializeToString()) == (
+        'a.onnx:node[0 "up"]: tf_crop_and_resize needs a roi of a start and an end for every resized axis, not []'
+    )
+
+
+def test_an_operator_of_another_set(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest"}, op="Upsample", opset=9, scales=[1, 1, 2, 2])
+    model.opset_import[0].version = 1
+    assert fails_to_load("a.onnx", model.SerializeToString()) == (
+        'a.onnx:node[0 "up"]: Upsample of operator set 1 is not interpreted'
+    )
+
+
+def test_a_node_without_inputs(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    model.graph.node[0].ClearField("input")
+    assert fails_to_load("a.onnx", model.SerializeToString()).startswith('a.onnx:node[0 "up"]')
+
+
+def test_a_node_without_outputs(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    model.graph.node[0].ClearField("output")
+    model.graph.node[0].ClearField("name")
+    assert fails_to_load("a.onnx", model.SerializeToString()).startswith('a.onnx:node[0 ""]')
+
+
+def test_sizes_of_a_wrong_type(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([8.5, 12.5], np.float32), "sizes"))
+    assert fails_to_load("a.onnx", model.SerializeToString()).startswith('a.onnx:node[0 "up"]')
+
+
+def test_an_initialiser_that_is_cut_off(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.graph.initializer[0].raw_data = bytes(9)
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert reason.startswith("a.onnx:node[0 \"up\"]: the values of tensor 'sizes' cannot be read: ")
+
+
+def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.graph.input[0].type.tensor_type.elem_type = 99
+    model.graph.output[0].type.tensor_type.elem_type = 99
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    assert fails("inspect", "a.onnx").startswith("a.onnx")
+
+
+def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
+    graph = helper.make_graph([helper.make_node("Op", ["x"], ["y"], domain="mine")], "g", [], [])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)])
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert reason == "a.onnx: names no version of ONNX's own operator set"
