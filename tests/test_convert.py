@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.converters import convert
+from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
@@ -204,11 +205,8 @@ def test_what_onnxruntime_does_not_run_is_noted(
 
 def test_what_would_not_be_valid_onnx_is_refused(tmp_path: Path) -> None:
     """Pads of uint8 before operator set 13."""
-    layer = """<layer id="1" name="up" type="Interpolate" version="opset1">
-        <data axes="1,2" mode="nearest" align_corners="0" pads_begin="0,1,0" pads_end="0,1,2"/>
-        <input><port id="0" precision="U8"><dim>26</dim><dim>29</dim><dim>2</dim></port><port id="1"><dim>2</dim></port>
-        </input><output><port id="2" precision="U8"><dim>26</dim><dim>25</dim><dim>33</dim></port></output></layer>"""
-    (tmp_path / "layer.xml").write_text(layer)
+    data = 'axes="1,2" mode="nearest" align_corners="0" pads_begin="0,1,0" pads_end="0,1,2"'
+    (tmp_path / "layer.xml").write_text(interpolate(data, shape=(26, 29, 2), out=(26, 25, 33), dtype="uint8"))
     with pytest.raises(InexactError, match=r"^up: no exact form in onnx 10; a Resize would not be valid: .*uint8"):
         ir_interp.convert(tmp_path / "layer.xml", tmp_path / "up.onnx", opset=10)
     assert [path.name for path in tmp_path.iterdir()] == ["layer.xml"]

@@ -27,6 +27,7 @@ from ir_interp.converters import layer_json
 from ir_interp.converters.registry import get
 from ir_interp.translation.meaning import meaning
 from ir_interp.translation.translate import Grade, write
+from tests.support.ir_text import interpolate
 
 IMAGE: dict[str, Any] = {"shape": [1, 1, 4, 6], "dtype": "float32"}
 
@@ -175,13 +176,8 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_layer_of_openvino_as_json(tmp_path: Path) -> None:
-    (tmp_path / "layer.xml").write_text(
-        '<layer name="up" type="Interpolate" version="opset4">'
-        '<data mode="nearest" nearest_mode="round_prefer_ceil" coordinate_transformation_mode="half_pixel"/>'
-        '<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></input>'
-        '<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>8</dim><dim>12</dim></port></output>'
-        "</layer>"
-    )
+    data = 'mode="nearest" nearest_mode="round_prefer_ceil" coordinate_transformation_mode="half_pixel"'
+    (tmp_path / "layer.xml").write_text(interpolate(data, version="opset4"))
     report = ir_interp.convert(tmp_path / "layer.xml", tmp_path / "layer.json")
     assert [(row.name, row.grade) for row in report.rows] == [("up", Grade.EXACT_FOR_SHAPE)]
     assert json.loads((tmp_path / "layer.json").read_text()) == {
@@ -203,10 +199,8 @@ def test_a_layer_of_openvino_as_json(tmp_path: Path) -> None:
 
 def test_sizes_of_run_time_are_refused_as_such(tmp_path: Path) -> None:
     """The layer's axes are not what TensorRT cannot say."""
-    (tmp_path / "layer.xml").write_text(
-        '<layer name="up" type="Interpolate" version="opset1"><data axes="2,3" mode="linear"/>'
-        '<input><port id="0"><dim>1</dim><dim>1</dim><dim>-1</dim><dim>-1</dim></port></input></layer>'
-    )
+    text = interpolate('axes="2,3" mode="linear"', shape=(1, 1, -1, -1), out=None, dtype="")
+    (tmp_path / "layer.xml").write_text(text)
     with pytest.raises(ExceptionGroup) as caught:
         ir_interp.convert(tmp_path / "layer.xml", tmp_path / "layer.json")
     (error,) = caught.value.exceptions

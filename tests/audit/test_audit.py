@@ -26,6 +26,7 @@ from ir_interp.converters.runtimes.outcome import Forecast, Kind
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 from tests.sweeps.audit_sweep import sweep, sweep_layers, table
 
@@ -186,11 +187,8 @@ def test_scales_in_half_precision(scale: float, codes: list[str]) -> None:
 
 
 def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
-    layer = """<layer id="0" name="up" type="Interpolate" version="opset1"><data axes="3,2" mode="MODE"/><input>
-    <port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></input><output>
-    <port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>8</dim><dim>9</dim></port></output></layer>"""
-    Path("a.xml").write_text(layer.replace("MODE", "area"))
-    Path("b.xml").write_text(layer.replace("MODE", "linear"))
+    for name, mode in (("a.xml", "area"), ("b.xml", "linear")):
+        Path(name).write_text(interpolate(f'axes="3,2" mode="{mode}"', out=(1, 1, 8, 9)))
     rows, _ = audit([Path("a.xml"), Path("b.xml")])
     assert [each.forecast["openvino"].kind for each in rows] == [REFUSED, SAME]
     assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
@@ -202,10 +200,8 @@ def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("version", [1, 4, 11])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_layers_of_an_ir_are_run(version: int, mode: str) -> None:
-    layer = f"""<layer id="0" name="up" type="Interpolate" version="opset{version}"><data axes="2,3" mode="{mode}"/>
-    <input><port id="0" precision="FP32"><dim>1</dim><dim>2</dim><dim>4</dim><dim>6</dim></port></input><output>
-    <port id="1" precision="FP32"><dim>1</dim><dim>2</dim><dim>8</dim><dim>9</dim></port></output></layer>"""
-    Path("a.xml").write_text(layer)
+    data, opset = f'axes="2,3" mode="{mode}"', f"opset{version}"
+    Path("a.xml").write_text(interpolate(data, version=opset, shape=(1, 2, 4, 6), out=(1, 2, 8, 9)))
     (row,), _ = audit([Path("a.xml")], run=True)
     assert {name: str(each) for name, each in row.seen.items()} == {"openvino": "same", "onnxruntime": "same"}
 

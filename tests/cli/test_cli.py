@@ -19,31 +19,16 @@ from PIL import Image
 
 import ir_interp
 from ir_interp.cli.main import main
+from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, onnx_model, onnxruntime_resize
 
 SHAPE = (1, 3, 4, 6)
 
 
-def layer(
-    data: str = 'axes="2,3" mode="nearest" align_corners="0"',
-    *,
-    version: int = 1,
-    name: str = "up",
-    shape: tuple[int, ...] = SHAPE,
-    out: tuple[int, ...] = (1, 3, 8, 12),
-    number: int = 0,
-) -> str:
+def layer(data: str = 'axes="2,3" mode="nearest" align_corners="0"', **changes: Any) -> str:
     """Return one layer as text."""
-
-    def port(place: int, lengths: tuple[int, ...]) -> str:
-        dims = "".join(f"<dim>{length}</dim>" for length in lengths)
-        return f'<port id="{place}" precision="FP32">{dims}</port>'
-
-    return (
-        f'<layer id="{number}" name="{name}" type="Interpolate" version="opset{version}"><data {data}/>'
-        f"<input>{port(0, shape)}</input><output>{port(1, out)}</output></layer>"
-    )
+    return interpolate(data, **{"shape": SHAPE, "out": (1, 3, 8, 12)} | changes)
 
 
 def model_of(*nodes: onnx.NodeProto, shape: tuple[int | None, ...] = (1, 1, 8, 8)) -> onnx.ModelProto:
@@ -156,7 +141,9 @@ def test_as_a_module(folder: Path) -> None:
 
 
 def test_inspect(cli: Cli, folder: Path) -> None:
-    (folder / "a.xml").write_text(layer() + layer('mode="cubic" cube_coeff="-0.5"', version=4, name="", number=1))
+    (folder / "a.xml").write_text(
+        layer() + layer('mode="cubic" cube_coeff="-0.5"', version="opset4", name="", number=1)
+    )
     code, printed, errors = cli("inspect", "a.xml")
     assert (code, errors) == (0, "")
     said = text(printed)
@@ -206,7 +193,7 @@ def test_inspect_json(cli: Cli, folder: Path) -> None:
 
 
 def test_inspect_by_the_page(cli: Cli, folder: Path) -> None:
-    (folder / "a.xml").write_text(layer('mode="linear" antialias="1"', version=4, out=(1, 3, 2, 3)))
+    (folder / "a.xml").write_text(layer('mode="linear" antialias="1"', version="opset4", out=(1, 3, 2, 3)))
     formulas = []
     for semantics in ("runtime", "document"):
         code, printed, _ = cli("inspect", "a.xml", "--json", "--semantics", semantics)
@@ -309,7 +296,7 @@ def test_run_in_another_arithmetic(cli: Cli, folder: Path) -> None:
 
 
 def test_run_by_the_page(cli: Cli, folder: Path) -> None:
-    (folder / "a.xml").write_text(layer('mode="linear" antialias="1"', version=4, out=(1, 3, 1, 1)))
+    (folder / "a.xml").write_text(layer('mode="linear" antialias="1"', version="opset4", out=(1, 3, 1, 1)))
     np.save("x.npy", image())
     results = []
     for semantics in ("runtime", "document"):

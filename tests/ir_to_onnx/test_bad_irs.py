@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ir_interp.cli.main import main
+from tests.support import ir_text
+from tests.support.ir_text import Edge, layer
 
-PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
 LAYERS = {
-    "x": '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>'
-    f"<output>{PORT.format(0)}</output></layer>",
-    "w": '<layer id="1" name="w" type="Const" version="opset1">'
-    f'<data element_type="f32" shape="2" offset="0" size="8"/><output>{PORT.format(0)}</output></layer>',
-    "add": '<layer id="2" name="add" type="Add" version="opset1"><data auto_broadcast="numpy"/>'
-    f"<input>{PORT.format(0)}{PORT.format(1)}</input><output>{PORT.format(2)}</output></layer>",
-    "y": f'<layer id="3" name="y" type="Result" version="opset1"><input>{PORT.format(0)}</input></layer>',
+    "x": layer("Parameter", 'shape="2" element_type="f32"', outputs=[(2,)], number=0, name="x"),
+    "w": layer("Const", 'element_type="f32" shape="2" offset="0" size="8"', outputs=[(2,)], number=1, name="w"),
+    "add": layer("Add", 'auto_broadcast="numpy"', [(2,), (2,)], [(2,)], number=2, name="add"),
+    "y": layer("Result", "", [(2,)], number=3, name="y"),
 }
-EDGES = ((0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0))  # from layer, port, to layer, port
+EDGES: tuple[Edge, ...] = ((0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0))
 
 
-def unary(number: int, name: str, kind: str, version: str = "opset1") -> str:
+def unary(number: int, name: str, kind: str, version: str = "opset1", data: str = "") -> str:
     """Return a layer from port 0 to port 1."""
-    return (
-        f'<layer id="{number}" name="{name}" type="{kind}" version="{version}">'
-        f"<input>{PORT.format(0)}</input><output>{PORT.format(1)}</output></layer>"
-    )
+    return layer(kind, data, [(2,)], [(2,)], number=number, name=name, version=version)
 
 
-def net(*more: str, edges: tuple[tuple[int, int, int, int], ...] = EDGES, version: str = "11", **changed: str) -> str:
+def net(*more: str, edges: Sequence[Edge] = EDGES, version: str = "11", **changed: str) -> str:
     """Return a net that adds a constant; ``more`` layers stand before the result, ``changed`` replaces some by name."""
-    layers = {**LAYERS, **changed}
-    *first, last = layers.values()
-    names = ("from-layer", "from-port", "to-layer", "to-port")
-    joined = (" ".join(f'{name}="{end}"' for name, end in zip(names, each, strict=True)) for each in edges)
-    return (
-        f'<net name="n" version="{version}"><layers>{"".join((*first, *more, last))}</layers>'
-        f"<edges>{''.join(f'<edge {each}/>' for each in joined)}</edges></net>"
-    )
+    *first, last = (LAYERS | changed).values()
+    return ir_text.net((*first, *more, last), edges, version)
 
 
 @pytest.fixture
@@ -117,8 +106,7 @@ def test_all_unsupported_layers_as_the_file_has_them(refused: Callable[..., list
 @pytest.mark.parametrize(("kind", "version"), [("ReadValue", "opset6"), ("Assign", "opset3")])
 def test_a_layer_with_a_memory(kind: str, version: str, refused: Callable[..., list[str]]) -> None:
     """Nothing need follow an Assign."""
-    layer = unary(4, "held", kind, version).replace("<input>", '<data variable_id="v"/><input>')
-    text = net(layer, edges=(*EDGES, (2, 2, 4, 0)))
+    text = net(unary(4, "held", kind, version, 'variable_id="v"'), edges=(*EDGES, (2, 2, 4, 0)))
     advice = "it keeps a state between inferences; make the state an input and an output of the model first"
     assert refused(text) == [f'net.xml:layer[4 "held"]: {kind} cannot become ONNX: {advice}']
 

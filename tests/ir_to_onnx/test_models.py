@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerEr
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.converters.onnx import save
 from ir_interp.translation.dialect import Semantics
+from tests.support import ir_text
+from tests.support.ir_text import ELEMENT_TYPES, Edge
 from tests.support.layers import assert_equal, constant, core, in_onnxruntime, in_openvino, layer
 from tests.support.places import ROOT
 
@@ -60,57 +63,45 @@ def test_a_real_model(name: str, tmp_path: Path) -> None:
     same((tmp_path / name).with_suffix(".xml"))
 
 
-def net(*layers: str, version: int = 11, edges: str = "") -> str:
-    return f'<net name="net" version="{version}"><layers>{"".join(layers)}</layers><edges>{edges}</edges></net>'
+def act(number: int, name: str, kind: str = "ReLU", dtype: str = "float32") -> str:
+    """Return a layer from port 0 to port 1."""
+    return ir_text.layer(kind, "", [(2,)], [(2,)], number=number, name=name, dtype=dtype)
 
 
-def edge(source: int, port: int, target: int, to: int = 0) -> str:
-    return f'<edge from-layer="{source}" from-port="{port}" to-layer="{target}" to-port="{to}"/>'
-
-
-def relu(number: int, name: str, kind: str = "ReLU", precision: str = "FP32", more: str = "") -> str:
-    port = f'<port id="{{}}" precision="{precision}"{more}><dim>2</dim></port>'
+def ends(source: int, result: int, dtype: str = "float32") -> tuple[str, str]:
+    data = f'shape="2" element_type="{ELEMENT_TYPES[dtype][0]}"'
     return (
-        f'<layer id="{number}" name="{name}" type="{kind}" version="opset1"><input>{port.format(0)}</input>'
-        f"<output>{port.format(1)}</output></layer>"
+        ir_text.layer("Parameter", data, outputs=[(2,)], number=source, name="in", dtype=dtype),
+        ir_text.layer("Result", "", [(2,)], number=result, name="out", dtype=dtype),
     )
 
 
-def ends(source: int, result: int, precision: str = "FP32", element: str = "f32") -> tuple[str, str]:
-    port = f'<port id="0" precision="{precision}"><dim>2</dim></port>'
-    return (
-        f'<layer id="{source}" name="in" type="Parameter" version="opset1"><data shape="2" element_type="{element}"/>'
-        f"<output>{port}</output></layer>",
-        f'<layer id="{result}" name="out" type="Result" version="opset1"><input>{port}</input></layer>',
-    )
-
-
-def written(folder: Path, text: str) -> Path:
-    (folder / "net.xml").write_text(text)
+def written(folder: Path, layers: Sequence[str], edges: Sequence[Edge], version: int = 11) -> Path:
+    (folder / "net.xml").write_text(ir_text.net(layers, edges, version))
     (folder / "net.bin").write_bytes(b"")
     return folder / "net.xml"
 
 
 def test_layers_in_any_order(tmp_path: Path) -> None:
     parameter, result = ends(7, 0)
-    layers = (result, relu(3, "second", "Exp"), relu(5, "first"), parameter)
-    made = converted(written(tmp_path, net(*layers, edges=edge(7, 0, 5) + edge(5, 1, 3) + edge(3, 1, 0))))
+    layers = (result, act(3, "second", "Exp"), act(5, "first"), parameter)
+    made = converted(written(tmp_path, layers, [(7, 0, 5, 0), (5, 1, 3, 0), (3, 1, 0, 0)]))
     assert [(node.op_type, node.name) for node in made.graph.node] == [("Relu", "first"), ("Exp", "second")]
     assert [each.name for each in (*made.graph.input, *made.graph.output)] == ["in", "second"]
 
 
 def test_a_cycle(tmp_path: Path) -> None:
     parameter, result = ends(0, 3)
-    layers = (parameter, relu(1, "one"), relu(2, "two"), result)
-    source = written(tmp_path, net(*layers, edges=edge(2, 1, 1) + edge(1, 1, 2) + edge(2, 1, 3)))
+    layers = (parameter, act(1, "one"), act(2, "two"), result)
+    source = written(tmp_path, layers, [(2, 1, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
     with pytest.raises(ReadError, match=r'^net.xml:layer\[1 "one"\]: it feeds itself, directly or through others$'):
         converted(source)
 
 
 def test_all_refusals_come_together(tmp_path: Path) -> None:
     parameter, result = ends(0, 3)
-    layers = (parameter, relu(1, "one", "Wobble"), relu(2, "two", "Wabble"), result)
-    source = written(tmp_path, net(*layers, edges=edge(0, 0, 1) + edge(1, 1, 2) + edge(2, 1, 3)))
+    layers = (parameter, act(1, "one", "Wobble"), act(2, "two", "Wabble"), result)
+    source = written(tmp_path, layers, [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
     with pytest.raises(ExceptionGroup, match="2 of 4 layers cannot become ONNX") as refusals:
         ir_interp.convert(source, tmp_path / "made.onnx")
     assert [str(each) for each in refusals.value.exceptions] == [
@@ -120,13 +111,13 @@ def test_all_refusals_come_together(tmp_path: Path) -> None:
     assert not (tmp_path / "made.onnx").exists()
 
 
-@pytest.mark.parametrize("precision", [("FP16", "f16"), ("I64", "i64"), ("U8", "u8"), ("BF16", "bf16")])
-def test_the_ends_of_an_old_ir(precision: tuple[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", ["float16", "int64", "uint8", "bfloat16"])
+def test_the_ends_of_an_old_ir(dtype: str, tmp_path: Path) -> None:
     """OpenVINO shows half precision as single in an IR v10, and changes the types of outputs."""
-    parameter, result = ends(0, 2, *precision)
-    layers = (parameter, relu(1, "act", precision=precision[0]), result)
+    parameter, result = ends(0, 2, dtype)
+    layers = (parameter, act(1, "act", dtype=dtype), result)
     for version in (10, 11):
-        source = written(tmp_path, net(*layers, version=version, edges=edge(0, 0, 1) + edge(1, 1, 2)))
+        source = written(tmp_path, layers, [(0, 0, 1, 0), (1, 1, 2, 0)], version=version)
         model = core().read_model(source)
         made = converted(source)
         for mine, theirs in zip((*made.graph.input, *made.graph.output), (*model.inputs, *model.outputs), strict=True):
@@ -135,9 +126,9 @@ def test_the_ends_of_an_old_ir(precision: tuple[str, str], tmp_path: Path) -> No
 
 
 def test_the_ends_of_an_old_ir_as_in_the_file(tmp_path: Path) -> None:
-    parameter, result = ends(0, 2, "FP16", "f16")
-    layers = (parameter, relu(1, "act", precision="FP16"), result)
-    source = written(tmp_path, net(*layers, version=10, edges=edge(0, 0, 1) + edge(1, 1, 2)))
+    parameter, result = ends(0, 2, "float16")
+    layers = (parameter, act(1, "act", dtype="float16"), result)
+    source = written(tmp_path, layers, [(0, 0, 1, 0), (1, 1, 2, 0)], version=10)
     made = converted(source, semantics=Semantics.DOCUMENT)
     for each in (*made.graph.input, *made.graph.output):
         assert each.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16

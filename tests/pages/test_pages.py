@@ -23,6 +23,7 @@ from tests.support import browser
 from tests.support.browser import Browser
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 
 HOSTILE = """</td><script>document.title = 1</script><img src=http://example.org/x onerror=alert(1)> $x^{$ & " '"""
 LONG = "/backbone/stage" + "_and_on" * 60 + "/Resize"
@@ -219,11 +220,7 @@ def test_convert(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("ends", [("a.xml", "b.onnx"), ("a.xml", "b.json"), ("b.json", "c.py")])
 def test_convert_in_every_direction(ends: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    port = "<port id='{}' precision='FP32'><dim>1</dim><dim>1</dim><dim>{}</dim><dim>6</dim></port>"
-    Path("a.xml").write_text(
-        "<layer id='0' name='up' type='Interpolate' version='opset1'><data axes='2' mode='linear' align_corners='1'/>"
-        f"<input>{port.format(0, 4)}</input><output>{port.format(1, 7)}</output></layer>"
-    )
+    Path("a.xml").write_text(interpolate('axes="2" mode="linear" align_corners="1"', out=(1, 1, 7, 6)))
     if ends[0] == "b.json":
         assert command(capsys, "convert", "a.xml", "b.json")[0] == 0
     assert command(capsys, "convert", *ends, "--html", "c.html")[0] == 0

@@ -11,7 +11,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
-from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +19,13 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino  # type: ignore[import-untyped, unused-ignore]
 from onnx import helper, numpy_helper
 
+from tests.support import ir_text
+from tests.support.ir_text import Net
+
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")
 
 IR_VERSION = 10  # of the ONNX file format: new enough for opset 19, old enough for every onnxruntime in use
-
-ELEMENT_TYPES = {
-    "float16": ("f16", "FP16"),
-    "float32": ("f32", "FP32"),
-    "float64": ("f64", "FP64"),
-    "int8": ("i8", "I8"),
-    "uint8": ("u8", "U8"),
-    "int32": ("i32", "I32"),
-    "int64": ("i64", "I64"),
-}  # NumPy's name: OpenVINO's in attributes, and on ports
 
 
 def onnx_model(
@@ -133,24 +125,19 @@ def interpolate_ir(
     It is read from IR text, since OpenVINO's Python builders choose another version than their opset says and do not
     let an attribute be absent or oddly spelt. Strings are written as they are.
     """
-    data = {name: _ir_text(value) for name, value in attributes.items()}
+    data = dict(attributes)
     if version == 1 and axes is not None:
-        data.setdefault("axes", _ir_text(axes))
+        data.setdefault("axes", axes)
     elif version != 1:
         data.setdefault("shape_calculation_mode", "sizes" if scales is None else "scales")
-    element, precision = ELEMENT_TYPES[np.dtype(dtype).name]
-    constants = _ir_constants(version, len(axes or shape), sizes, scales, axes)
-    network = _ir_network(f"opset{version}", shape, element, precision, data, constants)
-    weights = b"".join(constant.tobytes() for constant in constants)
-    return _core().read_model(ElementTree.tostring(network), weights)
-
-
-def _ir_text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ",".join(map(str, value))
-    return str(value)
+    net, element = Net(), np.dtype(dtype).name
+    x = net.parameter(shape, dtype=element, names="x")
+    given = _ir_constants(version, len(axes or shape), sizes, scales, axes)
+    inputs = [net.const(each, each.dtype.name) for each in given]
+    text, opset = ir_text.attributes(data), f"opset{version}"
+    y = net.add("Interpolate", text, x, *inputs, dtype=element, version=opset, name="y", names="y")
+    net.add("Result", "", y)
+    return _core().read_model(net.text().encode(), net.weights)
 
 
 def _ir_constants(
@@ -167,79 +154,6 @@ def _ir_constants(
         return [wanted]
     constants: list[Array] = [wanted, ratios] if version == 4 else [wanted if scales is None else ratios]
     return constants if axes is None else [*constants, np.array(axes, np.int64)]
-
-
-def _ir_network(
-    opset: str,
-    shape: Sequence[int],
-    element: str,
-    precision: str,
-    data: Mapping[str, str],
-    constants: Sequence[Array],
-) -> ElementTree.Element:
-    network = ElementTree.Element("net", name="interpolate", version="11")
-    layers = ElementTree.SubElement(network, "layers")
-    edges = ElementTree.SubElement(network, "edges")
-    dims = ",".join(map(str, shape))
-    parameter = _ir_layer(layers, "x", "Parameter", "opset1", {"shape": dims, "element_type": element})
-    _ir_port(parameter, "output", 0, precision, shape).set("names", "x")
-    offset = 0
-    for constant in constants:
-        offset = _ir_constant(layers, constant, offset)
-    resize = _ir_layer(layers, "y", "Interpolate", opset, data)
-    for port in range(len(constants) + 1):
-        _ir_port(resize, "input", port, None, ())
-        _ir_edge(edges, port, 0, len(constants) + 1, port)
-    output = len(constants) + 1
-    _ir_port(resize, "output", output, precision, ()).set("names", "y")
-    _ir_port(_ir_layer(layers, "result", "Result", "opset1", {}), "input", 0, None, ())
-    _ir_edge(edges, output, output, output + 1, 0)
-    return network
-
-
-def _ir_layer(
-    layers: ElementTree.Element, name: str, kind: str, version: str, data: Mapping[str, str]
-) -> ElementTree.Element:
-    layer = ElementTree.SubElement(layers, "layer", id=str(len(layers)), name=name, type=kind, version=version)
-    ElementTree.SubElement(layer, "data", dict(data))
-    return layer
-
-
-def _ir_constant(layers: ElementTree.Element, value: Array, offset: int) -> int:
-    element, precision = ELEMENT_TYPES[value.dtype.name]
-    data = {
-        "element_type": element,
-        "shape": str(value.size),
-        "offset": str(offset),
-        "size": str(value.nbytes),
-    }
-    layer = _ir_layer(layers, f"constant{len(layers)}", "Const", "opset1", data)
-    _ir_port(layer, "output", 0, precision, value.shape)
-    return offset + value.nbytes
-
-
-def _ir_port(
-    layer: ElementTree.Element, side: str, number: int, precision: str | None, shape: Sequence[int]
-) -> ElementTree.Element:
-    parent = layer.find(side)
-    if parent is None:
-        parent = ElementTree.SubElement(layer, side)
-    port = ElementTree.SubElement(parent, "port", id=str(number))
-    if precision is not None:
-        port.set("precision", precision)
-    for length in shape:
-        ElementTree.SubElement(port, "dim").text = str(length)
-    return port
-
-
-def _ir_edge(edges: ElementTree.Element, source: int, source_port: int, target: int, target_port: int) -> None:
-    attributes = {
-        "from-layer": str(source),
-        "from-port": str(source_port),
-        "to-layer": str(target),
-        "to-port": str(target_port),
-    }
-    ElementTree.SubElement(edges, "edge", attributes)
 
 
 @functools.cache

@@ -39,6 +39,7 @@ from ir_interp.translation.meaning import meaning
 from tests.support import fake_tensorrt as trt
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 
 IMAGE: dict[str, Any] = {"shape": [1, 1, 4, 6], "dtype": "float32"}
@@ -209,11 +210,7 @@ def test_dla_is_told_by_an_audit_on_request(
     monkeypatch.setenv("COLUMNS", "200")
     save_model(tmp_path / "a.onnx", 'g (float[1,1,4,6] x) => (float[1,1,6,9] y) <float[4] s = {1, 1, 1.5, 1.5}> '
                '{ [up] y = Resize <mode = "linear"> (x, "", s) }')  # fmt: skip
-    (tmp_path / "layer.xml").write_text(
-        '<layer name="up" type="Interpolate" version="opset1"><data axes="2,3" mode="linear"/>'
-        '<input><port id="0"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></input>'
-        '<output><port id="1"><dim>1</dim><dim>1</dim><dim>6</dim><dim>9</dim></port></output></layer>'
-    )
+    (tmp_path / "layer.xml").write_text(interpolate('axes="2,3" mode="linear"', out=(1, 1, 6, 9), dtype=""))
     scales = "height or width by 1.5, 1.5; LINEAR takes whole numbers from 1 to 4\n"
     messages = {"a.onnx": f"IRI031 would not run on DLA: {scales}", "layer.xml": f"ALIGN_CORNERS, FORMULA; {scales}"}
     for name, message in messages.items():

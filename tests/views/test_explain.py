@@ -15,11 +15,10 @@ from ir_interp.translation.dialect import Semantics
 from ir_interp.views.explain import tables
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 from tests.support.places import TESTS
 
-LAYER = """<layer id="0" name="down" type="Interpolate" version="opset4"><data mode="linear" antialias="1"/>
-<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>9</dim><dim>6</dim></port></input>
-<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></output></layer>"""
+LAYER = interpolate('mode="linear" antialias="1"', version="opset4", shape=(1, 1, 9, 6), out=(1, 1, 4, 6), name="down")
 TIE = """g (float[1,1,7,7] x) => (float[1,1,4,7] y) <int64[1] z = {4}> { [up] y = Resize <mode = "nearest",
     coordinate_transformation_mode = "asymmetric", nearest_mode = "round_prefer_ceil", axes = [2]> (x, , , z) }"""
 OPEN = """g (float[1,1,h,w] x, int64[2] z) => (float[1,1,k,l] y) {

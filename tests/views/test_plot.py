@@ -17,10 +17,9 @@ from ir_interp.views import pictures
 from ir_interp.views.explain import tables
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 
-LAYER = """<layer id="0" name="down" type="Interpolate" version="opset4"><data mode="linear" antialias="1"/>
-<input><port id="0" precision="FP32"><dim>1</dim><dim>1</dim><dim>9</dim><dim>6</dim></port></input>
-<output><port id="1" precision="FP32"><dim>1</dim><dim>1</dim><dim>4</dim><dim>6</dim></port></output></layer>"""
+LAYER = interpolate('mode="linear" antialias="1"', version="opset4", shape=(1, 1, 9, 6), out=(1, 1, 4, 6), name="down")
 OPEN = """g (float[1,1,h,w] x, int64[2] z) => (float[1,1,k,l] y) {
     [up] y = Resize <mode = "MODE", axes = [2, 3]> (x, , , z) }"""
 KINDS = ("positions", "weights", "kernel", "image")
