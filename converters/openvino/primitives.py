@@ -44,11 +44,17 @@ def _hidden(divisor: ov.Output, dividend: ov.Output) -> ov.Output:
 
 def _is_constant(x: ov.Output) -> bool:
     """Say whether a value depends on constants alone, or on lengths, which are folded where they are known."""
-    node = x.get_node()
-    if node.get_type_name() == "ShapeOf":
-        return True
-    sources = [each.get_source_output() for each in node.inputs()]
-    return all(map(_is_constant, sources)) if sources else bool(node.get_type_name() == "Constant")
+    waiting, seen = [x.get_node()], set()
+    while waiting:
+        node = waiting.pop()
+        if node.get_name() in seen or node.get_type_name() == "ShapeOf":
+            continue
+        seen.add(node.get_name())  # a formula uses its values many times over: their paths are millions
+        sources = [each.get_source_output().get_node() for each in node.inputs()]
+        if not sources and node.get_type_name() != "Constant":
+            return False
+        waiting += sources
+    return True
 
 
 def _nothing(x: ov.Output) -> ov.Output:
