@@ -28,7 +28,7 @@ from tests.support.commands import command, words
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
-from tests.sweeps.audit_sweep import sweep, sweep_layers, table
+from tests.sweeps.audit import sweep, sweep_layers, table
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
 NAMES = tuple(RUNTIMES)
@@ -129,7 +129,7 @@ def test_open_lengths_are_judged_by_meaning() -> None:
 
 
 def test_forecasts_agree_with_the_installed_runtimes() -> None:
-    """More of them: ``python -m tests.sweeps.audit_sweep``."""
+    """More of them: ``python -m tests.sweeps.audit``."""
     compared = list(sweep(30, 5))
     assert not [each for each in compared if not each.agrees and not each.explanation]
     assert table(compared).count("agree") == len(probe.INSTALLED)

@@ -34,7 +34,7 @@ from ir_interp import (
 )
 from tests.support.oracle import expected, stored
 from tests.support.verdicts import Outcome
-from tests.sweeps.sweep import agree_with_oracle, sweep_oracle
+from tests.sweeps.executor import agree_with_oracle, sweep_oracle
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]

@@ -13,7 +13,7 @@ from ir_interp.translation.dialect import Semantics
 from tests.support.configurations import OnnxCase, known_onnxruntime_bug, model_of
 from tests.support.runtimes import Array, onnxruntime_resize
 from tests.support.verdicts import left_out, magnitude, spec_of
-from tests.sweeps.sweep import sweep_onnxruntime, unexplained
+from tests.sweeps.executor import sweep_onnxruntime, unexplained
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,7 @@ from ir_interp import Arithmetic, resize
 from tests.support.configurations import IrCase, known_openvino_bug, model_of
 from tests.support.runtimes import Array, openvino_resize
 from tests.support.verdicts import left_out, spec_of
-from tests.sweeps.sweep import sweep_openvino, unexplained
+from tests.sweeps.executor import sweep_openvino, unexplained
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -21,10 +21,10 @@ from tests.support.configurations import (
     run_in_onnxruntime,
 )
 from tests.support.conversions import sweep_conversions
-from tests.support.ir_conversions import sweep_to_onnx
 from tests.support.runtimes import Child
 from tests.support.translations import OPEN, Outcome, onnx_to_ir
 from tests.support.verdicts import magnitude, spec_of
+from tests.sweeps.ir_to_onnx import sweep_to_onnx
 
 CASES = 75
 EXACT = ("exact", "exact for this shape", "exact, in several operations")

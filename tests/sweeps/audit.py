@@ -1,6 +1,6 @@
 """Hold the audit's verdicts against the installed runtimes on random nodes, and name every kind of disagreement.
 
-``python -m tests.sweeps.audit_sweep --cases 1000 --seed 1`` exits with 1 where a disagreement has no explanation.
+``python -m tests.sweeps.audit --cases 1000 --seed 1`` exits with 1 where a disagreement has no explanation.
 """
 
 from __future__ import annotations

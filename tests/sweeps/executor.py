@@ -30,9 +30,7 @@ from tests.support.configurations import (
     run_in_openvino,
 )
 from tests.support.conversions import conversions_table, sweep_conversions
-from tests.support.ir_conversions import sweep_to_onnx, to_onnx_table
 from tests.support.oracle import expected, stored
-from tests.support.portables import portables_table, sweep_portables
 from tests.support.runtimes import Array, Child
 from tests.support.verdicts import (
     DOUBLE_TOLERANCE,
@@ -49,6 +47,8 @@ from tests.support.verdicts import (
     rounds,
     spec_of,
 )
+from tests.sweeps.ir_to_onnx import sweep_to_onnx, to_onnx_table
+from tests.sweeps.portable import portables_table, sweep_portables
 
 
 def sweep_onnxruntime(cases: int, seed: int) -> Iterator[Verdict]:
