@@ -18,7 +18,7 @@ from ir_interp.converters.portable import targets as portable_targets
 from ir_interp.converters.runtimes.outcome import Forecast
 from tests.support.commands import command
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
-from tests.sweeps.portable import TARGETS, sweep_portables
+from tests.sweeps.portable import TARGETS, became, sweep
 from tests.test_models import MODELS, model_path
 
 ENDS = "(float[1,2,7,8] x) => (float[1,2,p,q] y)"
@@ -534,6 +534,6 @@ def test_a_real_model(name: str, target: str, tmp_path: Path) -> None:
 
 def test_random_nodes() -> None:
     """``python -m tests.sweeps.portable`` does so with more of them."""
-    ports = list(sweep_portables(25, 3, (*TARGETS, "onnx:9")))
+    ports = list(sweep(25, 3, (*TARGETS, "onnx:9")))
     assert [str(each) for each in ports if each.difference] == []
-    assert {"refused", "kept", "operations", "Resize or Upsample"} == {each.form for each in ports}
+    assert {"refused", "kept", "operations", "Resize or Upsample"} == {became(each) for each in ports}

@@ -1,64 +1,46 @@
-"""Convert random ONNX resizes of every kind to IR, and compare what OpenVINO computes with what they mean.
-
-The judge is onnxruntime where it runs the node and is not known to be wrong there; else this program's executor.
-"""
+"""Random resizes that were converted: what became of each, who judged it, and how they are reported."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import ml_dtypes  # noqa: F401  (NumPy learns bfloat16)
 import numpy as np
 
 from ir_interp import resize
-from tests.support.configurations import (
-    OnnxCase,
-    Rng,
-    known_onnxruntime_bug,
-    random_node,
-    random_onnx_case,
-    run_in_onnxruntime,
-)
-from tests.support.runtimes import Array, Child, Crashed, Refused
-from tests.support.translations import OPEN, Outcome, onnx_to_ir
-from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, left_out, magnifies, magnitude, spec_of
+from tests.support.configurations import OnnxCase, Rng, known_onnxruntime_bug, random_node, random_onnx_case
+from tests.support.runtimes import Array, Crashed, Refused
+from tests.support.sweeps import aligned, options
+from tests.support.translations import OPEN, Outcome
+from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, Case, left_out, magnifies, magnitude, spec_of
 
 SAME_OPSETS = {7: (7, 8), 11: (11, 12), 13: (13, 14, 15, 16, 17), 19: (19, 20, 21)}
 """Operator sets between which Resize and Upsample do not change."""
 
-BATCH = 250  # conversions whose results are held at once
+BATCH = 250
+"""Conversions whose results are held at once."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
     """One conversion: what was left open, what it became, who judged it, and in what it differs if it does."""
 
-    case: OnnxCase
+    case: Case
     left_open: str
     outcome: Outcome | Refused | Crashed
-    judge: str = ""
+    target: str = ""
+    judge: str = "nobody"
     difference: str = ""
 
-    @property
-    def form(self) -> str:
-        """The kind of nodes, in two words."""
-        if not isinstance(self.outcome, Outcome):
-            return type(self.outcome).__name__
-        form = self.outcome.form
-        if form.startswith("openvino"):
-            return "Interpolate"
-        kind = form.partition(" along")[0]
-        return f"{kind} at run time" if form.endswith("at run time") else kind
-
-    @property
-    def grade(self) -> str:
-        """How exact the conversion says it is."""
-        return self.outcome.grade if isinstance(self.outcome, Outcome) else "none"
-
     def __str__(self) -> str:
-        return f"{self.form}, {self.left_open} left open, {self.judge}: {self.case}: {self.difference}"
+        said = self.outcome.form if isinstance(self.outcome, Outcome) else self.outcome.text
+        target = f"for {self.target}, " if self.target else ""
+        return f"{target}{self.left_open} left open, {self.judge}: {said}: {self.case}: {self.difference}"
 
 
 def random_conversion(rng: Rng) -> tuple[OnnxCase, str]:
@@ -68,30 +50,19 @@ def random_conversion(rng: Rng) -> tuple[OnnxCase, str]:
     return replace(case, opset=int(rng.choice(opsets))), str(rng.choice(OPEN))
 
 
-def sweep_conversions(cases: int, seed: int) -> Iterator[Converted]:
-    """Convert random nodes and run them."""
-    rng = np.random.default_rng(seed)
-    drawn = [random_conversion(rng) for _ in range(cases)]
-    with Child() as source, Child() as target:
-        for start in range(0, cases, BATCH):
-            batch = drawn[start : start + BATCH]
-            answers = source.map(run_in_onnxruntime, [(case,) for case, _ in batch])
-            outcomes = target.map(_convert, batch)
-            for (case, left_open), answer, outcome in zip(batch, answers, outcomes, strict=True):
-                yield judged(Converted(case=case, left_open=left_open, outcome=outcome), answer)
-
-
-def _convert(case: OnnxCase, left_open: str) -> Outcome:
-    return onnx_to_ir(case, left_open=left_open)
+def batches(drawn: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield what was drawn, ``BATCH`` at a time."""
+    return (drawn[start : start + BATCH] for start in range(0, len(drawn), BATCH))
 
 
 def judged(converted: Converted, answer: Answer) -> Converted:
-    """Return the conversion with what onnxruntime's answer, or the executor, says of it."""
+    """Return the conversion of a node with what onnxruntime's answer, or the executor, says of it."""
     case, outcome = converted.case, converted.outcome
+    assert isinstance(case, OnnxCase)
     if not isinstance(outcome, Outcome):
-        return replace(converted, judge="nobody", difference=outcome.text)
+        return replace(converted, difference=outcome.text)
     if outcome.output is None:
-        return replace(converted, judge="nobody", difference=f"refused: {outcome.form}")
+        return replace(converted, difference=f"refused: {outcome.form}")
     if isinstance(answer, np.ndarray) and not known_onnxruntime_bug(case) and not left_out(case):
         found = difference(case, answer, outcome.output)
         if not found or not _sums_integers(case):
@@ -123,19 +94,36 @@ def difference(case: OnnxCase, wanted: Array, output: Array, slack: float = 0.0)
     return f"{len(differing)} of {ours.size}, by up to {largest:.3g}, first {ours[index]}, not {theirs[index]}"
 
 
-def conversions_table(conversions: Sequence[Converted]) -> str:
-    """Return how many conversions became what, and who found them equal."""
-    rows = [("form", "left open", "grade", "conversions", "as onnxruntime", "as executor", "differing")]
-    kinds = Counter((each.form, each.left_open, each.grade) for each in conversions)
-    for kind in sorted(kinds):
-        those = [each for each in conversions if (each.form, each.left_open, each.grade) == kind]
-        rows.append((*kind, *_counts(those)))
-    rows.append(("all", "", "", *_counts(conversions)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+def table(conversions: Sequence[Converted], titles: Sequence[str], kind: Callable[[Converted], tuple[str, ...]]) -> str:
+    """Return how many there are of each kind, of each first word of a kind, and of all, and who found them equal."""
+    blank = ("",) * (len(titles) - 2)
+    groups: dict[tuple[str, ...], list[Converted]] = {}
+    for each in conversions:
+        words = kind(each)
+        for group in (words, (words[0], *blank, "all"), ("all", *blank, "")):
+            groups.setdefault(group, []).append(each)
+    judges = sorted({each.judge for each in conversions} - {"nobody"})
+    rows = [[*titles, "conversions", *(f"as {judge}" for judge in judges), "differing"]]
+    for group in sorted(groups, key=lambda words: (words[0] == "all", words[0], words[-1] == "all", words)):
+        equal = Counter(each.judge for each in groups[group] if not each.difference)
+        differing = sum(bool(each.difference) for each in groups[group])
+        counts = (len(groups[group]), *(equal[judge] for judge in judges), differing)
+        rows.append([*group, *map(str, counts)])
+    return aligned(rows)
 
 
-def _counts(conversions: Sequence[Converted]) -> tuple[str, str, str, str]:
-    judges = Counter(each.judge for each in conversions if not each.difference)
-    differing = sum(bool(each.difference) for each in conversions)
-    return str(len(conversions)), str(judges["onnxruntime"]), str(judges["executor"]), str(differing)
+def report(
+    doc: str | None,
+    sweep: Callable[[int, int], Iterator[Converted]],
+    table_of: Callable[[list[Converted]], str],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Run a sweep as a command; print every difference and a table, and return 1 where anything differs."""
+    chosen = options(doc).parse_args(arguments)
+    conversions = []
+    for each in sweep(chosen.cases, chosen.seed):
+        conversions.append(each)
+        if each.difference:
+            print(each, flush=True)
+    print(table_of(conversions))
+    return int(any(each.difference for each in conversions))

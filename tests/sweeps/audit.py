@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections import Counter
@@ -24,6 +23,7 @@ from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.plan.coordinates import positions
 from ir_interp.plan.geometry import plan
 from tests.support.configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, random_node, random_onnx_case
+from tests.support.sweeps import options
 
 BATCH = 200
 
@@ -135,13 +135,11 @@ def table(compared: Sequence[Compared]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the sweep; print the classes of disagreement with an example, and the shares of agreement."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = options(__doc__)
     parser.add_argument("--layers", action="store_true", help="layers of IRs instead of ONNX nodes")
     parser.add_argument("--examples", type=int, default=1, help="of each class of disagreement")
-    options = parser.parse_args(arguments)
-    compared = list((sweep_layers if options.layers else sweep)(options.cases, options.seed))
+    chosen = parser.parse_args(arguments)
+    compared = list((sweep_layers if chosen.layers else sweep)(chosen.cases, chosen.seed))
     classes: dict[tuple[str, str, str, str], list[Compared]] = {}
     for each in compared:
         if not each.agrees:
@@ -149,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             classes.setdefault(key, []).append(each)
     for (runtime, why, forecast, seen), those in sorted(classes.items()):
         print(f"{runtime}: forecast {forecast}, seen {seen}: {len(those)} times: {why or 'UNEXPLAINED'}")
-        for each in those[: options.examples]:
+        for each in those[: chosen.examples]:
             print(f"    {each.case}\n    forecast {each.forecast}; seen {each.seen}")
     print(table(compared))
     unexplained = sum(not each.agrees and not each.explanation for each in compared)

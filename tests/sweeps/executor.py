@@ -1,20 +1,15 @@
 """Compare random resizes with onnxruntime, OpenVINO's CPU plugin and the exact oracle, and explain every difference.
 
-Then convert random ONNX resizes to IR, and random Interpolates to ONNX, and compare what becomes of them in the other
-runtime with what they were; and make random ONNX resizes portable.
-
-``python -m tests.sweeps.sweep --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The
+``python -m tests.sweeps.executor --cases 5000 --seed 1`` exits with 1 where a difference has no explanation. The
 property tests are the same comparison over fewer cases.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -29,9 +24,9 @@ from tests.support.configurations import (
     run_in_onnxruntime,
     run_in_openvino,
 )
-from tests.support.conversions import conversions_table, sweep_conversions
 from tests.support.oracle import expected, stored
 from tests.support.runtimes import Array, Child
+from tests.support.sweeps import aligned, options
 from tests.support.verdicts import (
     DOUBLE_TOLERANCE,
     EXPLANATIONS,
@@ -47,8 +42,6 @@ from tests.support.verdicts import (
     rounds,
     spec_of,
 )
-from tests.sweeps.ir_to_onnx import sweep_to_onnx, to_onnx_table
-from tests.sweeps.portable import portables_table, sweep_portables
 
 
 def sweep_onnxruntime(cases: int, seed: int) -> Iterator[Verdict]:
@@ -120,11 +113,6 @@ SWEEPS: dict[str, Callable[[int, int], Iterator[Verdict]]] = {
     "openvino": sweep_openvino,
     "exact oracle": sweep_oracle,
 }
-CONVERSIONS: dict[str, tuple[Callable[[int, int], Iterator[Any]], Callable[[list[Any]], str]]] = {
-    "conversions": (sweep_conversions, conversions_table),
-    "ir conversions": (sweep_to_onnx, to_onnx_table),
-    "portable": (sweep_portables, portables_table),
-}
 
 
 def unexplained(verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -138,8 +126,7 @@ def table(verdicts: dict[str, list[Verdict]]) -> str:
     for runtime, those in verdicts.items():
         for mode in [*sorted({v.case.mode for v in those}), "all"]:
             rows.append((runtime, mode, *_row([v for v in those if mode in (v.case.mode, "all")])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return aligned(rows)
 
 
 def _row(verdicts: Sequence[Verdict]) -> tuple[str, str, str, str, str]:
@@ -161,25 +148,12 @@ def _reasons(verdicts: Sequence[Verdict], outcome: Outcome) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the sweeps; print every difference, the tables, and what their abbreviations mean."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--cases", type=int, default=1000, help="of each sweep")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=[*SWEEPS, *CONVERSIONS], help="one sweep instead of all")
-    options = parser.parse_args(arguments)
-    wrong = 0
-    chosen = {name: sweep for name, sweep in SWEEPS.items() if options.only in (None, name)}
-    if chosen:
-        wrong += _compare_executor(chosen, options.cases, options.seed)
-    for name, (sweep, table_of) in CONVERSIONS.items():
-        if options.only in (None, name):
-            wrong += _convert(name, sweep(options.cases, options.seed), table_of)
-    print(f"{wrong} unexplained or refused" if wrong else "every difference is explained")
-    return 1 if wrong else 0
-
-
-def _compare_executor(sweeps: dict[str, Callable[[int, int], Iterator[Verdict]]], cases: int, seed: int) -> int:
-    verdicts = {name: list(sweep(cases, seed)) for name, sweep in sweeps.items()}
+    """Run the sweeps; print every difference, a table, and what its abbreviations mean."""
+    parser = options(__doc__)
+    parser.add_argument("--only", choices=SWEEPS, help="one sweep instead of all")
+    chosen = parser.parse_args(arguments)
+    names = [chosen.only] if chosen.only else list(SWEEPS)
+    verdicts = {name: list(SWEEPS[name](chosen.cases, chosen.seed)) for name in names}
     for name, those in verdicts.items():
         for verdict in those:
             if verdict.outcome in (Outcome.DIFFERS, Outcome.REFUSED):
@@ -187,17 +161,9 @@ def _compare_executor(sweeps: dict[str, Callable[[int, int], Iterator[Verdict]]]
     print(table(verdicts))
     for reason, text in EXPLANATIONS.items():
         print(f"{reason}: {text}")
-    return sum(len(unexplained(those)) for those in verdicts.values())
-
-
-def _convert(name: str, conversions: Iterable[Any], table_of: Callable[[list[Any]], str]) -> int:
-    converted = []
-    for each in conversions:
-        converted.append(each)
-        if each.difference:
-            print(f"{name}: {each}", flush=True)
-    print(table_of(converted))
-    return sum(bool(each.difference) for each in converted)
+    wrong = sum(len(unexplained(those)) for those in verdicts.values())
+    print(f"{wrong} unexplained or refused" if wrong else "every difference is explained")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,54 +1,34 @@
-"""Convert random Interpolates of IRs to ONNX, and compare what onnxruntime computes with OpenVINO's CPU plugin."""
+"""Convert random Interpolates of IRs to ONNX, and compare what onnxruntime computes with OpenVINO's CPU plugin.
+
+``python -m tests.sweeps.ir_to_onnx --cases 5000`` exits with 1 where anything differs.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ir_interp import resize
 from tests.support.configurations import IrCase, Rng, known_openvino_bug, random_ir_case, run_in_openvino
+from tests.support.conversions import Converted, batches, report, table
 from tests.support.runtimes import Array, Child, Crashed, Refused
 from tests.support.translations import OPEN, Outcome, ir_to_onnx
 from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, left_out, magnitude, rounds, spec_of
 
-BATCH = 250  # conversions whose results are held at once
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToOnnx:
-    """One conversion: what was left open, what it became, and in what it differs if it does."""
-
-    case: IrCase
-    left_open: str
-    outcome: Outcome | Refused | Crashed
-    difference: str = ""
-
-    @property
-    def form(self) -> str:
-        """Resize, or what else it became."""
-        if not isinstance(self.outcome, Outcome):
-            return type(self.outcome).__name__
-        return "Resize" if "onnx" in self.outcome.form else "primitives"
-
-    def __str__(self) -> str:
-        return f"{self.form}, {self.left_open} left open: {self.case}: {self.difference}"
-
-
-def sweep_to_onnx(cases: int, seed: int) -> Iterator[ToOnnx]:
+def sweep(cases: int, seed: int) -> Iterator[Converted]:
     """Convert random layers and run them."""
     rng = np.random.default_rng(seed)
     drawn = [_draw(rng) for _ in range(cases)]
     with Child() as source, Child() as target:
-        for start in range(0, cases, BATCH):
-            batch = drawn[start : start + BATCH]
+        for batch in batches(drawn):
             answers = source.map(run_in_openvino, [(case,) for case, _ in batch])
             outcomes = target.map(_convert, batch)
             for (case, left_open), answer, outcome in zip(batch, answers, outcomes, strict=True):
                 found = _difference(case, answer, outcome)
-                yield ToOnnx(case=case, left_open=left_open, outcome=outcome, difference=found)
+                yield Converted(case=case, left_open=left_open, outcome=outcome, judge="OpenVINO", difference=found)
 
 
 def _draw(rng: Rng) -> tuple[IrCase, str]:
@@ -97,18 +77,22 @@ def _rounds_a_half(case: IrCase, got: Array) -> bool:
     return rounds(resize(x.astype(np.float64), spec_of(case)), got, TOLERANCE * magnitude(x))
 
 
-def to_onnx_table(conversions: Sequence[ToOnnx]) -> str:
-    """Return how many layers of each version became what, and how many differ."""
-    rows = [("Interpolate", "left open", "form", "conversions", "equal", "differing")]
-    kinds = Counter((f"-{each.case.version}", each.left_open, each.form) for each in conversions)
-    for kind in sorted(kinds):
-        those = [each for each in conversions if (f"-{each.case.version}", each.left_open, each.form) == kind]
-        rows.append((*kind, *_counts(those)))
-    rows.append(("all", "", "", *_counts(conversions)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+def _kind(converted: Converted) -> tuple[str, str, str]:
+    assert isinstance(converted.case, IrCase)
+    outcome = converted.outcome
+    form = "Resize" if isinstance(outcome, Outcome) and "onnx" in outcome.form else "primitives"
+    became = form if isinstance(outcome, Outcome) else type(outcome).__name__
+    return f"-{converted.case.version}", converted.left_open, became
 
 
-def _counts(conversions: Sequence[ToOnnx]) -> tuple[str, str, str]:
-    differing = sum(bool(each.difference) for each in conversions)
-    return str(len(conversions)), str(len(conversions) - differing), str(differing)
+def _table(conversions: Sequence[Converted]) -> str:
+    return table(conversions, ("Interpolate", "left open", "form"), _kind)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the sweep; print every difference, and a table."""
+    return report(__doc__, sweep, _table, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,15 +1,17 @@
-"""Make random ONNX resizes portable, and compare what the targets compute with what onnxruntime did."""
+"""Make random ONNX resizes portable, and compare what the targets compute with what onnxruntime did.
+
+``python -m tests.sweeps.portable --cases 1500`` exits with 1 where anything differs.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes  # noqa: F401  (NumPy learns bfloat16)
 import numpy as np
 import onnx
 
@@ -18,13 +20,12 @@ from ir_interp import AtRunTime, InexactError, resize
 from ir_interp.converters.forecasts.tensorrt import tensorrt_importer
 from ir_interp.converters.onnx.resizes import nodes
 from tests.support.configurations import OnnxCase, run_in_onnxruntime
-from tests.support.conversions import Converted, difference, judged, random_conversion
-from tests.support.runtimes import Array, Child, Crashed, Refused, onnxruntime_resize, openvino_resize
+from tests.support.conversions import Converted, batches, difference, judged, random_conversion, report, table
+from tests.support.runtimes import Array, Child, Refused, onnxruntime_resize, openvino_resize
 from tests.support.translations import Outcome, save_onnx
 from tests.support.verdicts import Answer
 
 TARGETS = ("tensorrt", "onnx:11", "openvino")
-BATCH = 250  # conversions whose results are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,46 +35,18 @@ class Port(Outcome):
     layer: Array | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ported:
-    """A node made portable: refused with a reason, or computed, and in what it differs if it does."""
-
-    case: OnnxCase
-    left_open: str
-    target: str
-    outcome: Port | Refused | Crashed
-    judge: str = ""
-    difference: str = ""
-
-    @property
-    def form(self) -> str:
-        """What became of it, in a word or two."""
-        if not isinstance(self.outcome, Port):
-            return type(self.outcome).__name__
-        if self.outcome.output is None:
-            return "refused"
-        if self.outcome.form.endswith("kept"):
-            return "kept"
-        return "Resize or Upsample" if ": " in self.outcome.form else "operations"
-
-    def __str__(self) -> str:
-        said = self.outcome.form if isinstance(self.outcome, Port) else self.outcome.text
-        return f"{self.target}, {self.left_open} left open, {self.judge}: {said}: {self.case}: {self.difference}"
-
-
-def sweep_portables(cases: int, seed: int, targets: Sequence[str] = TARGETS) -> Iterator[Ported]:
+def sweep(cases: int, seed: int, targets: Sequence[str] = TARGETS) -> Iterator[Converted]:
     """Make random nodes portable for each target and run them."""
     rng = np.random.default_rng(seed)
     drawn = [random_conversion(rng) for _ in range(cases)]
     with Child() as source, Child(timeout=300) as result:  # a cubic of six axes takes OpenVINO a minute
-        for start in range(0, cases, BATCH):
-            batch = drawn[start : start + BATCH]
+        for batch in batches(drawn):
             answers = source.map(run_in_onnxruntime, [(case,) for case, _ in batch])
             for target in targets:
                 ports = result.map(port, [(case, left_open, target) for case, left_open in batch])
                 for (case, left_open), answer, outcome in zip(batch, answers, ports, strict=True):
-                    ported = Ported(case=case, left_open=left_open, target=target, outcome=outcome)
-                    yield _judged(ported, answer)
+                    made = Converted(case=case, left_open=left_open, target=target, outcome=outcome)
+                    yield _judged(made, answer)
 
 
 def port(case: OnnxCase, left_open: str, target: str) -> Port:
@@ -108,39 +81,48 @@ def _layer(path: Path, feeds: dict[str, Array]) -> Array | None:
     return None
 
 
-def _judged(ported: Ported, answer: Answer) -> Ported:
-    outcome = ported.outcome
+def _judged(made: Converted, answer: Answer) -> Converted:
+    outcome, case = made.outcome, made.case
+    assert isinstance(case, OnnxCase)
+    if isinstance(answer, Refused) and isinstance(outcome, Refused) and made.target != "openvino":
+        text = f"neither runs, and a verification refuses: {outcome.text}"
+        return replace(made, outcome=Port(grade="refused", form=text))
     if not isinstance(outcome, Port):
-        if isinstance(answer, Refused) and isinstance(outcome, Refused) and ported.target != "openvino":
-            text = f"neither runs, and a verification refuses: {outcome.text}"
-            return replace(ported, outcome=Port(grade="refused", form=text))
-        return replace(ported, judge="nobody", difference=outcome.text)
+        return judged(made, answer)
     if outcome.output is None:
-        return ported
+        return made
     outputs = [outcome.output] if outcome.layer is None else [outcome.output, outcome.layer]
     for output in outputs:
-        if isinstance(answer, np.ndarray) and not difference(ported.case, answer, output):
-            ported = replace(ported, judge="onnxruntime")
+        if isinstance(answer, np.ndarray) and not difference(case, answer, output):
+            made = replace(made, judge="onnxruntime")
             continue
-        seen = Outcome(grade=outcome.grade, form=outcome.form, output=output)
-        found = judged(Converted(case=ported.case, left_open=ported.left_open, outcome=seen), answer)
-        ported = replace(ported, judge=found.judge, difference=ported.difference or found.difference)
-    return ported
+        found = judged(replace(made, outcome=replace(outcome, output=output)), answer)
+        made = replace(made, judge=found.judge, difference=made.difference or found.difference)
+    return made
 
 
-def portables_table(ports: Sequence[Ported]) -> str:
-    """Return how many nodes became what for each target, and who found them equal."""
-    rows = [("target", "left open", "became", "nodes", "as onnxruntime", "as executor", "differing")]
-    kinds = Counter((each.target, each.left_open, each.form) for each in ports)
-    for kind in sorted(kinds):
-        rows.append((*kind, *_counts([p for p in ports if (p.target, p.left_open, p.form) == kind])))
-    for target in dict.fromkeys(each.target for each in ports):
-        rows.append((target, "", "all", *_counts([each for each in ports if each.target == target])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+def became(made: Converted) -> str:
+    """Return what became of a node, in a word or two."""
+    outcome = made.outcome
+    if not isinstance(outcome, Port):
+        return type(outcome).__name__
+    if outcome.output is None:
+        return "refused"
+    if outcome.form.endswith("kept"):
+        return "kept"
+    return "Resize or Upsample" if ": " in outcome.form else "operations"
 
 
-def _counts(ports: Sequence[Ported]) -> tuple[str, str, str, str]:
-    judges = Counter(each.judge for each in ports if each.judge and not each.difference)
-    differing = sum(bool(each.difference) for each in ports)
-    return str(len(ports)), str(judges["onnxruntime"]), str(judges["executor"]), str(differing)
+def _table(conversions: Sequence[Converted]) -> str:
+    return table(
+        conversions, ("target", "left open", "became"), lambda each: (each.target, each.left_open, became(each))
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the sweep; print every difference, and a table."""
+    return report(__doc__, sweep, _table, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,11 +20,11 @@ from tests.support.configurations import (
     random_onnx_case,
     run_in_onnxruntime,
 )
-from tests.support.conversions import sweep_conversions
 from tests.support.runtimes import Child
 from tests.support.translations import OPEN, Outcome, onnx_to_ir
 from tests.support.verdicts import magnitude, spec_of
-from tests.sweeps.ir_to_onnx import sweep_to_onnx
+from tests.sweeps import ir_to_onnx
+from tests.sweeps import onnx_to_ir as any_onnx_to_ir
 
 CASES = 75
 EXACT = ("exact", "exact for this shape", "exact, in several operations")
@@ -68,11 +68,11 @@ def test_onnx_to_ir(left_open: str) -> None:
 
 def test_any_onnx_to_ir() -> None:
     """Any axes and element types too, whether onnxruntime runs them or not."""
-    differing = [str(each) for each in sweep_conversions(CASES, seed=1) if each.difference]
+    differing = [str(each) for each in any_onnx_to_ir.sweep(CASES, seed=1) if each.difference]
     assert not differing, "\n".join(differing)
 
 
 def test_ir_to_onnx() -> None:
     """Lengths, sizes and scales of run time too; as OpenVINO's CPU plugin computes even where it is wrong."""
-    differing = [str(each) for each in sweep_to_onnx(CASES, seed=2) if each.difference]
+    differing = [str(each) for each in ir_to_onnx.sweep(CASES, seed=2) if each.difference]
     assert not differing, "\n".join(differing)
