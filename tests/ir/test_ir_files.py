@@ -31,10 +31,8 @@ from ir_interp import (
 )
 from ir_interp.rules import RULES
 from tests.support.ir_text import ELEMENT_TYPES, End, Net, interpolate
-from tests.support.places import ROOT
+from tests.support.places import REAL_IRS, ROOT
 from tests.support.runtimes import Array, Child, Crashed, Refused, interpolate_ir, openvino_resize
-
-REAL = ROOT.parent / "shared" / "models" / "ir"
 
 
 def layer(data: str, **changes: Any) -> str:
@@ -866,9 +864,9 @@ def test_a_reading_that_needs_the_rank_does_not_hinder_one_that_does_not(tmp_pat
 
 
 def real(name: str) -> Path:
-    path = REAL / name
+    path = REAL_IRS / name
     if not path.is_file():
-        pytest.skip(f"{path.relative_to(ROOT.parent)} is absent")
+        pytest.skip(f"{path} is absent")
     return path
 
 

@@ -24,9 +24,7 @@ from ir_interp.translation.dialect import Semantics
 from tests.support import ir_text
 from tests.support.ir_text import ELEMENT_TYPES, Edge
 from tests.support.layers import assert_equal, constant, core, in_onnxruntime, in_openvino, layer
-from tests.support.places import ROOT
-
-REAL = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
+from tests.support.places import REAL_IRS, ROOT
 
 
 def converted(source: Path, opset: int | None = None, semantics: Semantics = Semantics.RUNTIME) -> onnx.ModelProto:
@@ -54,12 +52,12 @@ def same(source: Path, shapes: dict[str, tuple[int, ...]] | None = None, toleran
         assert_equal(got, wanted, tolerance)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in REAL.glob("*.xml")) or ["none"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in REAL_IRS.glob("*.xml")) or ["none"])
 def test_a_real_model(name: str, tmp_path: Path) -> None:
     if name == "none":
         pytest.skip("no real models here")
     for end in (".xml", ".bin"):
-        (tmp_path / name).with_suffix(end).write_bytes((REAL / name).with_suffix(end).read_bytes())
+        (tmp_path / name).with_suffix(end).write_bytes((REAL_IRS / name).with_suffix(end).read_bytes())
     same((tmp_path / name).with_suffix(".xml"))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import sys
 import tempfile
 import time
@@ -25,9 +24,7 @@ from ir_interp import IrInterpError
 from ir_interp.converters.report import Verification
 from tests.support import ir_forms
 from tests.support.ir_forms import Form
-from tests.support.places import ROOT
-
-REAL_IRS = Path(os.environ.get("IR_INTERP_REAL_IRS", ROOT.parent / "shared" / "models" / "ir"))
+from tests.support.places import REAL_IRS
 
 PACKAGED = {
     "PP-OCRv4 detector": "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
