@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class ResizeOp:
     """One resize of a file.
 
     ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where open, and
-    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
+    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown;
+    ``attributes`` are the attributes and inputs as they were read, by name.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ResizeOp:
     shape: PartialShape | None = None
     dtype: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    attributes: Attributes = field(default_factory=dict, compare=False)
 
     def run(
         self,

@@ -159,7 +159,7 @@ def audit(
 def _found(path: Path) -> Iterator[_Found]:
     if path.suffix.lower() == ".onnx":
         for node in nodes(path):
-            dla = tensorrt.remarks(node)
+            dla = tensorrt.remarks(node.op)
             yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     elif path.suffix.lower() == ".xml":
         for net, layer, op in layers(path):
@@ -173,8 +173,7 @@ def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in (RUNTIMES if found.node else LAYER_RUNTIMES).items():
         if chosen is None or name in chosen:
-            forecast = runtime.forecast(found.node or found.op)  # type: ignore[arg-type]
-            verdicts[name] = judge(found.op, forecast)
+            verdicts[name] = judge(found.op, runtime.forecast(found.op))
             titles[name] = runtime.title
     return Audited(
         file=str(found.file),

@@ -25,7 +25,6 @@ from ir_interp.spec import (
     Arithmetic,
     Aspect,
     Crop,
-    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -34,6 +33,7 @@ from ir_interp.spec import (
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade
 
+from ..runtimes.onnxruntime import cuts_off
 from .apply_taps import AxisTaps, aligned, resized
 from .run_time_taps import run_time_axes
 from .symbols import Ops, Symbol, Value
@@ -143,12 +143,6 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
             weights=None if copies else taps.weights,
             beyond=taps.outside,
         )
-
-
-def cuts_off(op: ResizeOp) -> bool:
-    """Say whether the source's runtime leaves out what follows the point of integers: onnxruntime, linear."""
-    plain = isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is Antialias.OFF
-    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in ("uint8", "int8", "int32")
 
 
 def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:

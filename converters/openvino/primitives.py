@@ -27,7 +27,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "or": ops.logical_or,
     "select": ops.select,
 }
-_TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean"}
+_TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean", "str": "string"}
 
 
 def element_name(dtype: str) -> str:
