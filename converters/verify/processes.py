@@ -13,6 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.kinds import FileKind
 
 from ..report import Progress
 from .runners import USAGE, Named, Request, load
@@ -55,7 +56,7 @@ class Runs:
             files={name: str(path) for name, path in self.inputs.files.items()},
             values=self.values,
             tensors=list(tensors),
-            in_openvino=model.suffix != ".onnx" or model in self.through_openvino,
+            in_openvino=FileKind.of(model) is FileKind.IR or model in self.through_openvino,
         )
         request.save(self.folder / f"request{number}.json")
         _run(self.folder / f"request{number}.json", model.name)
