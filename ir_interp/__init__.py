@@ -1,4 +1,4 @@
-"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, say it in the others' words.
+"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, translate it to the others.
 
 ``load`` reads, ``resize`` runs, ``convert`` translates; ``audit``, ``compare``, ``explain`` and ``plot`` show what
 runtimes and files make of it. ``ResizeSpec`` is what they share.
@@ -209,7 +209,7 @@ def convert(
     * .json to .xml, .onnx: a single layer; to .py: all its layers
     * .onnx to .onnx: the same model, its resizes made portable for a ``target``
 
-    ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it. ``dialect``
+    ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. ``dialect``
     is that of a .json file to be written ("tensorrt", "tflite"). ``semantics`` chooses the reading of the source. Of
     an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed")
     forces one form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the

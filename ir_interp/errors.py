@@ -36,7 +36,7 @@ class UnsupportedLayerError(ReadError):
 
 
 class SpecError(IrInterpError, ValueError):
-    """A specification that contradicts itself."""
+    """A specification that contradicts itself, or a call with a wrong argument."""
 
 
 class ShapeError(SpecError):

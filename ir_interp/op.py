@@ -52,8 +52,8 @@ class ResizeOp:
         self,
         x: ArrayLike,
         *,
-        sizes: tuple[int, ...] | None = None,
-        scales: tuple[float, ...] | None = None,
+        sizes: Sequence[int] | None = None,
+        scales: Sequence[float] | None = None,
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""

@@ -18,6 +18,7 @@ from ir_interp.kinds import MODELS, expect
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
 from .differences import compare, differences
+from .first_difference import Located
 from .processes import Inputs, Runs
 from .runners import Named
 from .tensors import is_model, sensible, wired
@@ -97,7 +98,7 @@ class ModelComparison:
     first: Path
     second: Path
     outputs: tuple[OutputComparison, ...]
-    resizes: tuple[locate.Located, ...] | None = None
+    resizes: tuple[Located, ...] | None = None
 
     @property
     def passes(self) -> bool:
@@ -105,7 +106,7 @@ class ModelComparison:
         return all(each.compared.passes for each in self.outputs)
 
     @property
-    def first_resize(self) -> locate.Located | None:
+    def first_resize(self) -> Located | None:
         """The first resize whose output differs."""
         return next((each for each in self.resizes or () if each.differs), None)
 
@@ -257,7 +258,7 @@ def _values_record(values: OutputValues) -> dict[str, Any]:
     }
 
 
-def _resize_record(each: locate.Located) -> dict[str, Any]:
+def _resize_record(each: Located) -> dict[str, Any]:
     return {
         "name": each.name,
         "where": each.where,

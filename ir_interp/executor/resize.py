@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,8 @@ def resize(
     x: ArrayLike,
     spec: ResizeSpec,
     *,
-    sizes: tuple[int, ...] | None = None,
-    scales: tuple[float, ...] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
@@ -73,8 +74,8 @@ def as_array(x: ArrayLike) -> NDArray[Any]:
 def bind(
     spec: ResizeSpec,
     *,
-    sizes: tuple[int, ...] | None = None,
-    scales: tuple[float, ...] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
     """Return ``spec`` with its target or its arithmetic replaced."""
