@@ -6,7 +6,7 @@ runtimes and files make of it. ``ResizeSpec`` is what they share.
 A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers,
 docs/layer-json.md), in any case. Wherever a ``source`` is taken, a model in memory will do as well: an
 ``onnx.ModelProto``, which must hold its weights itself to be run, or an ``openvino.Model``; places in it start with
-its name. Every mistake in a call is a SpecError that names the argument, every file that cannot be read a ReadError.
+its name. Every mistake in a call of these functions is a SpecError or a ReadError that names what was meant.
 """
 
 from __future__ import annotations

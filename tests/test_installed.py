@@ -70,11 +70,16 @@ def installed(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pyt
         (folder / name).symlink_to(ROOT / name)
     if request.param == "a clone":
         return folder, _environment(folder)
-    site = tmp_path_factory.mktemp("site")  # what pip leaves: a line in a .pth, so that the project's folder comes last
-    (site / "_ir_interp.pth").write_text(str(folder))
+    site = _without_this_project(tmp_path_factory.mktemp("site"))
+    (site / "_ir_interp.pth").write_text(str(folder))  # what pip leaves, so that the project's folder comes last
+    return folder, _environment(site)
+
+
+def _without_this_project(site: Path) -> Path:
+    """Make ``site`` a folder of packages like the one that Python has, but for this project where that is in it."""
     code = "import site, sys; sys.path[:] = [each for each in sys.path if each != ROOT]; site.addsitedir(SITE)"
     (site / "sitecustomize.py").write_text(f"ROOT, SITE = {str(ROOT)!r}, {str(site)!r}\n{code}\n")
-    return folder, _environment(site)
+    return site
 
 
 def _environment(path: Path) -> dict[str, str]:
@@ -111,6 +116,17 @@ def test_child_processes_find_ours(installed: Installed, tmp_path: Path) -> None
     place, environment = installed
     printed = run(CHILDREN, tmp_path, environment)
     assert Path(printed) == place / "ir_interp" / "__init__.py"
+
+
+def test_child_processes_find_what_a_script_put_on_its_path(tmp_path: Path) -> None:
+    for name in ("site", "clone", "script"):
+        (tmp_path / name).mkdir()
+    for name in OWN:
+        (tmp_path / "clone" / name).symlink_to(ROOT / name)
+    (tmp_path / "script" / "converters.py").write_text("MINE = 1\n")
+    code = f"import sys; sys.path.insert(1, {str(tmp_path / 'clone')!r})\n{CHILDREN}"
+    printed = run(code, tmp_path / "script", _environment(_without_this_project(tmp_path / "site")))
+    assert Path(printed) == tmp_path / "clone" / "ir_interp" / "__init__.py"
 
 
 def test_in_the_folder_of_a_clone(tmp_path: Path) -> None:
