@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.converters import convert
+from ir_interp.kinds import FileKind
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
@@ -141,7 +142,7 @@ PAIRS = [
     pytest.param(sample, end, id=f"{sample.parent.name}/{sample.name} to {end}")
     for sample in SAMPLES
     for end in (".onnx", ".xml", ".json")
-    if (sample.suffix, end) in convert.PATHS
+    if (FileKind.of(sample), FileKind(end)) in convert.PATHS
 ]
 
 

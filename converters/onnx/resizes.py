@@ -20,7 +20,7 @@ from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT
-from .files import default_opset, read_model
+from .files import check_model, default_opset, inlined, read_model
 from .nodes import _subgraphs
 from .values import Values
 
@@ -36,6 +36,12 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     operator versions that are not interpreted (Upsample-1).
     """
     return [op for op, _ in placed(path, semantics)]
+
+
+def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return what ``load`` does of a model in memory; ``path`` stands for it in places."""
+    check_model(model, path.name)
+    return [_read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model), path)]
 
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:

@@ -14,8 +14,7 @@ _EXACT = "exact constant"
 
 def save(model: ov.Model, output: Path) -> None:
     """Write an IR, .xml and .bin, with every constant as it is."""
-    ov.save_model(model, output, compress_to_fp16=False)
-    output.with_suffix(".bin").touch()  # a model without constants leaves none
+    _save(model, output, compress_to_fp16=False)
 
 
 def save_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
@@ -35,5 +34,11 @@ def save_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
                 etree.SubElement(notes, "attribute", name="precise", version="0")
                 layer.insert(1, notes)
         tree.write(marked)
-        ov.save_model(ov.Core().read_model(marked), output, compress_to_fp16=True)
-    output.with_suffix(".bin").touch()
+        _save(ov.Core().read_model(marked), output, compress_to_fp16=True)
+
+
+def _save(model: ov.Model, output: Path, *, compress_to_fp16: bool) -> None:
+    made = output.with_suffix(".xml")  # OpenVINO takes no other case
+    ov.save_model(model, made, compress_to_fp16=compress_to_fp16)
+    made.replace(output)
+    output.with_suffix(".bin").touch()  # a model without constants leaves none

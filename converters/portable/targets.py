@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
@@ -49,7 +49,7 @@ def target(name: str) -> Target:
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {' or '.join(_RUNTIMES)}"
-        raise ReadError(f"unknown target {name!r}; expected {expected}")
+        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _RUNTIMES)}")
     return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 

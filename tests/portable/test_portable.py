@@ -486,7 +486,10 @@ EXPECTED = "expected onnx:7 to onnx:24, tensorrt or openvino"
     [
         (["p.onnx"], GOES_WITH),
         (["p.xml", "--target", "tensorrt"], GOES_WITH),
-        (["p.onnx", "--target", "trt"], "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino"),
+        (
+            ["p.onnx", "--target", "trt"],
+            "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino; did you mean 'tensorrt'?",
+        ),
         (
             ["p.onnx", "--target", "onnx:25"],
             "unknown target 'onnx:25'; expected onnx:7 to onnx:24, tensorrt or openvino",
