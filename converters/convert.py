@@ -115,7 +115,7 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 
     built = from_onnx.build(source, options.semantics, _wish(options))
     if options.fp16:
-        save.save_half(built.model, output, built.constants)
+        save.save_half(built.model, output, built.exact)
     else:
         save.save(built.model, output)
     return built.rows

@@ -37,13 +37,13 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
+    """The output of the nodes that together are one resize; ``nodes`` are they, those of bodies too."""
 
     output: ov.Output
     form: str
     grade: Grade
     note: str = ""
-    constants: tuple[ov.Node, ...] = ()
+    nodes: tuple[ov.Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +84,20 @@ def resize(
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
-    return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
+    return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
 
 
-def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
-    """Return the constants that ``output`` is computed from, on the way up to ``stops``."""
+def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the nodes that ``output`` is computed by, on the way up to ``stops``."""
     seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
     while open_ends:
         node = open_ends.pop()
         if node not in seen:
             seen.add(node)
+            found.append(node)
             open_ends += [each.get_source_output().get_node() for each in node.inputs()]
-            if node.get_type_name() == "Constant":
-                found.append(node)
+            if node.get_type_name() == "If":
+                open_ends += [end for body in (0, 1) for end in node.get_function(body).get_results()]
     return found
 
 
