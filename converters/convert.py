@@ -2,86 +2,56 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ir_interp.atomic import replacing
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
 
-from .files import load, operations
+from . import registry
+from .files import Source, as_file, load, operations, shown_path
 from .report import ConversionReport, Form, Progress, Row, Verification, Wish, form, silent
 from .verify.processes import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to translate; ``convert`` says what each means."""
+    """How to translate; ``ir_interp.convert`` says what each means."""
 
     opset: int | None = None
     dialect: str = "tensorrt"
     semantics: Semantics = Semantics.RUNTIME
-    only: str | None = None
+    only: Form = Form.ANY
     strict: bool = False
     fp16: bool = False
     target: str | None = None
+    verify: bool = True
+    inputs: Inputs = field(default_factory=Inputs)
     progress: Progress = silent
 
 
-def convert(
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str],
-    *,
-    verify: bool = True,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
-    **options: Any,
-) -> ConversionReport:
-    """Translate ``source`` into ``destination``; what both are, their extensions say.
+def convert(source: Source, destination: Path, options: Options) -> ConversionReport:
+    """Translate a file or a model in memory into a file; see ``ir_interp.convert``."""
+    with as_file(source) as path:
+        return replace(_convert(path, destination, options), source=shown_path(source, path))
 
-    * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
-    * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
-    * .json to .xml, .onnx: a single layer; to .py: all its layers
-    * .onnx to .onnx: the same model, its resizes made portable for a ``target`` (``portable.write_model``)
 
-    Options: ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that can say it.
-    ``dialect`` is that of a .json file to be written. ``semantics`` chooses the reading of the source. Of an .xml, or
-    for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed") forces one
-    form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the weights of an
-    .xml in half precision, but never those of a resize.
-
-    ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
-    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
-    random arrays, of ``shapes`` (by input name) where the model leaves lengths open. ``progress`` is told what is
-    being done.
-
-    Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
-    target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
-    then.
-    """
-    source, destination = Path(source), Path(destination)
-    ends = (source.suffix.lower(), destination.suffix.lower())
-    if ends not in PATHS:
-        problem = f"no conversion from {ends[0] or 'no extension'} to {ends[1] or 'no extension'}"
-        known = ", ".join(f"{start} to {end}" for start, end in PATHS)
-        raise ReadError(f"{problem}; expected one of {known}", source.name)
-    chosen = Options(**{**options, "semantics": Semantics(options.get("semantics", Semantics.RUNTIME))})
-    if (ends == _PORTABLE) != (chosen.target is not None):
+def _convert(source: Path, destination: Path, options: Options) -> ConversionReport:
+    kinds = _kinds(source, destination)
+    registry.get(options.dialect)
+    if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
-    files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
+    files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
     _check_overwriting(source, files)
     with replacing(*files) as temporary, _weights(source, destination, temporary[-1]):
-        rows = PATHS[ends](source, temporary[-1], chosen)
-        verification = None
-        if verify:
-            given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
-            verification = _verify(source, temporary[-1], rows, given, chosen)
+        rows = PATHS[kinds](source, temporary[-1], options)
+        verification = _verify(source, temporary[-1], rows, options) if options.verify else None
         before, after = operations(source), operations(temporary[-1])
     return ConversionReport(
         source=source,
@@ -93,7 +63,18 @@ def convert(
     )
 
 
-def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
+def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
+    """Return what both files are. Raises ReadError where nothing leads from one to the other."""
+    kinds = FileKind.of(source), FileKind.of(destination)
+    for known in PATHS:
+        if kinds == known:
+            return known
+    start, end = (path.suffix or "no extension" for path in (source, destination))
+    paths = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS)
+    raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
+
+
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options) -> Verification | None:
     from .verify import conversion as verify
     from .verify import differences
 
@@ -101,7 +82,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, o
         source,
         result,
         rows,
-        inputs,
+        options.inputs,
         tolerance=differences.HALF_TOLERANCE if options.fp16 else differences.TOLERANCE,
         through_openvino=options.target == "openvino",
         progress=options.progress,
@@ -110,7 +91,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, o
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
     """Show external data to a model that is to share them with its source."""
-    if (source.suffix.lower(), destination.suffix.lower()) != _PORTABLE:
+    if (FileKind.of(source), FileKind.of(destination)) != _PORTABLE:
         return nullcontext()
     from .portable.model import weights_beside
 
@@ -119,7 +100,7 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
 
 def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
     """Refuse to write over what the source is made of: an IR's .bin may bear the name of a model's external data."""
-    if source.suffix.lower() != ".onnx":
+    if FileKind.of(source) is not FileKind.ONNX:
         return
     from .onnx.files import external_files
 
@@ -134,7 +115,7 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 
     built = from_onnx.build(source, options.semantics, _wish(options))
     if options.fp16:
-        save.save_half(built.model, output, built.constants)
+        save.save_half(built.model, output, built.exact)
     else:
         save.save(built.model, output)
     return built.rows
@@ -165,7 +146,7 @@ def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...
 
 
 def _wish(options: Options) -> Wish:
-    return Wish(form=Form(options.only or "any"), strict=options.strict)
+    return Wish(form=options.only, strict=options.strict)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -187,7 +168,7 @@ def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 
 
 def _single(source: Path, options: Options) -> ResizeOp:
-    found = load(source, semantics=options.semantics)
+    found = load(source, options.semantics)
     if len(found) != 1:
         raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
     return found[0]
@@ -195,10 +176,8 @@ def _single(source: Path, options: Options) -> ResizeOp:
 
 def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
-    from . import registry
-
     target: Dialect = registry.get(options.dialect)
-    found = load(source, semantics=options.semantics)
+    found = load(source, options.semantics)
     if not found:
         raise UnsupportedLayerError("no resize in it", source.name)
     said, refusals = [], []
@@ -221,18 +200,18 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     )
 
 
-_PORTABLE = (".onnx", ".onnx")
+_PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 _TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
 
-PATHS: dict[tuple[str, str], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
-    (".onnx", ".xml"): _onnx_to_ir,
-    (".onnx", ".onnx"): _onnx_to_onnx,
-    (".onnx", ".json"): _to_json,
-    (".onnx", ".py"): _to_python,
-    (".xml", ".onnx"): _ir_to_onnx,
-    (".xml", ".json"): _to_json,
-    (".xml", ".py"): _to_python,
-    (".json", ".onnx"): _layer_to_onnx,
-    (".json", ".xml"): _layer_to_ir,
-    (".json", ".py"): _to_python,
+PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
+    (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
+    (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
+    (FileKind.ONNX, FileKind.JSON): _to_json,
+    (FileKind.ONNX, FileKind.PYTHON): _to_python,
+    (FileKind.IR, FileKind.ONNX): _ir_to_onnx,
+    (FileKind.IR, FileKind.JSON): _to_json,
+    (FileKind.IR, FileKind.PYTHON): _to_python,
+    (FileKind.JSON, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.JSON, FileKind.IR): _layer_to_ir,
+    (FileKind.JSON, FileKind.PYTHON): _to_python,
 }

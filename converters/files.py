@@ -1,55 +1,143 @@
-"""Files by their extension: which reader takes them. Foreign formats are imported when one is met."""
+"""Which reader takes a file, or a model in memory. Foreign formats are imported when one is met."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
+import tempfile
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from ir_interp.errors import ReadError, closest
+from ir_interp.arguments import path as checked_path
+from ir_interp.arguments import shown
+from ir_interp.errors import ReadError, SpecError
+from ir_interp.kinds import WITH_RESIZES, FileKind, expect
 from ir_interp.op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import onnx
+    import openvino
 
-EXTENSIONS = (".json", ".onnx", ".xml")
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model"
+"""Where resizes stand: the path of a file, or a model in memory."""
+
+_LONGEST = 100  # of a name that a model in memory gives its file
 
 
-def load(path: str | os.PathLike[str], *, semantics: Semantics | str = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return every resize of a file, in the order of the file.
+def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "source") -> list[ResizeOp]:
+    """Return every resize of a file or of a model in memory; see ``ir_interp.load``. ``name`` is the argument's."""
+    if is_onnx_model(source):
+        from .onnx import resizes as of_onnx
 
-    ``path`` ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers of
-    TensorRT or TFLite, docs/layer-json.md). ``semantics`` chooses the reading where several exist: what the file's
-    own runtime computes, what its operator page says, or what the operator's reference implementation does.
+        return of_onnx.load_model(source, _named(source), semantics)
+    with as_file(source, name) as path:
+        return _load(path, semantics)
 
-    Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
-    that is known but not interpreted.
-    """
-    from pathlib import Path
 
-    path, semantics = Path(path), Semantics(semantics)
-    match path.suffix.lower():
-        case ".onnx":
+def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
+    match expect(path, *WITH_RESIZES):
+        case FileKind.ONNX:
             from .onnx import resizes as of_onnx
 
             return of_onnx.load(path, semantics)
-        case ".xml":
+        case FileKind.IR:
             from ir_interp.ir import resizes as of_ir
 
             return of_ir.load(path, semantics)
-        case ".json":
+        case _:
             from . import layer_json
 
             return layer_json.load(path, semantics)
-        case suffix:
-            raise ReadError(f"unknown file type {suffix!r}; {closest(suffix, EXTENSIONS)}", path.name)
 
 
-def readings(op: ResizeOp, file: Path) -> dict[Semantics, ResizeSpec]:
+def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
+    """Say whether something is an ONNX model in memory."""
+    return _is(source, "onnx", "ModelProto")
+
+
+def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
+    """Say whether something is a model of OpenVINO in memory."""
+    return _is(source, "openvino", "Model")
+
+
+def is_in_memory(source: object) -> bool:
+    """Say whether something is a model, not the path of one."""
+    return is_onnx_model(source) or is_openvino_model(source)
+
+
+def shown_path(source: Source, path: Path) -> Path:
+    """Return what reports call a source that ``as_file`` yielded as ``path``."""
+    return Path(path.name) if is_in_memory(source) else path
+
+
+def several(sources: Source | Iterable[Source]) -> list[Source]:
+    """Return one source, or several, as a list."""
+    if is_in_memory(sources) or isinstance(sources, str | os.PathLike) or not isinstance(sources, Iterable):
+        return [sources]
+    return list(sources)
+
+
+def name_of(source: Source, name: str = "source") -> str:
+    """Return what the places in a source start with."""
+    return _named(source).name if is_in_memory(source) else _path(source, name).name
+
+
+def _is(source: object, package: str, name: str) -> bool:
+    """Say whether something is of a class of a package; nothing is of one that is not imported."""
+    kind = getattr(sys.modules.get(package), name, None)
+    return isinstance(kind, type) and isinstance(source, kind)
+
+
+@contextmanager
+def as_file(source: Source, name: str = "source") -> Iterator[Path]:
+    """Yield the path of a source; a model in memory is a file for the time being, under its own name.
+
+    Raises SpecError, which names the argument ``name``, for anything else.
+    """
+    if not is_onnx_model(source) and not is_openvino_model(source):
+        yield _path(source, name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, _named(source))
+        _save(source, path)
+        yield path
+
+
+def _path(source: object, name: str) -> Path:
+    if isinstance(source, str | os.PathLike):
+        return checked_path(source, name)
+    kinds = "a path, an onnx.ModelProto or an openvino.Model"
+    raise SpecError(f"{name} is {shown(source)}; expected {kinds}")
+
+
+def _named(model: onnx.ModelProto | openvino.Model) -> Path:
+    """Return the name of a model in memory as that of a file."""
+    name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
+    kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
+    return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
+
+
+def _save(model: onnx.ModelProto | openvino.Model, path: Path) -> None:
+    if is_onnx_model(model):
+        from google.protobuf.message import EncodeError
+
+        try:
+            path.write_bytes(model.SerializeToString())
+        except (EncodeError, ValueError) as error:  # beyond the 2 GiB of a protobuf
+            raise ReadError(f"cannot be saved: {error}", path.name) from error
+    else:
+        import openvino
+
+        openvino.save_model(model, path, compress_to_fp16=False)
+
+
+def readings(op: ResizeOp, source: Source) -> dict[Semantics, ResizeSpec]:
     """Return what each reading of a file makes of one resize.
 
     Readings that need to know more are left out, and all others of a resize that has its ``where`` from elsewhere.
@@ -57,7 +145,7 @@ def readings(op: ResizeOp, file: Path) -> dict[Semantics, ResizeSpec]:
     found = {Semantics.RUNTIME: op.spec}
     for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
         with suppress(ReadError):
-            specs = {each.where: each.spec for each in load(file, semantics=semantics)}
+            specs = {each.where: each.spec for each in load(source, semantics)}
             if op.where in specs:
                 found[semantics] = specs[op.where]
     return found
@@ -68,7 +156,8 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, subgraphs included, the most frequent first; None for no model."""
-    types = {".onnx": _of_onnx, ".xml": _of_ir}.get(path.suffix.lower())
+    kind = FileKind.of(path)
+    types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir}.get(kind) if kind else None
     return dict(Counter(types(path)).most_common()) if types else None
 
 

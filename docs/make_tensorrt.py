@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from ir_interp import InexactError, ResizeOp
 from ir_interp.converters.audit import audit
 from ir_interp.converters.dialects import tensorrt as tensorrt_resize
-from ir_interp.converters.runtimes import tensorrt_dla
+from ir_interp.converters.runtimes import tensorrt, tensorrt_dla
 from ir_interp.translation.translate import write
 
 PATH = Path(__file__).with_name("tensorrt.md")
@@ -114,13 +114,13 @@ def dla() -> str:
 
 def limits() -> str:
     """Return the list of what a builder takes."""
-    innermost = ", ".join(f"{mode} {count}" for mode, count in tensorrt_resize.INNERMOST.items())
+    innermost = ", ".join(f"{mode} {count}" for mode, count in tensorrt.INNERMOST.items())
     return "\n".join(
         (
-            f"- element types: {', '.join(tensorrt_resize.DTYPES)}",
-            f"- rank: 1 to {tensorrt_resize.MAX_RANK}, of CUBIC from 2",
+            f"- element types: {', '.join(tensorrt.LAYER_TYPES)}",
+            f"- rank: 1 to {tensorrt.MAX_RANK}, of CUBIC from 2",
             f"- innermost axes that a mode resizes: {innermost}; the others keep their lengths",
-            f"- elements of the input, and of the output: up to 2^31 - 1 = {tensorrt_resize.MAX_VOLUME:,}",
+            f"- elements of the input, and of the output: up to 2^31 - 1 = {tensorrt.MAX_VOLUME:,}",
         )
     )
 

@@ -1,15 +1,30 @@
-"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, say it in the others' words.
+"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, translate it to the others.
 
-``load`` reads, ``resize`` runs, ``convert`` translates; ``ResizeSpec`` is what they share.
+``load`` reads, ``resize`` runs, ``convert`` translates; ``audit``, ``compare``, ``explain`` and ``plot`` show what
+runtimes and files make of it. ``ResizeSpec`` is what they share.
+
+A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers,
+docs/layer-json.md), in any case. Wherever a ``source`` is taken, a model in memory will do as well: an
+``onnx.ModelProto``, which must hold its weights itself to be run, or an ``openvino.Model``; places in it start with
+its name. Every mistake in a call of these functions is a SpecError or a ReadError that names what was meant.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ir_interp.converters.files import load
+from ir_interp import arguments
+from ir_interp.arguments import checked
+from ir_interp.atomic import replacing
+from ir_interp.converters import files
+from ir_interp.converters.files import Source
 from ir_interp.errors import (
+    Difference,
     InexactError,
     IrInterpError,
     ReadError,
@@ -19,7 +34,9 @@ from ir_interp.errors import (
     VerificationError,
 )
 from ir_interp.executor.resize import resize
-from ir_interp.op import Diagnostic, ResizeOp
+from ir_interp.kinds import FileKind
+from ir_interp.op import Diagnostic, ResizeOp, choose
+from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -39,10 +56,24 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
+from ir_interp.translation.dialect import Semantics
 from ir_interp.version import VERSION
 
 if TYPE_CHECKING:
-    from ir_interp.converters.report import ConversionReport
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from ir_interp.converters.audit.audit import Audited, Finding
+    from ir_interp.converters.audit.report import Audit
+    from ir_interp.converters.audit.verdicts import Verdict
+    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
+    from ir_interp.converters.runtimes.outcome import Kind
+    from ir_interp.converters.verify.first_difference import Located
+    from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison, OutputValues
+    from ir_interp.converters.verify.processes import Inputs
+    from ir_interp.translation.translate import Grade
+    from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths
+    from ir_interp.views.figures import Picture
 
 __all__ = [
     "Antialias",
@@ -50,36 +81,339 @@ __all__ = [
     "Arithmetic",
     "Aspect",
     "AtRunTime",
+    "Audit",
+    "Audited",
+    "AxisTable",
+    "Cell",
+    "Column",
+    "Compared",
+    "ConversionReport",
     "Coordinates",
     "Crop",
     "Cubic",
     "Diagnostic",
+    "Difference",
+    "Explanation",
+    "Finding",
+    "Form",
+    "Grade",
+    "HistogramBin",
     "InexactError",
     "IrInterpError",
+    "Kind",
     "Length",
     "Linear",
+    "Located",
+    "ModelComparison",
     "Nearest",
+    "OutputComparison",
+    "OutputValues",
     "Pad",
+    "Picture",
+    "Progress",
     "ReadError",
     "ResizeOp",
     "ResizeSpec",
     "Rounding",
+    "Row",
+    "Rule",
     "Scales",
+    "Semantics",
+    "Severity",
     "ShapeError",
     "Sizes",
+    "Source",
     "SpecError",
     "Step",
     "UnsupportedLayerError",
+    "Verdict",
+    "Verification",
     "VerificationError",
+    "audit",
+    "compare",
     "convert",
+    "explain",
     "load",
+    "plot",
     "resize",
 ]
 __version__ = VERSION
 
+_RESULTS = {
+    "converters.audit.audit": ("Audited", "Finding"),
+    "converters.audit.report": ("Audit",),
+    "converters.audit.verdicts": ("Verdict",),
+    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),
+    "converters.runtimes.outcome": ("Kind",),
+    "converters.verify.first_difference": ("Located",),
+    "converters.verify.models": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
+    "translation.translate": ("Grade",),
+    "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
+    "views.figures": ("Picture",),
+}
+"""Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
 
-def convert(source: str | os.PathLike[str], destination: str | os.PathLike[str], **options: Any) -> ConversionReport:
-    """Translate one file into another, by their extensions; see ``ir_interp.converters.convert.convert``."""
-    from ir_interp.converters.convert import convert as run
+_MODULES = {name: module for module, names in _RESULTS.items() for name in names}
 
-    return run(source, destination, **options)
+
+if not TYPE_CHECKING:  # which would take any name then
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is, and of how much in all (0 where nobody knows)."""
+
+
+@checked
+def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every resize of a file or of a model in memory, in order, those in subgraphs and bodies included.
+
+    ``semantics`` chooses the reading where several exist: what the model's own runtime computes ("runtime"), what
+    its operator page says ("document"), or what the operator's reference implementation does ("reference").
+
+    Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
+    that is known but not interpreted.
+    """
+    return files.load(source, arguments.member(Semantics, semantics, "semantics"))
+
+
+@checked
+def convert(
+    source: Source,
+    destination: str | os.PathLike[str],
+    *,
+    opset: int | None = None,
+    dialect: str = "tensorrt",
+    semantics: Semantics | str = Semantics.RUNTIME,
+    target: str | None = None,
+    only: Form | str | None = None,
+    strict: bool = False,
+    fp16: bool = False,
+    verify: bool = True,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    progress: Progress | None = None,
+) -> ConversionReport:
+    """Translate ``source`` into ``destination``; what both are, their extensions say.
+
+    * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
+    * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
+    * .json to .xml, .onnx: a single layer; to .py: all its layers
+    * .onnx to .onnx: the same model, its resizes made portable for a ``target``
+
+    ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. ``dialect``
+    is that of a .json file to be written ("tensorrt", "tflite"). ``semantics`` chooses the reading of the source. Of
+    an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed")
+    forces one form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the
+    weights of an .xml in half precision, but never those of a resize.
+
+    ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
+    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
+    random arrays, of ``shapes`` (lengths by input name) where the model leaves lengths open. ``progress`` is told
+    what is being done.
+
+    Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
+    target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
+    then.
+    """
+    from ir_interp.converters import convert as inner
+    from ir_interp.converters.report import Form
+
+    options = inner.Options(
+        opset=arguments.optional(opset, arguments.whole, "opset"),
+        dialect=arguments.word(dialect, "dialect"),
+        semantics=arguments.member(Semantics, semantics, "semantics"),
+        target=arguments.optional(target, arguments.word, "target"),
+        only=Form.ANY if only is None else arguments.member(Form, only, "only"),
+        strict=arguments.flag(strict, "strict"),
+        fp16=arguments.flag(fp16, "fp16"),
+        verify=arguments.flag(verify, "verify"),
+        inputs=_inputs(shapes, inputs),
+        progress=_progress(progress),
+    )
+    return inner.convert(source, arguments.path(destination, "destination"), options)
+
+
+@checked
+def audit(
+    models: Source | Iterable[Source],
+    *,
+    run: bool = False,
+    runtimes: Iterable[str] | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Audit:
+    """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
+
+    ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
+    installed runtimes are run as well, in a child process, where the shape of a resize is known. ``runtimes``
+    chooses some ("onnxruntime", "openvino", "openvino-converted", "tensorrt", "reference"), ``select`` and
+    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
+    more than one must be importable, as with ``multiprocessing``.
+
+    Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
+    """
+    from ir_interp.converters.audit import report
+
+    options = report.Options(
+        run=arguments.flag(run, "run"),
+        runtimes=arguments.optional(runtimes, arguments.words, "runtimes"),
+        select=arguments.words(select, "select"),
+        ignore=arguments.words(ignore, "ignore"),
+        jobs=arguments.whole(jobs, "jobs"),
+        progress=_progress(progress),
+    )
+    return report.audited(files.several(models), options)
+
+
+@checked
+def compare(
+    first: Source,
+    second: Source,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    tolerance: float | None = None,
+    per_resize: bool = False,
+    progress: Progress | None = None,
+) -> ModelComparison:
+    """Run two models (.onnx, .xml), each in its own runtime in a process of its own, and compare their outputs.
+
+    They run on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (lengths by input name)
+    where the first leaves lengths open. ``tolerance`` is relative to the largest value of an output, and absolute
+    where that is below 1; by default 1e-4, of float16 1e-2. Outputs are paired by name, else by place. With
+    ``per_resize`` the resizes of the first model, or where it has none of the second, are compared in order.
+
+    Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
+    have different numbers of outputs.
+    """
+    from ir_interp.converters.verify.models import compare_models
+
+    with files.as_file(first, "first") as mine, files.as_file(second, "second") as theirs:
+        found = compare_models(
+            mine,
+            theirs,
+            _inputs(shapes, inputs),
+            tolerance=arguments.optional(tolerance, arguments.real, "tolerance"),
+            per_resize=arguments.flag(per_resize, "per_resize"),
+            progress=_progress(progress),
+        )
+    return replace(found, first=files.shown_path(first, mine), second=files.shown_path(second, theirs))
+
+
+@checked
+def explain(
+    source: Source,
+    layer: str | None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+) -> Explanation:
+    """Return which source pixels make each output of a resize, in every reading and arithmetic.
+
+    ``layer`` is the name of the resize, where the source has several. ``shape`` are the lengths of its input, where
+    they are open; ``sizes`` (output lengths) or ``scales`` (output / input) replace those of the layer.
+
+    Raises ReadError where there is no such resize, ShapeError where a length that is needed is open.
+    """
+    from ir_interp.views.explain import explanation
+
+    op = _one(source, layer)
+    return explanation(op, files.readings(op, source), _lengths(shape, sizes, scales))
+
+
+@checked
+def plot(
+    source: Source,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    what: Picture | str = "positions",
+    layer: str | None = None,
+    axis: int | None = None,
+    shape: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    x: ArrayLike | str | os.PathLike[str] | None = None,
+    against: Semantics | Arithmetic | ResizeSpec | Source | None = None,
+) -> Figure:
+    """Return a picture of a resize, a figure of Matplotlib; written to ``output``, a .png, where that is given.
+
+    ``what`` is shown: where the outputs of an axis sample ("positions"), what they weigh by how much ("weights"), the
+    "kernel", or an "image" under two configurations and their difference. ``layer``, ``shape``, ``sizes`` and
+    ``scales`` are those of ``explain``; ``axis`` is by default the first that changes. Of an image, ``x`` is an array
+    or the path of one (.npy) or of an image, by default rings; ``against`` is the other configuration: a reading or
+    an arithmetic by its word, a spec, or where another resize stands.
+
+    Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
+    """
+    from ir_interp.views import figures, pictures
+    from ir_interp.views.explain import explanation
+
+    chosen = arguments.member(figures.Picture, what, "what")
+    wanted = arguments.optional(axis, arguments.whole, "axis")
+    place = None if output is None else _png(arguments.path(output, "output"))
+    op = _one(source, layer)
+    found = files.readings(op, source)
+    given = _lengths(shape, sizes, scales)
+    figure: Figure
+    if chosen is figures.Picture.IMAGE:
+        other = figures.configuration(against, op, found) or _configuration(against)
+        values = arguments.path(x, "x") if isinstance(x, str | os.PathLike) else x
+        figure = figures.of_image(op, other, values, given)
+    else:
+        figure = figures.of_axis(explanation(op, found, given), chosen, wanted)
+    if place is not None:
+        with replacing(place) as (temporary,):
+            pictures.save(figure, temporary)
+    return figure
+
+
+def _png(path: Path) -> Path:
+    if FileKind.of(path) is not FileKind.PICTURE:
+        raise SpecError(f"{path.name!r} is no name of a picture; expected .png")
+    return path
+
+
+def _configuration(source: Source) -> tuple[str, ResizeSpec]:
+    """Return the name and the spec of a source that holds nothing but a resize."""
+    return files.name_of(source, "against"), _one(source, None, "against").spec
+
+
+def _one(source: Source, layer: str | None, name: str = "source") -> ResizeOp:
+    """Return the resize of a source that is meant; ``name`` is the argument's."""
+    chosen = arguments.optional(layer, arguments.word, "layer")
+    return choose(files.load(source, name=name), chosen, files.name_of(source))
+
+
+def _lengths(shape: Sequence[int] | None, sizes: Sequence[int] | None, scales: Sequence[float] | None) -> Lengths:
+    from ir_interp.views.explain import Lengths
+
+    return Lengths(
+        shape=arguments.optional(shape, arguments.lengths, "shape"),
+        sizes=arguments.optional(sizes, arguments.wholes, "sizes"),
+        scales=arguments.optional(scales, arguments.reals, "scales"),
+    )
+
+
+def _inputs(shapes: Mapping[str, Sequence[int]] | None, inputs: Mapping[str, str | os.PathLike[str]] | None) -> Inputs:
+    from ir_interp.converters.verify.processes import Inputs
+
+    lengths = arguments.by_name(shapes, arguments.lengths, "shapes")
+    return Inputs(shapes=lengths, files=arguments.by_name(inputs, arguments.path, "inputs"))
+
+
+def _progress(progress: Progress | None) -> Progress:
+    from ir_interp.converters.report import silent
+
+    return silent if progress is None else arguments.function(progress, "progress")

@@ -36,7 +36,7 @@ class UnsupportedLayerError(ReadError):
 
 
 class SpecError(IrInterpError, ValueError):
-    """A specification that contradicts itself."""
+    """A specification that contradicts itself, or a call with a wrong argument."""
 
 
 class ShapeError(SpecError):
@@ -89,12 +89,16 @@ class VerificationError(IrInterpError):
 def closest(word: str, known: Iterable[str]) -> str:
     """Return the end of an error message about an unknown word: the nearest known one, and all of them."""
     words = sorted(set(known))
-    folded = {each.lower(): each for each in words}
+    return f"expected one of {', '.join(words)}{hint(word, words)}"
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Return which known word is the nearest to an unknown one, if any is near."""
+    folded = {each.lower(): each for each in known}
     import difflib  # late: only a wrong word needs it
 
     match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
-    hint = f"; did you mean {folded[match[0]]!r}?" if match else ""
-    return f"expected one of {', '.join(words)}{hint}"
+    return f"; did you mean {folded[match[0]]!r}?" if match else ""
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

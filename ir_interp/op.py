@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, spelled
-from ir_interp.executor.resize import resize
+from ir_interp.arguments import checked
+from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
+from ir_interp.executor.resize import as_array, resize
 from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape
@@ -34,7 +35,8 @@ class ResizeOp:
     """One resize of a file.
 
     ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where open, and
-    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
+    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown;
+    ``attributes`` are the attributes and inputs as they were read, by name.
     """
 
     name: str
@@ -45,20 +47,36 @@ class ResizeOp:
     shape: PartialShape | None = None
     dtype: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    attributes: Attributes = field(default_factory=dict, compare=False)
 
+    @checked
     def run(
         self,
         x: ArrayLike,
         *,
-        sizes: tuple[int, ...] | None = None,
-        scales: tuple[float, ...] | None = None,
+        sizes: Sequence[int] | None = None,
+        scales: Sequence[float] | None = None,
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""
-        array = np.asarray(x)
+        array = as_array(x)
         if self.shape is not None and array.ndim != len(self.shape):
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+
+
+def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
+    """Return the resize of a name, or the only one. Raises ReadError where that is none or several."""
+    chosen = [op for op in found if name is None or op.name == name]
+    if len(chosen) == 1:
+        return chosen[0]
+    if not found:
+        raise ReadError("no resize in it", where)
+    names = [op.name for op in found]
+    if name is None:
+        raise ReadError(f"{len(found)} resizes; name one as the layer: {', '.join(names)}", where)
+    problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
+    raise ReadError(problem, where)
 
 
 _CODE_OF_PART = {

@@ -18,6 +18,7 @@ from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.executor.resize import resize
 from ir_interp.ir.model import Layer
 from ir_interp.ir.resizes import layers
+from ir_interp.kinds import MODELS, FileKind, expect
 from ir_interp.op import ResizeOp
 from ir_interp.rules import RULES, Rule
 from ir_interp.spec import Nearest
@@ -127,7 +128,7 @@ def models(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
-        inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in (".onnx", ".xml"))
+        inside = sorted(each for each in path.rglob("*") if FileKind.of(each) in MODELS)
         found += inside if path.is_dir() else [path]
     return found
 
@@ -157,24 +158,21 @@ def audit(
 
 
 def _found(path: Path) -> Iterator[_Found]:
-    if path.suffix.lower() == ".onnx":
+    if expect(path, *MODELS) is FileKind.ONNX:
         for node in nodes(path):
-            dla = tensorrt.remarks(node)
+            dla = tensorrt.remarks(node.op)
             yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
-    elif path.suffix.lower() == ".xml":
+    else:
         for net, layer, op in layers(path):
             dla, said = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
             yield _Found(file=path, op=op, layer=layer, mistakes=said, remarks=dla)
-    else:
-        raise ReadError(f"unknown file type {path.suffix!r}; expected one of .onnx, .xml", path.name)
 
 
 def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in (RUNTIMES if found.node else LAYER_RUNTIMES).items():
         if chosen is None or name in chosen:
-            forecast = runtime.forecast(found.node or found.op)  # type: ignore[arg-type]
-            verdicts[name] = judge(found.op, forecast)
+            verdicts[name] = judge(found.op, runtime.forecast(found.op))
             titles[name] = runtime.title
     return Audited(
         file=str(found.file),

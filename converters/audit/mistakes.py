@@ -57,9 +57,9 @@ def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
 def _was_converted(node: FoundNode) -> bool:
     """Say whether a node bears the marks of ONNX's version converter: no attribute but mode, and a whole window."""
     stated = {attribute.name for attribute in node.node.attribute}
-    if node.op.version < 11 or not stated <= {"mode"} or "scales" not in node.words:
+    if node.op.version < 11 or not stated <= {"mode"} or "scales" not in node.op.attributes:
         return False
-    roi = list(node.words.get("roi") or ())
+    roi = list(node.op.attributes.get("roi") or ())
     return bool(roi) and roi == [0.0] * (len(roi) // 2) + [1.0] * (len(roi) // 2)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Progress, silent
+from ..verify.processes import environment
 from ..verify.runners import limit_memory
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -54,7 +55,9 @@ def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], befor
     for path in folder.glob("answer*"):
         path.unlink()
     command = [sys.executable, "-m", "ir_interp.converters.audit.probe", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as child:
         ending = _follow(child, len(jobs), lambda n: told(len(before) + n))
     found = [_answer(folder, place) for place in range(len(jobs))]
     done = next((place for place, each in enumerate(found) if each is None), len(jobs))

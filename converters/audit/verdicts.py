@@ -18,7 +18,7 @@ from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.agreement import arithmetics_agree
 from ir_interp.translation.meaning import differences, listed
 
-from ..runtimes.outcome import Forecast, Kind
+from ..runtimes.outcome import Kind, Outcome
 from ..verify.differences import differences as elementwise
 
 TOLERANCE = 1e-3
@@ -47,7 +47,7 @@ class Verdict:
         return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")
 
 
-def judge(op: ResizeOp, forecast: Forecast) -> Verdict:
+def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     """Return the verdict that a forecast comes to: measured on the shape of the resize, else by its meaning."""
     if forecast.spec is None:
         return Verdict(kind=forecast.kind, reason=forecast.reason)
@@ -62,7 +62,7 @@ def judge(op: ResizeOp, forecast: Forecast) -> Verdict:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
 
 
-def _by_meaning(op: ResizeOp, forecast: Forecast) -> Verdict:
+def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     assert forecast.spec is not None
     found = differences(op.spec, forecast.spec, op.shape)
     if found:
@@ -80,7 +80,7 @@ def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[in
     return {axis for spec in (mine, other) for axis in resolve_axes(listed(spec, shape).axes, len(shape))}
 
 
-def _measured(spec: ResizeSpec, forecast: Forecast, shape: PartialShape) -> Verdict:
+def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdict:
     """Run both on random values; axes are independent of each other, and those that stay are made short."""
     assert forecast.spec is not None
     resized = _resized(spec, forecast.spec, shape)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from ir_interp.shapes import PartialShape
 
 from .symbols import Functions, Ops, Symbol, Value
 
@@ -18,7 +23,8 @@ _FEW = 4  # taps: so many copies are faster than a sum over a further axis
 class AxisTaps:
     """The taps of one axis, as arrays or as symbols: a copy where ``weights`` is None.
 
-    ``in_size`` and the number of taps are None where only run time knows them.
+    ``in_size`` and the number of taps are None where only run time knows them. ``in_columns`` makes of indices and
+    weights a tuple, an entry for each tap.
     """
 
     axis: int
@@ -43,6 +49,52 @@ def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int) -> Value:
     after = range(2, rank - axis.axis + 1)
     weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, after))
     return ops.total(weighted, axis.axis + 1, keep=False)
+
+
+def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
+    """Return few taps of run time one by one, so that whatever is built of them twice has them in common."""
+    if not isinstance(axis.weights, Symbol) or axis.count is None or axis.count > _FEW:
+        return axis
+    indices, weights = (
+        tuple(_column(ops, array, tap) for tap in range(axis.count)) for array in (axis.indices, axis.weights)
+    )
+    return replace(axis, indices=indices, weights=weights)
+
+
+def symbols(axis: AxisTaps) -> list[Value]:
+    """Return the values of run time that taps consist of."""
+    arrays = (axis.indices, axis.weights)
+    columns = [each for array in arrays for each in (array if isinstance(array, tuple) else (array,))]
+    return [each.value for each in columns if isinstance(each, Symbol)]
+
+
+def gathers(axis: AxisTaps) -> bool:
+    """Say whether ``resized`` gathers entries of ``x``."""
+    return axis.weights is None or axis.in_size is None or axis.in_size > _DENSE
+
+
+def largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
+    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes, as float32."""
+    xp = Functions(ops)
+    lengths = ops.convert(ops.lengths(x), "float32")
+    factors = [entry(ops, lengths, axis) if length is None else float(length) for axis, length in enumerate(shape)]
+    taps = xp.symbol(1.0)
+    for axis in axes:
+        length, at_once = _extent(ops, axis)
+        factors[axis.axis] = xp.maximum(factors[axis.axis], length)
+        taps = xp.maximum(taps, at_once)
+    open_ends = [each for each in factors if isinstance(each, Symbol)]
+    known = math.prod(each for each in factors if not isinstance(each, Symbol))
+    return functools.reduce(operator.mul, open_ends, taps * known).value
+
+
+def _extent(ops: Ops, axis: AxisTaps) -> tuple[Any, Any]:
+    """Return the length that an axis is resized to, and how many taps are gathered at once."""
+    at_once = axis.weights is None or (axis.count is not None and axis.count <= _FEW)
+    if not isinstance(axis.indices, Symbol):
+        return float(len(axis.indices)), 1.0 if at_once else float(axis.indices.shape[1])
+    lengths = ops.convert(ops.lengths(axis.indices.value), "float32")
+    return entry(ops, lengths, 0), 1.0 if at_once else entry(ops, lengths, 1)
 
 
 def entry(ops: Ops, vector: Value, place: int) -> Symbol:
@@ -75,6 +127,8 @@ def _few(ops: Ops, x: Value, axis: AxisTaps, count: int, rank: int) -> Value:
 
 
 def _column(ops: Ops, array: Any, tap: int) -> Any:
+    if isinstance(array, tuple):
+        return array[tap]
     if isinstance(array, Symbol):
         return Symbol(ops, ops.gather(array.value, ops.constant(np.int64(tap)), 1))
     return array[:, tap]

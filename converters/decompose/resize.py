@@ -6,6 +6,7 @@ that compute indices and weights at run time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,6 @@ from ir_interp.spec import (
     Arithmetic,
     Aspect,
     Crop,
-    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -34,7 +34,8 @@ from ir_interp.spec import (
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade
 
-from .apply_taps import AxisTaps, aligned, resized
+from ..runtimes.onnxruntime import cuts_off
+from .apply_taps import AxisTaps, aligned, gathers, in_columns, largest, resized, symbols
 from .run_time_taps import run_time_axes
 from .symbols import Ops, Symbol, Value
 
@@ -69,13 +70,25 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     dtype = op.dtype or "float32"
     copies = isinstance(spec.kernel, Nearest)
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
-    for axis in axes:
-        y = resized(ops, y, axis, len(shape))
+    y = _resampled(ops, y, axes, shape)
     if not copies:
         y = _stored(ops, y, dtype, cut=cuts_off(op))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
     return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest), at_run_time=rest is not None)
+
+
+def _resampled(ops: Ops, x: Value, axes: list[AxisTaps], shape: PartialShape) -> Value:
+    """Return ``x`` resized along all axes."""
+    apart = [in_columns(ops, axis) for axis in axes]
+
+    def build(inner: Ops) -> Value:
+        return functools.reduce(lambda y, axis: resized(inner, y, axis, len(shape)), apart, x)
+
+    found = [value for axis in apart for value in symbols(axis)]
+    if (not found and None not in shape) or not any(map(gathers, axes)):
+        return build(ops)
+    return ops.at_any_size([x, *found], lambda: largest(ops, x, axes, shape), build, len(shape))
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
@@ -143,12 +156,6 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
             weights=None if copies else taps.weights,
             beyond=taps.outside,
         )
-
-
-def cuts_off(op: ResizeOp) -> bool:
-    """Say whether the source's runtime leaves out what follows the point of integers: onnxruntime, linear."""
-    plain = isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is Antialias.OFF
-    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in ("uint8", "int8", "int32")
 
 
 def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -55,6 +55,16 @@ class Ops(Protocol):
 
     def precisely(self, vector: Value) -> Value:
         """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
+
+    def at_any_size(
+        self, given: Sequence[Value], elements: Callable[[], Value], build: Callable[[Ops], Value], rank: int
+    ) -> Value:
+        """Return what ``build`` makes of the values ``given``, right however large these are.
+
+        It gathers, by the operations that it is called with; ``elements`` returns a bound of the elements of all
+        tensors on the way, a float32 scalar, and is called only by those whose ``gather`` has one. ``rank`` is that
+        of the tensors that are gathered from.
+        """
 
 
 ELEMENTWISE = (

@@ -29,6 +29,7 @@ from ir_interp.spec import (
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 from ..runtimes import tensorrt_dla
+from ..runtimes.tensorrt import INNERMOST, LAYER_TYPES, MAX_RANK, MAX_VOLUME
 
 _ROUNDING = {
     "HALF_DOWN": Rounding.ROUND_PREFER_FLOOR,
@@ -36,15 +37,6 @@ _ROUNDING = {
     "FLOOR": Rounding.FLOOR,
     "CEIL": Rounding.CEIL,
 }
-INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}
-"""How many of the last axes a mode resizes."""
-
-MAX_RANK = 8
-MAX_VOLUME = 2**31 - 1
-"""The most elements of an input or output."""
-
-DTYPES = ("bfloat16", "float16", "float32", "int8")
-"""The element types of its input."""
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
@@ -100,8 +92,8 @@ def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
 
 
 def _check_input(mode: str, context: Context) -> None:
-    if context.dtype is not None and context.dtype not in DTYPES:
-        raise SpecError(f"IResizeLayer takes {', '.join(DTYPES)}, not {context.dtype}")
+    if context.dtype is not None and context.dtype not in LAYER_TYPES:
+        raise SpecError(f"IResizeLayer takes {', '.join(LAYER_TYPES)}, not {context.dtype}")
     if context.shape is not None:
         least = 2 if mode == "CUBIC" else 1
         if not least <= len(context.shape) <= MAX_RANK:

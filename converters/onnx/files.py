@@ -16,7 +16,11 @@ from .nodes import graphs
 
 def read_model(path: Path) -> onnx.ModelProto:
     """Return a model without its external weights, its local functions inlined; see ``read_file``."""
-    model = read_file(path)
+    return inlined(read_file(path))
+
+
+def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model without local functions: the same, or a copy in which these are inlined."""
     return onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
@@ -28,9 +32,14 @@ def read_file(path: Path) -> onnx.ModelProto:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
         raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
-    if not model.opset_import or not model.HasField("graph"):
-        raise ReadError("not an ONNX model: it holds no graph or names no operator set", path.name)
+    check_model(model, path.name)
     return model
+
+
+def check_model(model: onnx.ModelProto, where: str) -> None:
+    """Raise ReadError where a model lacks what none can do without."""
+    if not model.opset_import or not model.HasField("graph"):
+        raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
 
 
 def external_files(path: Path) -> set[Path]:

@@ -16,17 +16,17 @@ from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Antialias, Arithmetic, Aspect, Cubic, Linear, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade, Translation, write
 
 from ..dialects.onnx import DIALECT
 from ..report import form
+from ..runtimes import onnxruntime
 from .resizes import given_names
 
 OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years
-_OWN = Arithmetic.ONNXRUNTIME
 _DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
 
 
@@ -42,16 +42,33 @@ class OneResize:
 def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, str]:
     """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None, and why none does."""
     try:
-        made = one_op_model(op, opset=opset)
+        translation = _translated(op, opset)
     except InexactError as refusal:
         return None, refusal.reason
+    made = said(op, translation, opset or translation.version)
     problem = invalid(made.model)
     if problem:
         return None, f"a Resize would not be valid: {problem}"
     if made.grade is Grade.EXACT_BUT_TIES:
         return None, "Resize may decide float32 ties otherwise"
-    note = _runtime_note(op.spec, op.shape or (), op.dtype)
-    return (None, note) if note else (made, "")
+    problem = _onnxruntime_problem(op, translation)
+    return (None, f"onnxruntime: {problem}") if problem else (made, "")
+
+
+def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
+    """Return why onnxruntime would not compute what ``op`` means by the node that is written; nothing where it does."""
+    if translation.spec.axes == ():  # nothing is left to resize
+        return ""
+    shape = _without_pads(op.spec, _shape(op))[1]
+    written = replace(op, spec=translation.spec, shape=shape, version=translation.version)
+    written = replace(written, attributes=translation.attributes)
+    resized = frozenset(resolve_axes(listed(written.spec, shape).axes, len(shape)))
+    other = onnxruntime.deviation(written)
+    if onnxruntime.rounds_each_axis(written):
+        return f"it rounds {op.dtype} after each axis under antialias"
+    if onnxruntime.cuts_off(written) and not onnxruntime.cuts_off(op):
+        return f"it cuts {op.dtype} off in linear"
+    return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 
 
 def invalid(model: onnx.ModelProto | Path) -> str:
@@ -81,10 +98,14 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
 
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
     """
+    translation = _translated(op, opset)
+    return said(op, translation, opset or translation.version)
+
+
+def _translated(op: ResizeOp, opset: int | None) -> Translation:
     bare, padded = _without_pads(op.spec, _shape(op))
     version = None if opset is None else operator_version(opset)
-    translation = write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
-    return said(op, translation, opset or translation.version)
+    return write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
 
 
 def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
@@ -200,38 +221,3 @@ def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
         lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
     return tuple(lengths)
-
-
-def _runtime_note(spec: ResizeSpec, shape: PartialShape, dtype: str | None) -> str:
-    """Return what onnxruntime's CPU provider does not run, or not exactly, though it is valid ONNX (1.31)."""
-    if dtype is not None and dtype not in ("float32", "float16", "uint8", "int8", "int32"):
-        return f"onnxruntime has no Resize of {dtype} on CPU"
-    if not isinstance(spec.kernel, Linear | Cubic):
-        return ""
-    cubic, filtered = isinstance(spec.kernel, Cubic), spec.kernel.antialias is not Antialias.OFF
-    if dtype in ("uint8", "int8", "int32") and not cubic and not filtered and spec.arithmetic is not _OWN:
-        return f"onnxruntime cuts {dtype} off in linear"
-    if filtered and dtype in ("uint8", "int8", "int32"):
-        return f"onnxruntime is not exact in antialias of {dtype} on CPU"
-    if cubic and not filtered and dtype in ("uint8", "int8", "int32"):
-        return f"onnxruntime has no cubic Resize of {dtype} on CPU"
-    rank, axes = len(shape), set(resolve_axes(listed(spec, shape).axes, len(shape)))
-    runs = _LINEAR.get(rank, []) if not cubic else _CUBIC.get(rank, [])
-    if cubic and not filtered and not _only_grows(spec, shape):
-        runs = [each for each in runs if each != _CHANNELS_LAST]
-    if any(axes <= each for each in runs):
-        return ""
-    return f"onnxruntime runs no {'cubic' if cubic else 'linear'} Resize of axes {sorted(axes)} at rank {rank} on CPU"
-
-
-_CHANNELS_LAST = {1, 2}
-_LINEAR = {2: [{0, 1}], 3: [{0, 1, 2}], 4: [{2, 3}, _CHANNELS_LAST], 5: [{2, 3, 4}]}
-_CUBIC = {2: [{0, 1}], 4: [{2, 3}, _CHANNELS_LAST]}
-
-
-def _only_grows(spec: ResizeSpec, shape: PartialShape) -> bool:
-    """Say whether no axis is known, or may turn out, to shrink."""
-    known = tuple(length for length in shape if length is not None)
-    if len(known) < len(shape) or not isinstance(spec.target, Sizes | Scales):
-        return False
-    return all(axis.out_size >= axis.in_size for axis in plan(spec, known).axes)

@@ -19,7 +19,14 @@ _PRIMITIVES = 13
 
 
 def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
-    """Write a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
+    """Write a model of nothing but ``op``; see ``one_op_model``."""
+    model, row = one_op_model(op, opset)
+    save(model, output)
+    return row
+
+
+def one_op_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
+    """Return a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
 
     Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError
     where neither is exact.
@@ -27,13 +34,10 @@ def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
     name = op.name or op.where
     made, why = native(op, opset)
     if made is not None:
-        output.write_bytes(made.model.SerializeToString(deterministic=True))
-        return Row(name=name, source=op, form=made.form, grade=made.grade)
+        return Unsaved(model=made.model, constants={}), Row(name=name, source=op, form=made.form, grade=made.grade)
     if opset is not None and opset < _OLDEST_PRIMITIVES:
         raise InexactError(name, f"onnx {opset}", reason=why)
-    model, row = _primitives(op, opset or _PRIMITIVES)
-    save(model, output)
-    return row
+    return _primitives(op, opset or _PRIMITIVES)
 
 
 def _primitives(op: ResizeOp, opset: int) -> tuple[Unsaved, Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +85,9 @@ class Primitives:
     def precisely(self, vector: str) -> str:
         """Return the same vector: onnxruntime divides as IEEE 754 says."""
         return vector
+
+    def at_any_size(
+        self, given: Sequence[str], elements: Callable[[], str], build: Callable[[Primitives], str], rank: int
+    ) -> str:
+        """Return what ``build`` makes: onnxruntime gathers right at every size."""
+        return build(self)

@@ -20,7 +20,7 @@ from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT
-from .files import default_opset, read_model
+from .files import check_model, default_opset, inlined, read_model
 from .nodes import _subgraphs
 from .values import Values
 
@@ -38,18 +38,23 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     return [op for op, _ in placed(path, semantics)]
 
 
+def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return what ``load`` does of a model in memory; ``path`` stands for it in places."""
+    check_model(model, path.name)
+    return [_read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model), path)]
+
+
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return what ``load`` does, each resize with the name of its output."""
     found = _resizes(read_model(path), path)
-    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in found]
+    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNode:
-    """A node as it stands in a model: what it is read as, its own words, and the values that it sees."""
+    """A node as it stands in a model: what it is read as, and the values that it sees."""
 
     op: ResizeOp
-    words: dict[str, Any]
     node: onnx.NodeProto
     values: Values
 
@@ -71,8 +76,8 @@ def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
     """
     found = []
     for place, node, scope in _resizes(model, path):
-        op, words = _read_node(node, place, scope, Semantics.RUNTIME)
-        found.append(FoundNode(op=op, words=words, node=node, values=scope))
+        op = _read_node(node, place, scope, Semantics.RUNTIME)
+        found.append(FoundNode(op=op, node=node, values=scope))
     return found
 
 
@@ -112,10 +117,8 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
                 yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
 
 
-def _read_node(
-    node: onnx.NodeProto, where: str, values: Values, semantics: Semantics
-) -> tuple[ResizeOp, dict[str, Any]]:
-    """Return a node as a resize, and its attributes and inputs by name."""
+def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
+    """Return a node as a resize."""
     if not node.input or not node.output:
         raise ReadError("it has no input or no output", where)
     version = dialect_version(node.op_type, values.opset, where)
@@ -129,7 +132,7 @@ def _read_node(
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
     context = Context(version=version, shape=shape, semantics=semantics)
     spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
-    op = ResizeOp(
+    return ResizeOp(
         name=node.name or node.output[0],
         where=where,
         spec=spec,
@@ -138,8 +141,8 @@ def _read_node(
         shape=shape,
         dtype=dtype,
         diagnostics=diagnostics,
+        attributes=attributes,
     )
-    return op, attributes
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:

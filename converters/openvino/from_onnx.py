@@ -33,11 +33,11 @@ _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "floa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A model, what became of each resize, and the constants that decide the values of resizes."""
+    """A model, what became of each resize, and the names of the nodes that resizes became."""
 
     model: ov.Model
     rows: tuple[Row, ...]
-    constants: tuple[ov.Node, ...]
+    exact: frozenset[str]
 
 
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | None = None) -> Built:
@@ -62,7 +62,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | N
         raise UnsupportedLayerError(
             f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
         ) from error
-    return Built(model=model, rows=builder.rows(), constants=builder.constants())
+    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
 
 def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
@@ -162,9 +162,10 @@ class _Builder:
         known = (self.names[name] for name in output.get_names() if name in self.names)
         return next(known, output.get_node().get_friendly_name())
 
-    def constants(self) -> tuple[ov.Node, ...]:
-        """Return the constants of all resizes."""
-        return tuple(node for _, _, result in self.found if isinstance(result, Resized) for node in result.constants)
+    def nodes(self) -> frozenset[str]:
+        """Return the names of the nodes of all resizes."""
+        made = (result for _, _, result in self.found if isinstance(result, Resized))
+        return frozenset(node.get_friendly_name() for result in made for node in result.nodes)
 
 
 def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:

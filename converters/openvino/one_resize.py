@@ -14,6 +14,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.spec import Scales, Sizes
 
 from ..report import Row, Wish
+from .primitives import element_name
 from .resize import Resized, RunTime, resize
 from .save import save
 
@@ -30,7 +31,7 @@ def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resi
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
     shape = ov.PartialShape([-1 if length is None else length for length in op.shape])
-    x = ops.parameter(shape, np.dtype(op.dtype or "float32"), name="x")
+    x = ops.parameter(shape, getattr(ov.Type, element_name(op.dtype or "float32")), name="x")
     parameters, target = [x], None
     if not isinstance(op.spec.target, Sizes | Scales):
         kind = op.spec.target.value if op.spec.target else "sizes"

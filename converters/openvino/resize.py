@@ -16,15 +16,15 @@ from ir_interp.spec import Scales, Sizes
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade, Translation, write
 
-from ..decompose.resize import cuts_off, decompose
+from ..decompose.resize import decompose
 from ..dialects.openvino import DIALECT
 from ..report import Form, Wish
 from ..report import form as form_of
-from ..runtimes.openvino import precision_note
+from ..runtimes import openvino
+from ..runtimes.onnxruntime import cuts_off
 from .primitives import OPS
 
 _VERSION = 11
-_DTYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
 _WORDS = (
     "mode",
     "shape_calculation_mode",
@@ -37,13 +37,13 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """The output of the nodes that together are one resize; ``constants`` are those that decide its values."""
+    """The output of the nodes that together are one resize; ``nodes`` are they, those of bodies too."""
 
     output: ov.Output
     form: str
     grade: Grade
     note: str = ""
-    constants: tuple[ov.Node, ...] = ()
+    nodes: tuple[ov.Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,20 +83,21 @@ def resize(
     if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
     stops = [each for each in (x, given.target, given.roi) if each is not None]
-    notes = "; ".join(filter(None, (made.note, precision_note(op))))
-    return replace(made, note=notes, constants=tuple(_constants(made.output, stops)))
+    notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
+    return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
 
 
-def _constants(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
-    """Return the constants that ``output`` is computed from, on the way up to ``stops``."""
+def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the nodes that ``output`` is computed by, on the way up to ``stops``."""
     seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
     while open_ends:
         node = open_ends.pop()
         if node not in seen:
             seen.add(node)
+            found.append(node)
             open_ends += [each.get_source_output().get_node() for each in node.inputs()]
-            if node.get_type_name() == "Constant":
-                found.append(node)
+            if node.get_type_name() == "If":
+                open_ends += [end for body in (0, 1) for end in node.get_function(body).get_results()]
     return found
 
 
@@ -134,9 +135,7 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
     translation = write(op.spec, DIALECT, shape=op.shape, version=_VERSION, name=op.name)
     axes = resolve_axes(translation.spec.axes, len(op.shape))
     groups = _groups(axes, translation, len(op.shape))
-    problem = _plugin_problem(translation, len(op.shape), groups, op.dtype)
-    if cuts_off(op) and not problem:
-        problem = f"onnxruntime cuts {op.dtype} off, where OpenVINO rounds"
+    problem = _problem(op, translation.attributes["mode"], groups)
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
     y = x
@@ -159,29 +158,21 @@ def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[
     return [group for group in [*pairs, alone] if group]
 
 
-def _plugin_problem(translation: Translation, rank: int, groups: list[list[int]], dtype: str | None) -> str | None:
-    """Return why OpenVINO's CPU plugin would not compute these nodes; None where it does."""
-    mode = translation.attributes["mode"]
-    integer = dtype is not None and "int" in dtype
-    if dtype is not None and dtype not in _DTYPES:
-        return f"OpenVINO's Interpolate does not take {dtype}"
-    if mode == "nearest" and dtype in ("int32", "int64"):
-        return "OpenVINO's CPU plugin computes in float32: values beyond 2**24 would lose their last bits"
-    if mode.startswith("linear") and rank > 5:
-        return f"OpenVINO's CPU plugin corrupts memory in a linear Interpolate of rank {rank}"
-    if rank > (4 if mode == "cubic" else 5) and dtype in ("int32", "int64", "float64"):
-        return f"OpenVINO's CPU plugin has no {mode} Interpolate of rank {rank} for {dtype}"
-    if mode == "cubic" and rank > 4 and dtype in ("int8", "uint8"):
-        return f"OpenVINO's CPU plugin wraps {dtype} around in a cubic Interpolate of rank {rank}"
-    if mode.endswith("pillow") and not _pillow_runs(rank, groups):
-        return f"OpenVINO's CPU plugin computes {mode} right on the last two axes only, up to rank 4"
-    if (integer or dtype == "bfloat16") and mode != "nearest" and (len(groups) > 1 or mode.endswith("pillow")):
-        return f"{'integers' if integer else dtype} would be rounded more than once"
-    return None
-
-
-def _pillow_runs(rank: int, groups: list[list[int]]) -> bool:
-    return 2 <= rank <= 4 and len(groups) == 1 and set(groups[0]) <= {rank - 2, rank - 1}
+def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
+    """Return why Interpolates of these groups of axes do not compute what ``op`` means; nothing where they do."""
+    rank, dtype = len(op.shape or ()), op.dtype or "float32"
+    for group in map(frozenset, groups):
+        node = openvino.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
+        found = openvino.plugin(node)
+        if found is not None:
+            return f"OpenVINO: {found.reason}"
+    rounds = dtype == "bfloat16" or "int" in dtype
+    if rounds and (mode.endswith("pillow") or (mode != "nearest" and len(groups) > 1)):
+        return f"{dtype} would be rounded more than once"
+    if cuts_off(op):
+        return f"onnxruntime cuts {dtype} off, where OpenVINO rounds"
+    lost = openvino.lost_digits(op)
+    return f"OpenVINO: {lost}" if lost else ""
 
 
 def _node(

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import openvino as ov
 from lxml import etree
+from openvino._offline_transformations import apply_moc_transformations
 
 _EXACT = "exact constant"
 
 
 def save(model: ov.Model, output: Path) -> None:
-    """Write an IR, .xml and .bin, with every constant as it is."""
-    ov.save_model(model, output, compress_to_fp16=False)
-    output.with_suffix(".bin").touch()  # a model without constants leaves none
+    """Write an IR, .xml and .bin, with every constant as it is.
 
-
-def save_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
-    """Write an IR whose constants are in half precision, but for those that ``exact`` names: scales, weights, indices.
-
-    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file.
+    It is simplified by the transformations that ``ovc`` runs, but for the folding of shapes, which would end reshaping.
     """
-    for index, constant in enumerate(exact):
+    apply_moc_transformations(model, cf=False)
+    _write(model, output, half=False)
+
+
+def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
+    """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``.
+
+    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file. The
+    transformations lose such marks, and make constants of their own of several: they come first.
+    """
+    apply_moc_transformations(model, cf=False)
+    for index, constant in enumerate(_constants(model, exact)):
         constant.set_friendly_name(f"{_EXACT} {index}")
     with tempfile.TemporaryDirectory() as folder:
         marked = Path(folder, "model.xml")
-        save(model, marked)
+        _write(model, marked, half=False)
         tree = etree.parse(marked)
         for layer in tree.iterfind(".//layer"):
             if str(layer.get("name")).startswith(_EXACT):
@@ -35,5 +42,31 @@ def save_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
                 etree.SubElement(notes, "attribute", name="precise", version="0")
                 layer.insert(1, notes)
         tree.write(marked)
-        ov.save_model(ov.Core().read_model(marked), output, compress_to_fp16=True)
-    output.with_suffix(".bin").touch()
+        _write(ov.Core().read_model(marked), output, half=True)
+
+
+def _write(model: ov.Model, output: Path, *, half: bool) -> None:
+    made = output.with_suffix(".xml")  # OpenVINO takes no other case
+    ov.save_model(model, made, compress_to_fp16=half)
+    made.replace(output)
+    output.with_suffix(".bin").touch()  # a model without constants leaves none
+
+
+def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
+    """Return the constants that are among the nodes of these names, or that one of them takes."""
+    found = (node for node in _nodes(model) if node.get_type_name() == "Constant")
+    return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
+
+
+def _readers(node: ov.Node) -> list[str]:
+    return [each.get_node().get_friendly_name() for output in node.outputs() for each in output.get_target_inputs()]
+
+
+def _nodes(model: ov.Model) -> Iterator[ov.Node]:
+    """Yield the nodes of a model, and those of all bodies."""
+    for node in model.get_ops():
+        yield node
+        kind = node.get_type_name()
+        bodies = [node.get_function(place) for place in (0, 1)] if kind == "If" else []
+        for body in [node.get_function()] if kind in ("Loop", "TensorIterator") else bodies:
+            yield from _nodes(body)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ir_interp.views.describe import count
 
-from ..verify.models import Bin, ModelComparison, OutputComparison
+from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
 
 
@@ -31,7 +31,7 @@ def _output(found: ModelComparison, output: OutputComparison) -> Element:
     )
 
 
-def _histogram(bins: tuple[Bin, ...]) -> Iterator[Element]:
+def _histogram(bins: tuple[HistogramBin, ...]) -> Iterator[Element]:
     """Yield how many elements differ by how much, if that could be counted."""
     most = max((each.count for each in bins), default=0)
     if most:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from onnx import GraphProto, ValueInfoProto
+
 from ..onnx.primitives import Primitives
+from ..runtimes.openvino_sizes import LARGEST_GATHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +28,38 @@ class PrimitivesForOpenVINO(Primitives):
         if known is not None and not known.size:
             return self.graph.node("Slice", x, *(self.graph.ints([number]) for number in (0, 0, axis)))
         return Primitives.gather(self, x, indices, axis)
+
+    def at_any_size(
+        self, given: Sequence[str], elements: Callable[[], str], build: Callable[[Primitives], str], rank: int
+    ) -> str:
+        """Return what ``build`` makes: beyond the size of a Gather that is right, without one."""
+        many = self.graph.node("Less", self.constant(np.float32(LARGEST_GATHER)), elements())
+        small, large = PrimitivesForOpenVINO(self.graph.inner()), _PrimitivesOfAnySize(self.graph.inner(), rank)
+        return self.graph.node("If", many, then_branch=_branch(large, build), else_branch=_branch(small, build))
+
+
+def _branch(ops: Primitives, build: Callable[[Primitives], str]) -> GraphProto:
+    """Return a graph that knows the values around it."""
+    output = ValueInfoProto(name=build(ops))
+    return ops.graph.proto(output.name, [], [output])
+
+
+@dataclass(frozen=True, slots=True)
+class _PrimitivesOfAnySize(PrimitivesForOpenVINO):
+    """Gathers by GatherElements from tensors of ``rank``: half as fast as a Gather, and wrong at no size."""
+
+    rank: int
+
+    def gather(self, x: str, indices: str, axis: int) -> str:
+        known, node = self.graph.initialisers.get(indices), self.graph.node
+        if known is not None and not known.ndim:
+            return PrimitivesForOpenVINO.gather(self, x, indices, axis)
+        flat = node("Reshape", indices, self.graph.ints([-1] + [1] * (self.rank - axis - 1)))
+        around = node("Shape", x)
+        before, after = (self._slice(around, *ends) for ends in ((0, axis), (axis + 1, self.rank)))
+        places = node("Expand", flat, node("Concat", before, self._slice(node("Shape", flat), 0, 1), after, axis=0))
+        taken = node("GatherElements", x, places, axis=axis)
+        return node("Reshape", taken, node("Concat", before, node("Shape", indices), after, axis=0))
+
+    def _slice(self, vector: str, start: int, end: int) -> str:
+        return self.graph.node("Slice", vector, self.graph.ints([start]), self.graph.ints([end]))

@@ -17,14 +17,14 @@ from ir_interp.translation.translate import Grade, Translation, compared, ways
 
 from ..decompose.resize import decompose
 from ..dialects.onnx import DIALECT
-from ..forecasts.onnxruntime import onnxruntime
 from ..onnx.graph import Graph
 from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, said
 from ..onnx.nodes import needed
 from ..onnx.resize import inlined
 from ..onnx.resizes import FoundNode, nodes_in
 from ..report import Form, Row, Wish, text
-from ..runtimes.outcome import Forecast, Kind
+from ..runtimes import onnxruntime
+from ..runtimes.outcome import Kind, Outcome
 from .targets import Target
 
 _GRADES = list(Grade)
@@ -77,7 +77,7 @@ class Writer:
         note = "; ".join(filter(None, (why, self.target.note(found.op))))
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
-    def _grade(self, found: FoundNode, forecast: Forecast) -> Grade | None:
+    def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
         """Return how exactly a forecast computes what a node means; None where that is not exact enough."""
         if forecast.spec is None:
             return None
@@ -101,7 +101,7 @@ class Writer:
                 continue
             grades: list[Grade | None] = [words.grade]
             for candidate in nodes_in(made.model, Path(op.where)):  # none where nothing is left to resize
-                runs = onnxruntime(candidate).spec == candidate.op.spec
+                runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec
                 grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
             sure = [grade for grade in grades if grade is not None]
             if len(sure) == len(grades):
@@ -114,7 +114,7 @@ class Writer:
         result = inlined(inner, made, {"x": found.node.input[0], "sizes": target, "scales": target})
         self._replace(found, inner, result)
         label = f"{inner.nodes[-1].op_type}-{words.version}"
-        changes = _changes(found.words, words.attributes) if words.spec.axes != () else "a copy"
+        changes = _changes(found.op.attributes, words.attributes) if words.spec.axes != () else "a copy"
         return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:
@@ -151,7 +151,7 @@ class Writer:
 
 def own_way(found: FoundNode) -> str:
     """Return in which way onnxruntime computes a node that is not what the node means; nothing where it is."""
-    made, op = onnxruntime(found), found.op
+    made, op = onnxruntime.outcome(found.op), found.op
     if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
         return f"onnxruntime does not compute what it means: {made.reason}"
     if made.spec is not None and "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest):
@@ -159,7 +159,7 @@ def own_way(found: FoundNode) -> str:
     return ""
 
 
-def _shortfall(found: FoundNode, forecast: Forecast) -> str:
+def _shortfall(found: FoundNode, forecast: Outcome) -> str:
     """Return why a node cannot stay."""
     if forecast.spec is None:
         return forecast.reason

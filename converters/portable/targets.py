@@ -6,21 +6,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
 
 from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
-from ..forecasts.openvino import openvino_frontend
-from ..forecasts.tensorrt import tensorrt_importer
+from ..forecasts.tensorrt import importer
 from ..onnx import operator_sets
 from ..onnx.origins import open_axes
 from ..onnx.primitives import Primitives
 from ..onnx.resizes import FoundNode, dialect_version
-from ..runtimes.openvino import plugin_problem, precision_note
-from ..runtimes.outcome import Forecast, refused
+from ..runtimes import openvino, tensorrt
+from ..runtimes.outcome import Outcome, computes, refused
 from .primitives import PrimitivesForOpenVINO
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
@@ -36,7 +35,7 @@ class Target:
 
     name: str
     opset: int | None = None
-    forecast: Callable[[FoundNode], Forecast]
+    forecast: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: type[Primitives] = Primitives
     note: Callable[[ResizeOp], str] = lambda op: ""
@@ -50,49 +49,44 @@ def target(name: str) -> Target:
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {' or '.join(_RUNTIMES)}"
-        raise ReadError(f"unknown target {name!r}; expected {expected}")
+        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _RUNTIMES)}")
     return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 
-def _as_it_stands(node: FoundNode, opset: int) -> Forecast:
+def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
     """Return what a node means in an operator set, if that has its words."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
         return refused(problem)
     try:
         version = dialect_version(node.node.op_type, opset, node.op.where)
-        return Forecast(spec=DIALECT.parse(node.words, Context(version=version, shape=node.op.shape)))
+        return computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
     except IrInterpError as error:
         return refused(str(error))
 
 
-_TENSORRT_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
-
-
-def _tensorrt(node: FoundNode) -> Forecast:
-    found = _tensorrt_type(node.op)
-    return refused(found) if found else tensorrt_importer(node)
-
-
-def _tensorrt_type(op: ResizeOp) -> str:
-    return "" if (op.dtype or "float32") in _TENSORRT_TYPES else f"TensorRT does not compute in {op.dtype}"
+def _tensorrt(node: FoundNode) -> Outcome:
+    found = tensorrt.network_refusal(node.op)
+    return refused(found) if found else importer(node.op)
 
 
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
         return "nothing is known of how TensorRT rounds indices that are found at run time"
-    return _tensorrt_type(op)
+    return tensorrt.network_refusal(op)
 
 
-def _openvino(node: FoundNode) -> Forecast:
+def _openvino(node: FoundNode) -> Outcome:
     op = node.op
-    if isinstance(op.spec.kernel, Nearest) and op.dtype in ("int32", "int64"):
-        return refused("the CPU plugin computes in float32: values beyond 2**24 would lose their last bits")
+    lost = openvino.lost_digits(op)
+    if lost:
+        return refused(lost)
     if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
-        problem = plugin_problem(op, open_axes(node), full=True)
+        may_change = frozenset(open_axes(node))
+        problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), may_change))
         if problem:
             return refused(f"which axes change is known only at run time, and of some {problem.reason}")
-    return openvino_frontend(node)
+    return openvino.frontend(op)
 
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
@@ -108,13 +102,13 @@ _RUNTIMES = {
         name="tensorrt",
         forecast=_tensorrt,
         problem=_tensorrt_problem,
-        note=lambda op: "TensorRT by its importer's source, not run",
+        note=lambda op: tensorrt.NOTE,
     ),
     "openvino": Target(
         name="openvino",
         forecast=_openvino,
         problem=_openvino_problem,
         primitives=PrimitivesForOpenVINO,
-        note=precision_note,
+        note=openvino.precision_note,
     ),
 }

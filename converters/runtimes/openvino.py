@@ -1,57 +1,231 @@
-"""OpenVINO: what its CPU plugin takes of an Interpolate, and what it computes otherwise (2026.4)."""
+"""OpenVINO: which Interpolate layers its CPU plugin takes, and what its ONNX frontend makes of a Resize (2026.4).
+
+Each rule was found by running layers; docs/semantics.md names the tests. ``plugin`` is what a writer asks before it
+emits a layer, and what a forecast asks of one that is there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from typing import Any
+
+from ir_interp.errors import IrInterpError
+from ir_interp.ir.dialect import DIALECT
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import (
-    Cubic,
-    Linear,
-    Nearest,
-)
+from ir_interp.spec import Area, Aspect, Nearest, Scales, Sizes
+from ir_interp.translation.dialect import Context
 
-from .outcome import Forecast, Kind, differs, refused
+from .outcome import Outcome, computes, crashes, differs, refused
 
-OPENVINO_TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
+VERSION = "2026.4"
+TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
+"""The element types that Interpolate takes."""
 
 
-def plugin_problem(op: ResizeOp, axes: set[int], *, full: bool) -> Forecast | None:
-    """Return what OpenVINO's CPU plugin does to axes that it has no kernel for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpolate:
+    """A layer, as far as the plugin chooses a kernel by it.
 
-    ``axes`` are those that are resized, ``full`` says that there is a target for every axis.
+    ``listed`` are the axes that have a size or a scale, None where every axis has; ``resized`` are those that change,
+    or may.
     """
-    kernel, rank = op.spec.kernel, len(op.shape) if op.shape is not None else 0
-    listed = axes if full else set(resolve_axes(op.spec.axes, rank))
-    if isinstance(kernel, Linear) and rank > 5:
-        return Forecast(kind=Kind.CRASHES, reason=f"a linear Interpolate of rank {rank} corrupts memory")
-    if (rank == 4 or not isinstance(kernel, Cubic)) and _is_not_spatial(rank, axes, listed, full):
-        return refused("the plugin resizes spatial dimensions only")
-    if isinstance(kernel, Cubic) and _cubic_overruns(rank, listed, full):
-        return Forecast(kind=Kind.CRASHES, reason=f"a cubic Interpolate of axes {sorted(listed)} corrupts memory")
-    if isinstance(kernel, Cubic) and rank > 4 and op.dtype in ("int8", "uint8"):
-        return differs(f"the plugin wraps {op.dtype} around in a cubic Interpolate of rank {rank}")
-    if rank > (4 if isinstance(kernel, Cubic) else 5) and op.dtype in ("int32", "int64"):
-        return refused(f"the plugin has no Interpolate of rank {rank} for {op.dtype}")
+
+    mode: str
+    rank: int
+    dtype: str
+    resized: frozenset[int]
+    listed: frozenset[int] | None
+    is_padded: bool = False
+
+    @property
+    def targeted(self) -> frozenset[int]:
+        """The listed axes; where every axis has a target, those that are resized."""
+        return self.resized if self.listed is None else self.listed
+
+
+def plugin(node: Interpolate) -> Outcome | None:
+    """Return what the plugin does to a layer that it does not compute; None where it does."""
+    return next((found for found in (rule(node) for rule in _RULES) if found is not None), None)
+
+
+def _of_another_type(node: Interpolate) -> Outcome | None:
+    return None if node.dtype in TYPES else refused(f"Interpolate does not take {node.dtype}")
+
+
+def _padded_elsewhere(node: Interpolate) -> Outcome | None:
+    last = range(node.rank - len(node.resized), node.rank)
+    if node.is_padded and node.resized != {*last}:
+        return differs("the plugin lays pads around other axes, where those that it resizes are not the last")
     return None
 
 
-def _cubic_overruns(rank: int, axes: set[int], full: bool) -> bool:
-    if rank == 3:
-        return 0 in axes and (full or len(axes) > 1)
-    return rank == 4 and (len(axes) > 2 or (full and min(axes, default=2) < 2))
+def _without_kernel(node: Interpolate) -> Outcome | None:
+    if node.dtype in ("int32", "int64") and node.rank > (4 if node.mode == "cubic" else 5):
+        return refused(f"the plugin has no {node.mode} Interpolate of rank {node.rank} for {node.dtype}")
+    return None
 
 
-def _is_not_spatial(rank: int, axes: set[int], listed: set[int], full: bool) -> bool:
-    """Say whether batch, or channels of volumes, are resized with more axes listed than a picture or volume has."""
-    counted = full or len(listed) > {4: 2, 5: 3}.get(rank, rank)
-    return counted and min(axes, default=rank) < {4: 1, 5: 2}.get(rank, 0)
+def _linear_overruns(node: Interpolate) -> Outcome | None:
+    if node.mode == "linear_onnx" and node.rank > 5:
+        return crashes(f"a linear_onnx Interpolate of rank {node.rank} corrupts memory")
+    return None
+
+
+def _not_spatial(node: Interpolate) -> Outcome | None:
+    """Batch, or channels of volumes, are resized only where no more axes are listed than an image or volume has."""
+    if node.rank not in (4, 5) or (node.rank == 5 and node.mode == "cubic"):
+        return None
+    counted = node.listed is None or len(node.listed) > node.rank - 2
+    if counted and min(node.resized, default=node.rank) < node.rank - 3:
+        return refused("the plugin resizes spatial dimensions only")
+    return None
+
+
+def _cubic_overruns(node: Interpolate) -> Outcome | None:
+    axes, every = node.targeted, node.listed is None
+    images = node.rank == 4 and (len(axes) > 2 or (every and min(axes, default=2) < 2))
+    overruns = images or (node.rank == 3 and 0 in axes and (every or len(axes) > 1))
+    if node.mode == "cubic" and overruns:
+        return crashes(f"a cubic Interpolate of axes {sorted(axes)} corrupts memory")
+    return None
+
+
+def _cubic_wraps(node: Interpolate) -> Outcome | None:
+    if node.mode == "cubic" and node.rank > 4 and node.dtype in ("int8", "uint8"):
+        return differs(f"the plugin wraps {node.dtype} around in a cubic Interpolate of rank {node.rank}")
+    return None
+
+
+PILLOW_AXES: dict[int, tuple[Set[int], ...]] = {2: ({1}, {0, 1}), 3: ({1}, {2}, {1, 2}), 4: ({2}, {3}, {2, 3}, {1, 2})}
+
+
+def _pillow_overruns(node: Interpolate) -> Outcome | None:
+    if not node.mode.endswith("pillow") or node.targeted in PILLOW_AXES.get(node.rank, ()):
+        return None
+    if node.rank == 4 and 0 in node.targeted:
+        return refused("the plugin resizes spatial dimensions only")
+    return crashes(f"a {node.mode} Interpolate of axes {sorted(node.targeted)} at rank {node.rank} corrupts memory")
+
+
+_RULES: tuple[Callable[[Interpolate], Outcome | None], ...] = (
+    _of_another_type,
+    _padded_elsewhere,
+    _without_kernel,
+    _linear_overruns,
+    _not_spatial,
+    _cubic_overruns,
+    _cubic_wraps,
+    _pillow_overruns,
+)
+
+
+def layer(op: ResizeOp) -> Outcome:
+    """Return what comes of a layer of an IR. ``op.attributes`` are those of the layer."""
+    mode, rank = str(op.attributes["mode"]), len(op.shape or ())
+    if isinstance(op.spec.kernel, Area):
+        return refused("no runtime executes mode area")
+    if op.version == 1 and mode == "linear" and rank > 5:
+        return refused(f"the plugin has no Interpolate-1 of mode linear at rank {rank}")
+    return plugin(interpolate(op, mode)) or computes(op.spec)
+
+
+def interpolate(op: ResizeOp, mode: str, resized: frozenset[int] | None = None) -> Interpolate:
+    """Return what the plugin sees of a resize; ``resized`` are the axes that may change, if not as lengths tell."""
+    rank, axes = len(op.shape or ()), op.spec.axes
+    return Interpolate(
+        mode=mode,
+        rank=rank,
+        dtype=op.dtype or "float32",
+        resized=resized_axes(op) if resized is None else resized,
+        listed=None if axes is None else frozenset(resolve_axes(axes, rank) if op.shape else axes),
+        is_padded=bool(op.spec.pads),
+    )
+
+
+def resized_axes(op: ResizeOp) -> frozenset[int]:
+    """Return the axes that an Interpolate resizes, as far as lengths tell; it knows no aspect policies."""
+    target, shape = op.spec.target, op.shape
+    if shape is None:
+        return frozenset(op.spec.axes or ())
+    axes = resolve_axes(op.spec.axes, len(shape))
+    if not isinstance(target, Sizes | Scales):
+        return frozenset(axes if op.spec.axes is not None else ())
+    pads = {pad.axis: pad.begin + pad.end for pad in op.spec.pads}
+    lengths = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
+    stay = [1.0] * len(axes) if isinstance(target, Scales) else lengths
+    return frozenset(axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same)
+
+
+# What it loses of numbers: the plugin computes in float32
+
+
+def lost_digits(op: ResizeOp) -> str:
+    """Return what nearest copies lose, which are exact elsewhere; nothing where they lose nothing."""
+    if isinstance(op.spec.kernel, Nearest) and op.dtype in ("int32", "int64"):
+        return "the plugin computes in float32: values beyond 2**24 would lose their last bits"
+    return ""
 
 
 def precision_note(op: ResizeOp) -> str:
-    """Return what OpenVINO's CPU plugin loses of an element type."""
+    """Return what the plugin loses of an element type, however a resize is written."""
     averaged = op.dtype == "uint32" and not isinstance(op.spec.kernel, Nearest)
     if op.dtype in ("int64", "uint64") or averaged:
         return f"OpenVINO's CPU plugin holds {op.dtype} in 32 bits, with a sign"
     if op.dtype == "float64":
         return "OpenVINO's CPU plugin computes in float32"
     return ""
+
+
+# Its ONNX frontend
+
+_MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
+_UNKNOWN_COORDINATES = ("tf_crop_and_resize", "half_pixel_symmetric")
+
+
+def frontend(op: ResizeOp) -> Outcome:
+    """Return what comes of an ONNX node that the frontend converts. ``op.attributes`` are those of the node."""
+    coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
+    if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
+        return refused(f"the frontend knows no {coordinates}")
+    if (op.dtype or "float32") not in TYPES:
+        return refused(f"Interpolate does not take {op.dtype}")
+    if min(op.spec.axes or (0,)) < 0:
+        return refused("the frontend takes no negative axes")
+    try:
+        made = plugin(interpolate(op, frontend_mode(op)))
+        return made or computes(DIALECT.parse(_attributes(op), Context(version=11, shape=op.shape)), _dropped(op))
+    except IrInterpError as error:
+        return refused(str(error))
+
+
+def frontend_mode(op: ResizeOp) -> str:
+    """Return the mode of the Interpolate that the frontend makes of an ONNX node."""
+    return _MODES[op.attributes.get("mode", "nearest")]
+
+
+def _attributes(op: ResizeOp) -> dict[str, Any]:
+    """Return the attributes of the Interpolate-11 that the frontend makes: what it does not know, it leaves out."""
+    given = op.attributes
+    made: dict[str, Any] = {"mode": frontend_mode(op)}
+    made["shape_calculation_mode"] = "sizes" if "sizes" in given else "scales"
+    made["coordinate_transformation_mode"] = given.get("coordinate_transformation_mode", "half_pixel")
+    made["nearest_mode"] = given.get("nearest_mode", "round_prefer_floor")
+    if op.version == 10:
+        made |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "simple"}
+    elif op.version < 10 and made["mode"] == "linear_onnx":
+        made["coordinate_transformation_mode"] = "asymmetric"
+    if "cubic_coeff_a" in given:
+        made["cube_coeff"] = given["cubic_coeff_a"]
+    return made | {name: given[name] for name in ("axes", "sizes", "scales") if name in given}
+
+
+def _dropped(op: ResizeOp) -> str:
+    """Return what the frontend, or the plugin, leaves out."""
+    dropped = [name for name in ("antialias", "exclude_outside") if op.attributes.get(name)]
+    if op.spec.aspect is not Aspect.STRETCH:
+        dropped.append("keep_aspect_ratio_policy")
+    if op.version < 10 and isinstance(op.spec.kernel, Nearest):
+        return "an Upsample becomes half_pixel with round_prefer_floor"
+    return f"{' and '.join(dropped)} dropped" if dropped else ""

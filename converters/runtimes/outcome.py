@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ir_interp.spec import (
-    ResizeSpec,
-)
+from ir_interp.spec import ResizeSpec
 
 
 class Kind(Enum):
-    """What comes of a resize in a runtime."""
+    """What comes of a resize in a runtime, in a word."""
 
     SAME = "same"
     DIFFERS = "differs"
@@ -20,19 +18,29 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """What a runtime would do: compute ``spec``, or if there is none, ``kind`` without a number, for ``reason``."""
+class Outcome:
+    """What a runtime does: it computes ``spec``; or where that is None, what ``kind`` says. ``reason`` says why."""
 
     spec: ResizeSpec | None = None
     kind: Kind = Kind.SAME
     reason: str = ""
 
 
-def refused(reason: str) -> Forecast:
+def computes(spec: ResizeSpec, reason: str = "") -> Outcome:
+    """Return that a runtime computes a resize, which may be another than was meant."""
+    return Outcome(spec=spec, reason=reason)
+
+
+def refused(reason: str) -> Outcome:
     """Return that a runtime does not take a resize."""
-    return Forecast(kind=Kind.REFUSED, reason=reason)
+    return Outcome(kind=Kind.REFUSED, reason=reason)
 
 
-def differs(reason: str) -> Forecast:
-    """Return that a runtime computes something else."""
-    return Forecast(kind=Kind.DIFFERS, reason=reason)
+def differs(reason: str) -> Outcome:
+    """Return that a runtime computes something that no spec describes."""
+    return Outcome(kind=Kind.DIFFERS, reason=reason)
+
+
+def crashes(reason: str) -> Outcome:
+    """Return that a runtime dies of a resize, or corrupts its memory."""
+    return Outcome(kind=Kind.CRASHES, reason=reason)

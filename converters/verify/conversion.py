@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
+from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
@@ -74,14 +75,14 @@ def _verified(
         except VerificationError as problem:
             if any(_rounds(each.op) for each in resizes):
                 return _by_executor(run, resizes, result, f"{problem}, for integers are rounded", tolerance)
-            is_onnx = source.suffix.lower() == ".onnx"
+            is_onnx = FileKind.of(source) is FileKind.ONNX
             where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
             raise VerificationError(f"{problem}{where}") from None
 
 
 def _quantises(path: Path) -> bool:
     """Say whether a file is an IR with values that are rounded to levels."""
-    if path.suffix.lower() != ".xml":
+    if FileKind.of(path) is not FileKind.IR:
         return False
     from ir_interp.ir.model import nets
 

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
+from ir_interp.kinds import MODELS, expect
 
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
 from .differences import compare, differences
+from .first_difference import Located
 from .processes import Inputs, Runs
 from .runners import Named
 from .tensors import is_model, sensible, wired
@@ -25,7 +27,7 @@ _BINS = 8  # powers of ten in a histogram; what is smaller still is counted toge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class OutputValues:
     """One output in short: the smallest, mean and largest of its finite values."""
 
     shape: tuple[int, ...]
@@ -42,7 +44,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
+class HistogramBin:
     """How many elements differ by at least ``lower`` and less than ``upper``; NaN and infinity have no upper end."""
 
     lower: float
@@ -64,10 +66,10 @@ class OutputComparison:
     """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0."""
 
     name: str
-    first: Values
-    second: Values
+    first: OutputValues
+    second: OutputValues
     compared: Compared
-    histogram: tuple[Bin, ...]
+    histogram: tuple[HistogramBin, ...]
 
     @property
     def least_tolerance(self) -> float | None:
@@ -96,7 +98,7 @@ class ModelComparison:
     first: Path
     second: Path
     outputs: tuple[OutputComparison, ...]
-    resizes: tuple[locate.Located, ...] | None = None
+    resizes: tuple[Located, ...] | None = None
 
     @property
     def passes(self) -> bool:
@@ -104,7 +106,7 @@ class ModelComparison:
         return all(each.compared.passes for each in self.outputs)
 
     @property
-    def first_resize(self) -> locate.Located | None:
+    def first_resize(self) -> Located | None:
         """The first resize whose output differs."""
         return next((each for each in self.resizes or () if each.differs), None)
 
@@ -173,8 +175,7 @@ def _outputs(run: Runs, model: Path) -> Named:
 
 
 def _check(path: Path) -> None:
-    if path.suffix.lower() not in (".onnx", ".xml"):
-        raise ReadError(f"unknown file type {path.suffix!r}; expected one of .onnx, .xml", path.name)
+    expect(path, *MODELS)
     if not path.is_file():
         raise ReadError("cannot be read: No such file or directory", path.name)
     if not is_model(path):
@@ -203,18 +204,18 @@ def _compared(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: fl
     )
 
 
-def _values(array: NDArray[Any]) -> Values:
+def _values(array: NDArray[Any]) -> OutputValues:
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     known = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
-    return Values(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
+    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
 
 
-def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[Bin, ...]:
+def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[HistogramBin, ...]:
     """Return how many differences lie between which powers of ten, the smallest first."""
     found = differences(mine, theirs).ravel()
     above = found[np.isfinite(found) & (found > 0)]
-    bins = [Bin(lower=0.0, upper=0.0, count=int((found == 0).sum()))]
+    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((found == 0).sum()))]
     if above.size:
         powers = np.floor(np.log10(above)).astype(int)
         lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
@@ -222,10 +223,11 @@ def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[Bin, ...]:
         edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]
         starts = [0.0 if powers.min() < lowest else edges[0], *edges[1:-1]]
         bins += [
-            Bin(lower=start, upper=end, count=int(n)) for start, end, n in zip(starts, edges[1:], counts, strict=True)
+            HistogramBin(lower=start, upper=end, count=int(n))
+            for start, end, n in zip(starts, edges[1:], counts, strict=True)
         ]
     broken = int((~np.isfinite(found)).sum())
-    return (*bins, Bin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
+    return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
 
 
 def _output_record(output: OutputComparison) -> dict[str, Any]:
@@ -246,7 +248,7 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
     }
 
 
-def _values_record(values: Values) -> dict[str, Any]:
+def _values_record(values: OutputValues) -> dict[str, Any]:
     return {
         "shape": list(values.shape),
         "dtype": values.dtype,
@@ -256,7 +258,7 @@ def _values_record(values: Values) -> dict[str, Any]:
     }
 
 
-def _resize_record(each: locate.Located) -> dict[str, Any]:
+def _resize_record(each: Located) -> dict[str, Any]:
     return {
         "name": each.name,
         "where": each.where,

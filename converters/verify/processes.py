@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.kinds import FileKind
 
 from ..report import Progress
 from .runners import USAGE, Named, Request, load
@@ -55,7 +57,7 @@ class Runs:
             files={name: str(path) for name, path in self.inputs.files.items()},
             values=self.values,
             tensors=list(tensors),
-            in_openvino=model.suffix != ".onnx" or model in self.through_openvino,
+            in_openvino=FileKind.of(model) is FileKind.IR or model in self.through_openvino,
         )
         request.save(self.folder / f"request{number}.json")
         _run(self.folder / f"request{number}.json", model.name)
@@ -66,10 +68,15 @@ class Runs:
         return [array for _, array in load(self.folder / "inputs.npz")]
 
 
+def environment() -> dict[str, str]:
+    """Return an environment in which a child finds what this process imports, wherever that came from."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+
+
 def _run(request: Path, name: str) -> None:
     command = [sys.executable, "-m", "ir_interp.converters.verify.runners", str(request)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
     if done.returncode == USAGE:

@@ -183,7 +183,7 @@ def _with_outputs(request: Request) -> tuple[bytes, int, list[str]]:
 
     model = onnx.load(request.model, load_external_data=False)
     own = [each.name for each in model.graph.output]
-    made = {name for node in model.graph.node for name in node.output}
+    made = {each.name for each in model.graph.input}.union(*(node.output for node in model.graph.node))
     shown = [name for name in request.tensors if name in made]
     for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # an output once more would be refused

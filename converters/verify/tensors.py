@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 
 
@@ -20,16 +21,16 @@ class Wired:
 
 def is_model(path: Path) -> bool:
     """Say whether a file is a model, not settings or a pasted layer."""
-    if path.suffix.lower() == ".xml":
+    if FileKind.of(path) is FileKind.IR:
         from ir_interp.ir.xml import parse
 
         return parse(path).tag == "net"
-    return path.suffix.lower() == ".onnx"
+    return FileKind.of(path) is FileKind.ONNX
 
 
 def wired(model: Path) -> list[Wired]:
     """Return the resizes of the main graph of a model (.onnx, .xml), in the order of the file."""
-    if model.suffix.lower() == ".onnx":
+    if FileKind.of(model) is FileKind.ONNX:
         from ..onnx import resizes as of_onnx
 
         found = of_onnx.wired(model)

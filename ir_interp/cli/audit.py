@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import ir_interp
 from ir_interp.cli import options, progress
-from ir_interp.errors import IrInterpError, closest
-from ir_interp.rules import RULES, Severity
+from ir_interp.rules import Severity
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
@@ -48,44 +49,28 @@ def audit(
     html: options.Html = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
-    from ir_interp.converters.audit.audit import models as expanded
     from ir_interp.converters.audit.formats import FORMATS
-    from ir_interp.converters.audit.jobs import in_processes
-    from ir_interp.converters.forecasts.table import RUNTIMES
 
-    for word in runtime or []:
-        if word not in RUNTIMES:
-            raise IrInterpError(f"--runtime {word!r}: {closest(word, RUNTIMES)}")
-    for word in (*(select or []), *(ignore or [])):
-        if not any(code.startswith(word) for code in RULES):
-            raise IrInterpError(f"no code begins with {word!r}; {closest(word, RULES)}")
     with progress.bar() as told:
-        rows, errors = in_processes(expanded(models), jobs, run=run, runtimes=runtime or None, progress=told)
-    found = (each for row in rows for each in (*row.findings, *(row.on_request if select else ())))
-    findings = [each for each in found if _is_wanted(each.code, select, ignore)]
+        found = ir_interp.audit(
+            models, run=run, runtimes=runtime, select=select or (), ignore=ignore or (), jobs=jobs, progress=told
+        )
     if html:
         from ir_interp.converters.pages import audit_page, frame
 
-        frame.save(audit_page.audit_page(rows, findings, errors), html)
+        frame.save(audit_page.audit_page(found.rows, found.findings, found.errors), html)
     if style is Format.TEXT:
-        _show(rows, findings)
+        _show(found.rows, found.findings)
     else:
-        print(FORMATS[style.value](rows, findings))
-    for error in errors:
+        print(FORMATS[style.value](found.rows, found.findings))
+    for error in found.errors:
         print(f"error: {error}", file=sys.stderr)
-    if errors:
+    if found.errors:
         return 2
-    return 1 if any(each.rule.severity is not Severity.NOTE for each in findings) else 0
+    return 1 if any(each.rule.severity is not Severity.NOTE for each in found.findings) else 0
 
 
-def _is_wanted(code: str, select: list[str] | None, ignore: list[str] | None) -> bool:
-    """Say whether a code is selected, and not ignored more precisely than it is selected."""
-    chosen = max((len(each) for each in select or [""] if code.startswith(each)), default=-1)
-    unwanted = max((len(each) for each in ignore or [] if code.startswith(each)), default=-1)
-    return chosen > unwanted
-
-
-def _show(rows: list[Audited], findings: list[Finding]) -> None:
+def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import ir_interp
 from ir_interp.cli import options, progress
 from ir_interp.views.describe import count
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ir_interp.converters.verify.first_difference import Located
-    from ir_interp.converters.verify.models import Bin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
 Examples:
@@ -44,12 +45,16 @@ def compare(
     html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
-    from ir_interp.converters.verify.models import compare_models
-    from ir_interp.converters.verify.processes import Inputs
-
-    inputs = Inputs(shapes=options.shapes(shape or []), files=options.files(array or []))
     with progress.bar() as told:
-        found = compare_models(first, second, inputs, tolerance=tolerance, per_resize=per_resize, progress=told)
+        found = ir_interp.compare(
+            first,
+            second,
+            shapes=options.shapes(shape or []),
+            inputs=options.files(array or []),
+            tolerance=tolerance,
+            per_resize=per_resize,
+            progress=told,
+        )
     if html:
         from ir_interp.converters.pages import comparison_page, frame
 
@@ -87,7 +92,7 @@ def _show_output(console: Console, output: OutputComparison, found: ModelCompari
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _bars(histogram: tuple[Bin, ...]) -> list[str]:
+def _bars(histogram: tuple[HistogramBin, ...]) -> list[str]:
     """Return one line a bin, the longest bar for the largest."""
     most = max((each.count for each in histogram), default=0)
     return [

@@ -69,7 +69,7 @@ def convert(
     html: options.Html = None,
 ) -> None:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
-    given = {"shapes": options.shapes(shape or []), "inputs": options.files(array or [])}
+    shapes, inputs = options.shapes(shape or []), options.files(array or [])
     try:
         with progress.bar() as told:
             done = ir_interp.convert(
@@ -83,8 +83,9 @@ def convert(
                 strict=strict,
                 fp16=fp16,
                 verify=verify,
+                shapes=shapes,
+                inputs=inputs,
                 progress=told,
-                **given,
             )
     except (IrInterpError, ExceptionGroup) as error:
         if html:

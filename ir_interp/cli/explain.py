@@ -6,19 +6,15 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import ir_interp
 from ir_interp import rules
 from ir_interp.cli import options
-from ir_interp.cli.layers import choose
-from ir_interp.converters.files import load, readings
-from ir_interp.errors import IrInterpError
-from ir_interp.op import ResizeOp
 from ir_interp.views import describe
-from ir_interp.views.explain import AxisTable, Cell, tables
+from ir_interp.views.explain import AxisTable, Cell, Explanation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,20 +45,17 @@ def explain(
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
         _explain_rule(rules.find(subject), as_json)
         return
-    op = choose(load(subject), layer, Path(subject))
-    lengths = options.integers(shape, "--shape") or op.shape
-    if lengths is None:
-        raise IrInterpError(f"{op.where}: the rank of its input is unknown; give its lengths with --shape")
-    found = tables(
-        readings(op, Path(subject)),
-        lengths,
+    found = ir_interp.explain(
+        subject,
+        layer,
+        shape=options.integers(shape, "--shape"),
         sizes=options.integers(sizes, "--sizes"),
         scales=options.reals(scales, "--scales"),
     )
     if as_json:
-        print(json.dumps(_record(op, lengths, found), indent=2))
+        print(json.dumps(found.record(), indent=2))
     else:
-        _show(op, lengths, found, every)
+        _show(found, every)
 
 
 def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
@@ -72,45 +65,19 @@ def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
     print(f"{rule.code} ({rule.severity.value}): {rule.summary}\n\n{rule.story}\n\nHeld by tests/{rule.test}")
 
 
-def _record(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...]) -> dict[str, Any]:
-    return {
-        "name": op.name,
-        "where": op.where,
-        "shape": list(shape),
-        "formula": describe.formula(op.spec),
-        "diagnostics": [each.code for each in op.diagnostics],
-        "axes": [
-            {
-                "axis": table.axis,
-                "in": table.in_size,
-                "differing": list(table.differing),
-                "columns": [
-                    {
-                        "names": list(table.names(column)),
-                        "scale": column.scale,
-                        "outputs": [{"source": cell.source, "weights": cell.weights} for cell in column.cells],
-                    }
-                    for column in table.columns
-                ],
-            }
-            for table in found
-        ],
-    }
-
-
-def _show(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...], every: bool) -> None:
+def _show(found: Explanation, every: bool) -> None:
     from rich.console import Console
 
-    console = Console()
+    console, op = Console(), found.op
     for line in (
-        f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(shape)}",
+        f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(found.shape)}",
         describe.sentence(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if not found:
+    if not found.axes:
         console.print("no axis changes: the input is copied")
-    for table in found:
+    for table in found.axes:
         _show_axis(console, table, every)
 
 

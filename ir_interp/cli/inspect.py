@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ir_interp.converters.files import load
+import ir_interp
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
@@ -33,7 +33,7 @@ def inspect(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Show every resize of a file."""
-    found = load(file, semantics=semantics)
+    found = ir_interp.load(file, semantics=semantics)
     if as_json:
         print(json.dumps([_record(op) for op in found], indent=2))
     else:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from ir_interp.errors import IrInterpError
+from ir_interp.kinds import FileKind
 
 
 def _page(path: Path | None) -> Path | None:
     """Return the name of a page. Raises IrInterpError where it is none, such as that of a model."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+    if path is not None and FileKind.of(path) is not FileKind.PAGE:
         raise IrInterpError(f"--html {str(path)!r} is no name of a page; expected .html")
     return path
 

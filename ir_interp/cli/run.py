@@ -9,14 +9,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+import ir_interp
 from ir_interp.atomic import replacing
-from ir_interp.cli import images, options
-from ir_interp.cli.layers import array_or_image, choose
-from ir_interp.converters.files import load
+from ir_interp.cli import options
 from ir_interp.errors import IrInterpError
-from ir_interp.op import ResizeOp
+from ir_interp.kinds import FileKind
+from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
+from ir_interp.views import images
 
 EXAMPLES = """
 Examples:
@@ -42,8 +43,8 @@ def run(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Execute one resize."""
-    op = choose(load(file, semantics=semantics), layer, file)
-    x = array_or_image(source, op)
+    op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
+    x = images.array_or_image(source, op)
     y = op.run(
         x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
     )
@@ -53,8 +54,9 @@ def run(
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
-    if path.suffix.lower() == ".npy":
-        np.save(path, y, allow_pickle=False)
+    if FileKind.of(path) is FileKind.ARRAY:
+        with path.open("wb") as file:  # to a path whose extension is in upper case NumPy would add its own
+            np.save(file, y, allow_pickle=False)
     elif path.suffix:
         images.write(path, y, op)
     else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ir_interp.arguments import checked, member, reals, shown, wholes
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import half, plain, tiles
 from ir_interp.plan.geometry import Plan, plan
@@ -22,12 +24,13 @@ _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 
 
+@checked
 def resize(
     x: ArrayLike,
     spec: ResizeSpec,
     *,
-    sizes: tuple[int, ...] | None = None,
-    scales: tuple[float, ...] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
@@ -44,7 +47,9 @@ def resize(
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.
     """
-    x = np.asarray(x)
+    x = as_array(x)
+    if not isinstance(spec, ResizeSpec):
+        raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
     bound = plan(bind(spec, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
     work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
     _check_memory(bound, max(work.itemsize, x.dtype.itemsize))
@@ -58,22 +63,30 @@ def resize(
     return y
 
 
+def as_array(x: ArrayLike) -> NDArray[Any]:
+    """Return anything like an array as one. Raises SpecError for nested lists of different lengths."""
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise SpecError(f"x is no array: {error}") from None
+
+
 def bind(
     spec: ResizeSpec,
     *,
-    sizes: tuple[int, ...] | None = None,
-    scales: tuple[float, ...] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
     """Return ``spec`` with its target or its arithmetic replaced."""
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales are both given; they exclude each other")
     if sizes is not None:
-        spec = replace(spec, target=Sizes(tuple(int(size) for size in sizes)))
+        spec = replace(spec, target=Sizes(wholes(sizes, "sizes")))
     if scales is not None:
-        spec = replace(spec, target=Scales(tuple(float(scale) for scale in scales)))
+        spec = replace(spec, target=Scales(reals(scales, "scales")))
     if arithmetic is not None:
-        spec = replace(spec, arithmetic=Arithmetic(arithmetic))
+        spec = replace(spec, arithmetic=member(Arithmetic, arithmetic, "arithmetic"))
     return spec
 
 
@@ -92,6 +105,8 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
 def _output(x: NDArray[Any], bound: Plan, out: NDArray[Any] | None) -> NDArray[Any]:
     if out is None:
         return np.empty(bound.out_shape, x.dtype)
+    if not isinstance(out, np.ndarray):
+        raise SpecError(f"out is {shown(out)}; expected an array")
     if out.shape != bound.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
         wanted = f"{x.dtype} array of shape {list(bound.out_shape)} in C order"
         raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")

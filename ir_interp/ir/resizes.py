@@ -75,6 +75,7 @@ def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
         shape=shape,
         dtype=dtype,
         diagnostics=diagnostics,
+        attributes=attributes,
     )
 
 

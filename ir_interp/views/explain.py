@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import bind
+from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.taps import Taps, axis_taps
@@ -16,8 +18,10 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed
+from ir_interp.views import describe
 
 Way = tuple[Semantics, Arithmetic]
+Readings = Mapping[Semantics, ResizeSpec]
 
 _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding errors
 
@@ -99,8 +103,63 @@ def _agree(cells: tuple[Cell | None, ...]) -> bool:
     return all(cell is first or (cell is not None and first is not None and cell.is_like(first)) for cell in cells)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A resize on an input of ``shape``: what each reading makes of it, and a table for each axis that changes."""
+
+    op: ResizeOp
+    shape: PartialShape
+    readings: Readings
+    axes: tuple[AxisTable, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return the explanation as plain values, for JSON."""
+        return {
+            "name": self.op.name,
+            "where": self.op.where,
+            "shape": list(self.shape),
+            "formula": describe.formula(self.op.spec),
+            "diagnostics": [each.code for each in self.op.diagnostics],
+            "axes": [_axis_record(table) for table in self.axes],
+        }
+
+
+def _axis_record(table: AxisTable) -> dict[str, Any]:
+    return {
+        "axis": table.axis,
+        "in": table.in_size,
+        "differing": list(table.differing),
+        "columns": [
+            {
+                "names": list(table.names(column)),
+                "scale": column.scale,
+                "outputs": [{"source": cell.source, "weights": cell.weights} for cell in column.cells],
+            }
+            for column in table.columns
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """Lengths instead of those of a resize: of its input, and of its output or their ratios."""
+
+    shape: tuple[int, ...] | None = None
+    sizes: tuple[int, ...] | None = None
+    scales: tuple[float, ...] | None = None
+
+
+def explanation(op: ResizeOp, readings: Readings, given: Lengths) -> Explanation:
+    """Return the tables of a resize. Raises ShapeError where nothing says the rank of its input."""
+    known = given.shape or op.shape
+    if known is None:
+        raise ShapeError(f"{op.where}: the rank of its input is unknown; give its lengths as the shape")
+    axes = tables(readings, known, sizes=given.sizes, scales=given.scales)
+    return Explanation(op=op, shape=known, readings=readings, axes=axes)
+
+
 def tables(
-    readings: Mapping[Semantics, ResizeSpec],
+    readings: Readings,
     shape: PartialShape,
     *,
     sizes: tuple[int, ...] | None = None,

@@ -225,7 +225,12 @@ def plane(values: NDArray[Any], axes: Sequence[int]) -> NDArray[np.float64]:
 
 
 def rings(shape: Sequence[int]) -> NDArray[np.float32]:
-    """Return rings that grow finer outwards, and a bright frame in them: what betrays a shift, or a missing filter."""
+    """Return rings that grow finer outwards, and a bright frame in them: what betrays a shift, or a missing filter.
+
+    Raises ShapeError where there are no two axes to lay them in.
+    """
+    if len(shape) < 2:
+        raise ShapeError(f"a picture needs two axes, not shape {list(shape)}")
     at = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in shape[-2:]]
     rows, columns = np.meshgrid(*at, indexing="ij")
     waves = 0.5 + 0.5 * np.cos(0.35 * math.pi * max(shape[-2:]) * (rows**2 + columns**2) / 2)

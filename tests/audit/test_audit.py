@@ -20,9 +20,8 @@ from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audit import audit, models
 from ir_interp.converters.audit.verdicts import judge
-from ir_interp.converters.forecasts.forecast import Runtime
-from ir_interp.converters.forecasts.table import RUNTIMES
-from ir_interp.converters.runtimes.outcome import Forecast, Kind
+from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
+from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
@@ -139,7 +138,7 @@ def test_forecasts_agree_with_the_installed_runtimes() -> None:
 
 
 def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Runtime(title="a runtime", version="0", forecast=lambda _: Forecast(kind=REFUSED, reason="no"))
+    wrong = Runtime(title="a runtime", version="0", forecast=lambda _: refused("no"))
     monkeypatch.setattr("ir_interp.converters.audit.audit.RUNTIMES", {"onnxruntime": wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)
@@ -290,7 +289,7 @@ def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str
     assert "1 resize, 0 findings" in printed
     first, second = errors.splitlines()
     assert first.startswith("error: b.onnx: not an ONNX model")
-    assert second == "error: c.txt: unknown file type '.txt'; expected one of .onnx, .xml"
+    assert second == "error: c.txt: unknown file type '.txt'; expected one of .onnx, .xml; did you mean '.xml'?"
     assert command(capsys, "audit", "gone.onnx") == (
         2,
         "",
@@ -359,5 +358,5 @@ def test_a_difference_that_two_values_hardly_show() -> None:
     )
     spec = replace(without, kernel=Cubic(a=-0.75))
     op = ResizeOp(name="up", where="up", spec=without, dialect="onnx", version=19, shape=(2, 29), dtype="float32")
-    found = judge(op, Forecast(spec=spec, reason="exclude_outside dropped"))
+    found = judge(op, computes(spec, "exclude_outside dropped"))
     assert str(found).startswith("differs by 0.002")

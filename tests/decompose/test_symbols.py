@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from ir_interp import ResizeOp, resize
 from ir_interp.converters.decompose.resize import decompose
-from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Symbol
+from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Ops, Symbol
 from tests.support.configurations import OnnxCase, random_onnx_case
 from tests.support.graphs import assert_equal
 from tests.support.runtimes import Array
@@ -65,6 +65,24 @@ class Computed:
 
     def precisely(self, vector: Array) -> Array:
         return vector
+
+    def at_any_size(
+        self, given: Sequence[Array], elements: Callable[[], Array], build: Callable[[Ops], Array], rank: int
+    ) -> Array:
+        bounded = _Bounded(float(elements()) * (1 + 1e-6))
+        return np.asarray(build(bounded))
+
+
+class _Bounded(Computed):
+    """Sees to it that no tensor that is gathered from, or gathered, has more elements than announced."""
+
+    def __init__(self, bound: float) -> None:
+        self.bound = bound
+
+    def gather(self, x: Array, indices: Array, axis: int) -> Array:
+        taken = Computed.gather(self, x, indices, axis)
+        assert not indices.ndim or max(x.size, taken.size) <= self.bound
+        return taken
 
 
 OPS = Computed()

@@ -139,13 +139,10 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forecast that is wrong stands beside what was seen."""
-    from ir_interp.converters.forecasts.forecast import Runtime
-    from ir_interp.converters.forecasts.table import RUNTIMES
-    from ir_interp.converters.runtimes.outcome import Forecast, Kind
+    from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
+    from ir_interp.converters.runtimes.outcome import refused
 
-    wrong = Runtime(
-        title="onnxruntime", version="0", forecast=lambda node: Forecast(kind=Kind.REFUSED, reason="it is late")
-    )
+    wrong = Runtime(title="onnxruntime", version="0", forecast=lambda node: refused("it is late"))
     monkeypatch.setattr("ir_interp.converters.audit.audit.RUNTIMES", {**RUNTIMES, "onnxruntime": wrong})
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")

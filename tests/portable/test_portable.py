@@ -14,8 +14,8 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError, IrInterpError, ReadError, VerificationError
 from ir_interp.converters.onnx import operator_sets
-from ir_interp.converters.portable import targets as portable_targets
-from ir_interp.converters.runtimes.outcome import Forecast
+from ir_interp.converters.runtimes import openvino
+from ir_interp.converters.runtimes.outcome import computes
 from tests.support.commands import command
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
 from tests.sweeps.portable import TARGETS, became, sweep
@@ -469,7 +469,7 @@ def test_external_data_outside_are_refused(heavy: Path) -> None:
 
 def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong forecast does not pass: OpenVINO's frontend drops antialias."""
-    monkeypatch.setattr(portable_targets, "openvino_frontend", lambda node: Forecast(spec=node.op.spec))
+    monkeypatch.setattr(openvino, "frontend", lambda op: computes(op.spec))
     source = save_model(tmp_path / "m.onnx", ANTIALIAS, 18)
     with pytest.raises(VerificationError, match=r"^output 'y' differs by .*; the first resize .* is 'up'") as error:
         ir_interp.convert(source, tmp_path / "p.onnx", target="openvino")
@@ -486,7 +486,10 @@ EXPECTED = "expected onnx:7 to onnx:24, tensorrt or openvino"
     [
         (["p.onnx"], GOES_WITH),
         (["p.xml", "--target", "tensorrt"], GOES_WITH),
-        (["p.onnx", "--target", "trt"], "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino"),
+        (
+            ["p.onnx", "--target", "trt"],
+            "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino; did you mean 'tensorrt'?",
+        ),
         (
             ["p.onnx", "--target", "onnx:25"],
             "unknown target 'onnx:25'; expected onnx:7 to onnx:24, tensorrt or openvino",

@@ -17,7 +17,7 @@ import onnx
 
 import ir_interp
 from ir_interp import AtRunTime, InexactError, resize
-from ir_interp.converters.forecasts.tensorrt import tensorrt_importer
+from ir_interp.converters.forecasts.tensorrt import importer
 from ir_interp.converters.onnx.resizes import nodes
 from tests.support.configurations import OnnxCase, run_in_onnxruntime
 from tests.support.conversions import Converted, batches, difference, judged, random_conversion, report, table
@@ -72,7 +72,7 @@ def port(case: OnnxCase, left_open: str, target: str) -> Port:
 def _layer(path: Path, feeds: dict[str, Array]) -> Array | None:
     """Return what the settings that TensorRT's importer makes of a node compute."""
     for node in nodes(path):
-        spec = tensorrt_importer(node).spec
+        spec = importer(node.op).spec
         assert spec is not None
         given: dict[str, Any] = {}
         if isinstance(spec.target, AtRunTime):

@@ -137,7 +137,7 @@ def test_without_matplotlib(what: str, capsys: pytest.CaptureFixture[str], monke
     [
         (("a.xml", "p.jpg"), "error: 'p.jpg' is no name of a picture; expected .png\n"),
         (("a.xml", "p.png", "--sizes", "1,1,9,6"), "error: no axis changes\n"),
-        (("a.xml", "p.png", "--what", "image", "--against", "documents"), "error: --against 'documents': expected "),
+        (("a.xml", "p.png", "--what", "image", "--against", "documents"), "error: against 'documents': expected "),
         (("gone.xml", "p.png"), "error: gone.xml: cannot be read: No such file or directory\n"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Images as the arrays that networks resize, through Pillow where it is installed."""
+"""Arrays from files, and images as the arrays that networks resize, through Pillow where it is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
+
+
+def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
+    """Return an array (.npy) or an image as the input of a resize. Raises ReadError where it is neither."""
+    if FileKind.of(path) is not FileKind.ARRAY:
+        return read(path, op)
+    try:
+        loaded = np.load(path, allow_pickle=False, mmap_mode="r")
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        loaded.close()
+        raise ValueError("it holds several arrays")
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except (ValueError, EOFError) as error:
+        raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
 def read(path: Path, op: ResizeOp) -> NDArray[Any]:

@@ -1,0 +1,203 @@
+"""onnxruntime: which Resize and Upsample nodes its CPU provider takes, and which it computes otherwise (1.31).
+
+Each rule was found by running nodes; docs/semantics.md names the tests. ``refusal`` and ``deviation`` are what a writer
+asks before it emits a node, ``outcome`` is what a forecast asks of a node that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from dataclasses import replace
+from typing import Any
+
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Kernel,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Scales,
+    Sizes,
+)
+
+from .geometry import Geometry, geometry
+from .outcome import Outcome, computes, differs, refused
+
+VERSION = "1.31"
+TYPES = ("float32", "float16", "uint8", "int8", "int32")
+"""The element types that it resizes."""
+
+_INTEGERS = ("uint8", "int8", "int32")
+_SPATIAL = {4: {2, 3}, 5: {2, 3, 4}}  # axes of images and volumes, by rank
+_CHANNELS_LAST = {1, 2}  # axes of images whose channels come last
+
+
+def outcome(op: ResizeOp) -> Outcome:
+    """Return what comes of a node. ``op.attributes`` are those of the node."""
+    taken = _without_negative_axes(op)
+    at = geometry(taken)
+    reason = refusal(taken, at.scaled if at else None)
+    if reason:
+        return refused(reason)
+    other = deviation(taken)
+    if other is not None:
+        return other
+    kept = "" if taken is op else "it keeps the length of a negative axis under an aspect policy"
+    return computes(taken.spec, kept)
+
+
+def _without_negative_axes(op: ResizeOp) -> ResizeOp:
+    """Return a node without the negative axes under an aspect policy, which are not found in its list."""
+    spec, axes = op.spec, op.spec.axes or ()
+    if spec.aspect is Aspect.STRETCH or min(axes, default=0) >= 0 or not isinstance(spec.target, Sizes):
+        return op
+    found = [place for place, axis in enumerate(axes) if axis >= 0]
+    coordinates = spec.coordinates if found else Coordinates.ASYMMETRIC  # of no axis at all: a copy
+    if isinstance(coordinates, Crop) and coordinates.roi is not None:
+        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in found))
+    kept = replace(
+        spec,
+        axes=tuple(axes[place] for place in found),
+        target=Sizes(tuple(spec.target.values[place] for place in found)),
+        coordinates=coordinates,
+        aspect=spec.aspect if found else Aspect.STRETCH,
+    )
+    return replace(op, spec=kept)
+
+
+# What it refuses
+
+
+def refusal(op: ResizeOp, scaled: Set[int] | None) -> str:
+    """Return why a node is refused; nothing where it is taken.
+
+    ``scaled`` are the axes whose scale is not 1, or may not be; None where that is not known, and then no axes are
+    objected to.
+    """
+    return next(_refusals(op, scaled), "")
+
+
+def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
+    kernel, target, dtype = op.spec.kernel, op.spec.target, op.dtype or "float32"
+    at = geometry(op)
+    if dtype not in TYPES:
+        yield f"no Resize of {dtype}"
+    if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not _is_filtered(kernel):
+        yield "exclude_outside needs cubic, or antialias"
+    if isinstance(kernel, Cubic) and not _is_filtered(kernel) and dtype in _INTEGERS and (at is None or at.changing):
+        yield f"no cubic Resize of {dtype}"
+    if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
+        yield "Upsample shrinks nothing"
+    if isinstance(target, Sizes) and 0 in target.values:
+        yield "sizes of 0"
+    if scaled is not None and op.shape is not None and not _has_kernel(kernel, len(op.shape), scaled, at):
+        yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
+
+
+def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], at: Geometry | None) -> bool:
+    """Say whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
+    channels_last = rank == 4 and scaled <= _CHANNELS_LAST
+    if isinstance(kernel, Nearest):
+        return True
+    if isinstance(kernel, Cubic):
+        grows = at is not None and not at.shrinks
+        images = rank == 4 and scaled <= _SPATIAL[rank]
+        return rank == 2 or images or (channels_last and (_is_filtered(kernel) or grows))
+    return rank in (2, 3) or (rank in _SPATIAL and scaled <= _SPATIAL[rank]) or channels_last
+
+
+def _is_filtered(kernel: Kernel) -> bool:
+    return isinstance(kernel, Linear | Cubic) and kernel.antialias is not Antialias.OFF
+
+
+def _mode(kernel: Kernel) -> str:
+    return "cubic" if isinstance(kernel, Cubic) else "linear"
+
+
+# What it computes otherwise
+
+
+def deviation(op: ResizeOp) -> Outcome | None:
+    """Return what a node that is taken computes instead of what it means; None where it computes that.
+
+    Where lengths are not known, what depends on them is not told.
+    """
+    at = geometry(op)
+    found = (rule(op, at) for rule in _DEVIATIONS) if at else iter(())
+    return next((each for each in found if each is not None), None)
+
+
+def _loses_signs(op: ResizeOp, at: Geometry) -> Outcome | None:
+    if _is_filtered(op.spec.kernel) and op.dtype == "int8":
+        return differs("it makes negative int8 zero under antialias")
+    return None
+
+
+def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
+    if at.changing or not at.keeping:
+        return None
+    copy: dict[str, Any] = {"axes": (), "target": Sizes(()), "aspect": Aspect.STRETCH}
+    return computes(replace(op.spec, coordinates=Coordinates.ASYMMETRIC, **copy), "it copies where no length changes")
+
+
+def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
+    kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
+    channels_last = len(at.lengths) == 4 and 1 in at.scaled and at.scaled <= _CHANNELS_LAST
+    cubic = isinstance(kernel, Cubic)
+    if channels_last and ((crops and (cubic or _is_filtered(kernel))) or (cubic and at.keeping)):
+        return differs("it mixes up the axes of crops and cubics whose channels come last")
+    return None
+
+
+def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
+    if not _is_filtered(op.spec.kernel) or isinstance(op.spec.coordinates, Crop) or not at.keeping:
+        return None
+    return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its length")
+
+
+def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
+    """Return a resize that leaves some of its axes alone."""
+    assert isinstance(spec.target, Sizes | Scales)
+    listed = resolve_axes(spec.axes, rank)
+    kept = [(axis, value) for axis, value in zip(listed, spec.target.values, strict=True) if axis not in axes]
+    values: Any = tuple(value for _, value in kept)
+    return replace(spec, axes=tuple(axis for axis, _ in kept), target=type(spec.target)(values))
+
+
+def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
+    crop = op.spec.coordinates
+    windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
+    pairs = zip(resolve_axes(op.spec.axes, len(at.lengths)), windows, strict=False)
+    if any(window != (0.0, 1.0) and at.scales[axis] == 1 and at.lengths[axis] > 1 for axis, window in pairs):
+        return differs("it ignores the crop of an axis whose scale is 1")
+    return None
+
+
+_DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
+    _loses_signs,
+    _copies_all,
+    _mixes_up_axes,
+    _copies_kept_axes,
+    _ignores_crops,
+)
+
+
+# How it rounds integers
+
+
+def cuts_off(op: ResizeOp) -> bool:
+    """Say whether a linear resize in its arithmetic leaves out what follows the point of an integer."""
+    plain = isinstance(op.spec.kernel, Linear) and not _is_filtered(op.spec.kernel)
+    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in _INTEGERS
+
+
+def rounds_each_axis(op: ResizeOp) -> bool:
+    """Say whether integers are rounded, and clipped, after each axis rather than once."""
+    return _is_filtered(op.spec.kernel) and op.dtype in _INTEGERS

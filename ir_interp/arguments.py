@@ -1,0 +1,160 @@
+"""Check what callers pass to the public functions: a mistake is one SpecError that names the argument."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import os
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from enum import Enum
+from numbers import Real
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from ir_interp.errors import SpecError, closest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Member = TypeVar("Member", bound=Enum)
+Checked = TypeVar("Checked")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a call that does not fit the signature of ``function`` a SpecError, which names the closest argument."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:  # from the call, or from inside: only the former is the caller's mistake
+            problem = _misfit(function.__qualname__, signature, args, kwargs)
+            if not problem:
+                raise
+        raise SpecError(problem)
+
+    return call
+
+
+def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Return why arguments do not fit a signature; nothing where they do."""
+    known = [each for each in signature.parameters if each != "self"]
+    for keyword in kwargs:
+        if keyword not in known:
+            return f"{name}() has no argument {keyword!r}; {closest(keyword, known)}"
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return f"{name}(): {error}"
+    return ""
+
+
+def member(kind: type[Member], value: Member | str, name: str) -> Member:
+    """Return the member of an enum that is meant by itself or by its word."""
+    if isinstance(value, kind):
+        return value
+    known = {each.value: each for each in kind}
+    if isinstance(value, str) and value in known:
+        return known[value]
+    raise SpecError(f"{name} is {shown(value)}; {closest(str(value), known)}")
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: in short, and of a model or an array no more than what it is."""
+    plain = isinstance(value, str | bytes | int | float | list | tuple | dict | Enum) or value is None
+    return reprlib.repr(value) if plain else f"of type {type(value).__name__}"
+
+
+def flag(value: bool, name: str) -> bool:
+    """Return a switch."""
+    return _of(bool, value, name, "True or False")
+
+
+def word(value: str, name: str) -> str:
+    """Return a text."""
+    return _of(str, value, name, "text")
+
+
+def _of(kind: type[Checked], value: Checked, name: str, expected: str) -> Checked:
+    if isinstance(value, kind):
+        return value
+    raise SpecError(f"{name} is {shown(value)}; expected {expected}")
+
+
+def words(value: Iterable[str], name: str) -> tuple[str, ...]:
+    """Return several texts; a single one is none of these, for it would be taken letter by letter."""
+    return tuple(word(each, name) for each in _several(value, name, "a list of texts"))
+
+
+def whole(value: int, name: str) -> int:
+    """Return a whole number, of Python or NumPy."""
+    with suppress(TypeError):
+        if not isinstance(value, bool):
+            return operator.index(value)
+    raise SpecError(f"{name} is {shown(value)}; expected a whole number")
+
+
+def real(value: float, name: str) -> float:
+    """Return a number, of Python or NumPy."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise SpecError(f"{name} is {shown(value)}; expected a number")
+    return float(value)
+
+
+def wholes(value: Iterable[int], name: str) -> tuple[int, ...]:
+    """Return several whole numbers."""
+    return tuple(whole(each, name) for each in _several(value, name, "whole numbers, as in (50, 60)"))
+
+
+def lengths(value: Iterable[int], name: str) -> tuple[int, ...]:
+    """Return the lengths of axes: whole numbers from 0."""
+    found = wholes(value, name)
+    if any(length < 0 for length in found):
+        raise SpecError(f"{name} is {list(found)}; lengths are at least 0")
+    return found
+
+
+def reals(value: Iterable[float], name: str) -> tuple[float, ...]:
+    """Return several numbers."""
+    return tuple(real(each, name) for each in _several(value, name, "numbers, as in (2, 1.5)"))
+
+
+def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checked, ...]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise SpecError(f"{name} is {shown(value)}; expected {expected}")
+    try:
+        return tuple(value)
+    except TypeError:  # an array without axes
+        raise SpecError(f"{name} is {shown(value)}; expected {expected}") from None
+
+
+def path(value: str | os.PathLike[str], name: str) -> Path:
+    """Return a path."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(text, str) or "\0" in text:
+        raise SpecError(f"{name} is {shown(value)}; expected a path")
+    return Path(text)
+
+
+def by_name(value: Mapping[str, Checked] | None, check: Callable[[Checked, str], R], name: str) -> dict[str, R]:
+    """Return a mapping from names, each of its values checked; an empty one for None."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{name} is {shown(value)}; expected a mapping from names")
+    return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}
+
+
+def optional(value: Checked | None, check: Callable[[Checked, str], R], name: str) -> R | None:
+    """Return None for None, else the value checked."""
+    return None if value is None else check(value, name)
+
+
+def function(value: Callable[P, R], name: str) -> Callable[P, R]:
+    """Return what can be called."""
+    if not callable(value):
+        raise SpecError(f"{name} is {shown(value)}; expected a function")
+    return value

@@ -1,0 +1,43 @@
+"""What kind of file a path names: its extension says so, in any case."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+
+from ir_interp.errors import ReadError, closest
+
+
+class FileKind(Enum):
+    """A kind of file, by its extension."""
+
+    ONNX = ".onnx"
+    IR = ".xml"
+    JSON = ".json"
+    PYTHON = ".py"
+    ARRAY = ".npy"
+    PICTURE = ".png"
+    PAGE = ".html"
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
+        """Return what a path names; None for any extension that is none of these."""
+        return _KINDS.get(Path(path).suffix.lower())
+
+
+_KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
+MODELS = (FileKind.ONNX, FileKind.IR)
+"""What may hold a whole model."""
+WITH_RESIZES = (*MODELS, FileKind.JSON)
+"""What resizes are read from."""
+
+
+def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
+    """Return which of ``kinds`` a path names. Raises ReadError, with the closest extension, where it is none."""
+    found, path = FileKind.of(path), Path(path)
+    if found is not None and found in kinds:
+        return found
+    extensions = [kind.value for kind in kinds]
+    wanted = closest(path.suffix if found is None else "", extensions)
+    raise ReadError(f"unknown file type {path.suffix!r}; {wanted}", path.name)

@@ -1,0 +1,230 @@
+"""The public functions: models in memory, and mistakes in a call, each one SpecError or ReadError."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
+from tests.support.graphs import save_model
+
+FUNCTIONS: list[Callable[..., Any]] = [
+    ir_interp.load,
+    ir_interp.resize,
+    ir_interp.convert,
+    ir_interp.audit,
+    ir_interp.compare,
+]
+FUNCTIONS += [ir_interp.explain, ir_interp.plot]
+TEXT = """g (float[1,1,4,4] x) => (float[1,1,8,7] y) <int64[2] z = {8, 7}> {
+    [up] y = Resize <mode = "linear", axes = [2, 3]> (x, , , z) }"""
+X = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model(Path("a.onnx"), TEXT, 18)
+
+
+def onnx_model() -> onnx.ModelProto:
+    """Return a model of one resize that has never been a file."""
+    return onnx.load("a.onnx")
+
+
+def openvino_model() -> ov.Model:
+    """Return the same as OpenVINO's, under a name that no file could bear."""
+    model = ov.Core().read_model("a.onnx")
+    model.set_friendly_name("up/down scaler")
+    return model
+
+
+def spec() -> ResizeSpec:
+    return ir_interp.load("a.onnx")[0].spec
+
+
+IN_MEMORY = [
+    pytest.param(onnx_model, 'g.onnx:node[0 "up"]', id="ONNX"),
+    pytest.param(openvino_model, 'up_down_scaler.xml:layer[3 "y"]', id="OpenVINO"),
+]
+
+
+@pytest.mark.parametrize(("model", "where"), IN_MEMORY)
+def test_models_in_memory(model: Callable[[], Any], where: str) -> None:
+    (op,) = ir_interp.load(model())
+    assert op.where == where
+    np.testing.assert_allclose(op.run(X), ir_interp.resize(X, spec()), rtol=0, atol=1e-5)
+    report = ir_interp.convert(model(), "b.onnx", target="onnx:13" if "onnx:" in where else None)
+    assert (str(report.source), report.rows[0].source.where) == (where.partition(":")[0], where)
+    (row,) = ir_interp.audit([model()]).rows
+    assert (row.file, row.op.where) == (where.partition(":")[0], where)
+    found = ir_interp.compare(model(), "b.onnx")
+    assert (found.passes, str(found.first)) == (True, where.partition(":")[0])
+    assert [table.axis for table in ir_interp.explain(model()).axes] == [2, 3]
+    assert ir_interp.plot(model(), "p.png", what="image", against=model()).axes
+    assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "b.onnx", "p.png"]
+
+
+def test_a_model_in_memory_stays_as_it_is() -> None:
+    model = onnx_model()
+    before = model.SerializeToString(deterministic=True)
+    ir_interp.load(model, semantics="document")
+    ir_interp.audit(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_a_model_in_memory_with_local_functions() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 18, "own": 1]>
+        g (float[1,1,4,4] x) => (float[1,1,8,7] y) { y = own.twice (x) }
+        <domain: "own", opset_import: ["": 18]>
+        twice (x) => (y) { z = Constant <value = int64[2] {8, 7}> ()
+            y = Resize <mode = "linear", axes = [2, 3]> (x, , , z) }""")
+    (op,) = ir_interp.load(model)
+    assert op.where.startswith("g.onnx:node[")
+    assert len(model.functions) == 1
+
+
+def test_an_empty_model_is_none() -> None:
+    with pytest.raises(ReadError, match=r"^model.onnx: not an ONNX model: it holds no graph"):
+        ir_interp.load(onnx.ModelProto())
+
+
+MISTAKES: list[tuple[Callable[..., Any], str]] = [
+    # a name of an argument
+    (
+        lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, inputs, only, opset, progress, "
+        "semantics, shapes, source, strict, target, verify; did you mean 'only'?",
+    ),
+    (
+        lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
+        "resize() has no argument 'size'; expected one of arithmetic, out, scales, sizes, spec, x; "
+        "did you mean 'sizes'?",
+    ),
+    (
+        lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
+        "ResizeOp.run() has no argument 'scale'; expected one of arithmetic, scales, sizes, x; did you mean 'scales'?",
+    ),
+    (lambda: ir_interp.load(), "load(): missing a required argument: 'source'"),  # type: ignore[call-arg]
+    (lambda: ir_interp.load("a", "b"), "load(): too many positional arguments"),  # type: ignore[call-arg]
+    # a word
+    (
+        lambda: ir_interp.convert("a.onnx", "b.xml", only="nativ"),
+        "only is 'nativ'; expected one of any, decomposed, native; did you mean 'native'?",
+    ),
+    (
+        lambda: ir_interp.convert("a.onnx", "b.xml", semantics="runtim"),
+        "semantics is 'runtim'; expected one of document, reference, runtime; did you mean 'runtime'?",
+    ),
+    (
+        lambda: ir_interp.load("a.onnx", semantics=ir_interp.Arithmetic.EXACT),  # type: ignore[arg-type]
+        "semantics is <Arithmetic.EXACT: 'exact'>; expected one of document, reference, runtime",
+    ),
+    (
+        lambda: ir_interp.convert("a.onnx", "b.xml", dialect="tensort"),
+        "unknown dialect 'tensort'; expected one of onnx, openvino, tensorrt, tflite; did you mean 'tensorrt'?",
+    ),
+    (
+        lambda: ir_interp.convert("a.onnx", "b.onnx", target="openvin"),
+        "unknown target 'openvin'; expected onnx:7 to onnx:24, tensorrt or openvino; did you mean 'openvino'?",
+    ),
+    (
+        lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
+        "arithmetic is 'exat'; expected one of exact, onnxruntime, openvino; did you mean 'exact'?",
+    ),
+    (
+        lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
+        "unknown runtime 'openvno'; expected one of onnxruntime, openvino, openvino-converted, reference, tensorrt; "
+        "did you mean 'openvino'?",
+    ),
+    (
+        lambda: ir_interp.plot("a.onnx", what="weight"),
+        "what is 'weight'; expected one of image, kernel, positions, weights; did you mean 'weights'?",
+    ),
+    (
+        lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
+        "against 'documnt': expected one of document, exact, onnxruntime, openvino, reference, runtime; "
+        "did you mean 'document'?, or a file",
+    ),
+    (
+        lambda: ir_interp.explain("a.onnx", "upp"),
+        "a.onnx: no resize named 'upp'; expected one of up; did you mean 'up'?",
+    ),
+    # the name of a file
+    (
+        lambda: ir_interp.load("model.onxn"),
+        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .xml; did you mean '.onnx'?",
+    ),
+    (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is no name of a picture; expected .png"),
+    (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),
+    # a type
+    (lambda: ir_interp.load(5), "source is 5; expected a path, an onnx.ModelProto or an openvino.Model"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), MISTAKES, ids=[said[:40] for _, said in MISTAKES])
+def test_a_mistake_names_what_was_meant(call: Callable[[], object], said: str) -> None:
+    with pytest.raises((SpecError, ReadError)) as caught:
+        call()
+    assert str(caught.value) == said
+    assert [path.name for path in Path().iterdir()] == ["a.onnx"]
+
+
+WRONG = (5, -1.5, "?", "", b"?", None, True, object(), [5], ["?"], [[1], [1, 2]], {"a": 5}, {5: "a"}, (), np.eye(2))
+GIVEN: dict[Callable[..., Any], dict[str, Any]] = {
+    ir_interp.load: {"source": "a.onnx"},
+    ir_interp.resize: {"x": X, "spec": None},
+    ir_interp.convert: {"source": "a.onnx", "destination": "b.onnx", "target": "onnx:13", "verify": False},
+    ir_interp.audit: {"models": "a.onnx"},
+    ir_interp.compare: {"first": "a.onnx", "second": "a.onnx"},
+    ir_interp.explain: {"source": "a.onnx"},
+    ir_interp.plot: {"source": "a.onnx", "what": "image"},
+}
+RUNS = ("run", "verify")  # what starts processes where it is True
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        pytest.param(each, name, id=f"{each.__name__}-{name}")
+        for each in FUNCTIONS
+        for name in inspect.signature(each).parameters
+    ],
+)
+def test_any_value_of_any_argument_is_taken_or_refused(function: Callable[..., Any], argument: str) -> None:
+    given = {name: spec() if name == "spec" else each for name, each in GIVEN[function].items()}
+    if function is ir_interp.compare and argument not in ("first", "second"):
+        given["second"] = "gone.onnx"  # runs nothing
+    for value in WRONG:
+        if value is not True or argument not in RUNS:
+            with contextlib.suppress(IrInterpError):
+                function(**{**given, argument: value})
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: str(each.__name__))
+def test_signatures_spell_every_argument_out(function: Callable[..., Any]) -> None:
+    kinds = {each.kind for each in inspect.signature(function).parameters.values()}
+    assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+    assert all(each.annotation != inspect.Parameter.empty for each in inspect.signature(function).parameters.values())
+    documented = inspect.getdoc(function) or ""
+    assert all(f"``{name}``" in documented for name in inspect.signature(function).parameters if name not in TOLD)
+
+
+TOLD = ("x", "spec", "source", "destination", "first", "second", "out", "progress", "arithmetic")
+
+
+def test_results_are_importable() -> None:
+    for function in FUNCTIONS:
+        result = function.__annotations__["return"]
+        assert result in ("NDArray[Any]", "Figure") or result.removeprefix("list[").removesuffix("]") in dir(ir_interp)
+    with pytest.raises(AttributeError, match="no attribute 'ConversionRaport'"):
+        ir_interp.ConversionRaport  # type: ignore[attr-defined]  # noqa: B018
