@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.translation.dialect import Dialect
@@ -19,29 +22,56 @@ GROUP = "ir_interp.dialects"
 """The entry points that name modules with a ``DIALECT``, by the dialect's name."""
 
 
-@cache
 def names() -> tuple[str, ...]:
     """Return the dialects' names in alphabetical order, without importing them."""
-    return tuple(sorted({*_own(), *_brought()}))
+    return tuple(sorted({*own(), *_brought()}))
 
 
+@cache
 def get(name: str) -> Dialect:
-    """Return a dialect; its module is imported on first use. Raises ReadError for an unknown name."""
-    if name in _own():
-        module = importlib.import_module(f".{name}", dialects.__name__)
-    elif name in _brought():
-        module = _brought()[name].load()
-    else:
+    """Return a dialect; its module is imported on first use.
+
+    Raises ReadError for an unknown name, and where what another package brings is no dialect of that name.
+    """
+    brought = _brought().get(name, ())
+    if len(brought) + (name in own()) > 1:
+        several = [*(["the built-in one"] if name in own() else []), *map(_spelled, brought)]
+        raise ReadError(f"{len(several)} dialects are named {name!r}: {', '.join(several)}; remove all but one")
+    if not brought and name not in own():
         raise ReadError(f"unknown dialect {name!r}; {closest(name, names())}")
-    dialect: Dialect = module.DIALECT
+    place = _spelled(brought[0]) if brought else f"{dialects.__name__}.{name}"
+    try:
+        module = brought[0].load() if brought else importlib.import_module(f".{name}", dialects.__name__)
+    except Exception as error:  # whatever a foreign module does when it is imported
+        raise ReadError(f"{place} cannot be loaded: {type(error).__name__}: {error}") from error
+    return _dialect(module, name, place)
+
+
+@cache
+def own() -> tuple[str, ...]:
+    """Return the names of the project's own dialects: the modules of ``dialects/``."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(dialects.__path__)))
+
+
+@cache
+def _brought() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return the entry points of other packages by name; a package that is found twice on the path brings one."""
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for each in entry_points(group=GROUP):
+        found.setdefault(each.name, {})[each.value] = each
+    return MappingProxyType({name: tuple(by_value.values()) for name, by_value in found.items()})
+
+
+def _dialect(module: Any, name: str, place: str) -> Dialect:
+    dialect = getattr(module, "DIALECT", None)
+    if not isinstance(dialect, Dialect):
+        problem = "has no DIALECT" if dialect is None else f"has a DIALECT of type {type(dialect).__name__}, no Dialect"
+        raise ReadError(f"{place} {problem}")
+    if dialect.name != name:
+        raise ReadError(f"{place} has a DIALECT named {dialect.name!r}; expected {name!r}")
     return dialect
 
 
-@cache
-def _own() -> tuple[str, ...]:
-    return tuple(module.name for module in pkgutil.iter_modules(dialects.__path__))
-
-
-@cache
-def _brought() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=GROUP) if each.name not in _own()}
+def _spelled(brought: EntryPoint) -> str:
+    package = f" of {brought.dist.name} {brought.dist.version}" if brought.dist else ""
+    return f"entry point '{brought.name} = {brought.value}'{package}"

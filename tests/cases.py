@@ -99,7 +99,7 @@ CASES = [
             "onnx": _onnx("linear", "half_pixel"),
             "openvino": _ir("linear_onnx", "half_pixel"),
             "tensorrt": _trt("LINEAR", "HALF_PIXEL", selector_for_single_pixel="FORMULA"),
-            "tflite": Refused("axes ([2, 3], none)"),
+            "tflite": Refused("axes ([2, 3], [1, 2])"),
         },
     ),
     Case(
@@ -362,7 +362,6 @@ CASES = [
                     "op": "RESIZE_BILINEAR",
                     "align_corners": False,
                     "half_pixel_centers": True,
-                    "axes": (1, 2),
                     "size": (10, 14),
                 },
             ),

@@ -24,11 +24,12 @@ from ir_interp import (
     Sizes,
 )
 from ir_interp.converters import layer_json
-from ir_interp.converters.registry import get
+from ir_interp.converters.registry import get, names
 from ir_interp.translation.meaning import meaning
 from ir_interp.translation.translate import Grade, write
 from tests.support.ir_text import interpolate
 
+KNOWN = ", ".join(names())
 IMAGE: dict[str, Any] = {"shape": [1, 1, 4, 6], "dtype": "float32"}
 
 
@@ -137,7 +138,7 @@ def test_a_value_in_lower_case_gets_an_offer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ({"layers": []}, "@dialect: missing; expected one of onnx, openvino, tensorrt, tflite"),
+        ({"layers": []}, f"@dialect: missing; expected one of {KNOWN}"),
         ({"dialect": "tensort", "layers": []}, None),
         ({"dialect": "tensorrt"}, "@layers: missing; expected a list of layers"),
         ({"dialect": "tensorrt", "layers": {}}, "@layers: missing; expected a list of layers"),
@@ -150,10 +151,7 @@ def test_documents_that_are_not_understood(document: dict[str, Any], reason: str
     path.write_text(json.dumps(document))
     said = refusal(path)
     if reason is None:
-        reason = (
-            "@dialect: unknown dialect 'tensort'; expected one of onnx, openvino, tensorrt, tflite; "
-            "did you mean 'tensorrt'?"
-        )
+        reason = f"@dialect: unknown dialect 'tensort'; expected one of {KNOWN}; did you mean 'tensorrt'?"
     assert said == f"layers.json{reason}"
 
 

@@ -1,11 +1,12 @@
 """TFLite ``RESIZE_BILINEAR`` and ``RESIZE_NEAREST_NEIGHBOR``.
 
-Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of TensorFlow Lite. Images are NHWC.
+Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of TensorFlow Lite, and the checks of
+resize_bilinear.cc. Images are NHWC.
 """
 
 from __future__ import annotations
 
-from ir_interp.errors import ReadError, SpecError
+from ir_interp.errors import SpecError
 from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
@@ -14,6 +15,8 @@ _AXES = (1, 2)
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of an operator's options and its ``size`` input (height, width)."""
+    if context.shape is not None and len(context.shape) != 4:
+        raise SpecError(f"an image has 4 axes (batch, height, width, channels), not {len(context.shape)}")
     corners, half = attributes["align_corners"], attributes["half_pixel_centers"]
     if corners and half:
         raise SpecError("align_corners and half_pixel_centers exclude each other")
@@ -23,8 +26,6 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     else:  # round half up between corners, else floor((i + 1/2) * step) or floor(i * step)
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL if corners else Rounding.FLOOR)
         centred = Coordinates.TF_HALF_PIXEL_FOR_NN
-    if attributes.get("axes", _AXES) != _AXES:
-        raise ReadError(f"axes are always {list(_AXES)}, height and width", "@axes")
     size = attributes.get("size")
     return ResizeSpec(
         kernel=kernel,
@@ -43,7 +44,7 @@ DIALECT = Dialect(
         "align_corners": {False: since(1), True: since(1)},
         "half_pixel_centers": {True: since(1), False: since(1)},
     },
-    numbers={"axes": ("axes", since(1)), "sizes": ("size", since(1))},
+    numbers={"sizes": ("size", since(1))},
     defaults={"align_corners": (False, since(1)), "half_pixel_centers": (False, since(1))},
     unstated={},
     read=read,

@@ -31,6 +31,24 @@ class Slices:
         """Whether they cover all of the axis, in either direction."""
         return (self.start, self.end) == ((0, -1) if self.stride > 0 else (-1, 0))
 
+    @property
+    def size(self) -> int:
+        """How long a part is."""
+        return abs(self.stride)
+
+    def first(self, length: int = 0) -> int:
+        """Return where the first part begins; without a length, a start behind the axis stays negative."""
+        return _edge(self.start, length) - (self.size if self.stride < 0 else 0)
+
+    def count(self, length: int) -> int:
+        """Return the number of parts of an axis."""
+        return abs(_edge(self.end, length) - _edge(self.start, length)) // self.size
+
+
+def _edge(place: int, length: int) -> int:
+    """Return an edge between entries; -1 is the one behind the last entry."""
+    return place if place >= 0 else length + 1 + place
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:

@@ -5,6 +5,7 @@ That node is written anew, with the constant; the first one, on which nothing de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,11 +132,15 @@ def _normalised(graph: Graph, before: _Before) -> Sequence[int]:
 def _along(graph: Graph, before: _Before, constant: Array, axes: Sequence[int]) -> str | None:
     """Return a constant spread along some axes of what it is joined with; None where it changes along others."""
     shape = before.op.result_shape() or ()
-    lengths = (1,) * (len(shape) - constant.ndim) + constant.shape
-    wanted = [shape[axis] for axis in axes if axis < len(shape)]
-    own = [lengths[axis] for axis in axes if axis < len(shape)]
-    spread = [length for length in wanted if length is not None]
-    fits = len(spread) == len(axes) and all(mine in (1, other) for mine, other in zip(own, spread, strict=True))
-    if not fits or len(lengths) != len(shape) or constant.size != np.prod(own) or constant.dtype.kind != "f":
+    if constant.dtype.kind != "f" or constant.ndim > len(shape) or any(axis >= len(shape) for axis in axes):
         return None
-    return graph.constant(np.broadcast_to(constant.reshape(own), spread), np.float32)
+    lengths = (1,) * (len(shape) - constant.ndim) + constant.shape
+    own, wanted = [lengths[axis] for axis in axes], [shape[axis] for axis in axes]
+    known = [length for length in wanted if length is not None]
+    if len(known) < len(wanted) or constant.size != math.prod(own) or not _spreads(own, known):
+        return None
+    return graph.constant(np.broadcast_to(constant.reshape(own), known), np.float32)
+
+
+def _spreads(lengths: Sequence[int], wanted: Sequence[int]) -> bool:
+    return all(mine in (1, other) for mine, other in zip(lengths, wanted, strict=True))

@@ -14,24 +14,33 @@ _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of wh
 
 def open_axes(found: FoundNode) -> set[int]:
     """Return the axes that a target of run time, for every axis, is not known to leave as long as they are."""
-    return {axis for axis in range(len(found.op.shape or ())) if not _keeps(found, axis)}
+    rank = len(found.op.shape or ())
+    return {axis for axis in range(rank) if not _has_one_length(found, axis) and not _is_told_to_stay(found, axis)}
 
 
-def _keeps(found: FoundNode, axis: int) -> bool:
+def _has_one_length(found: FoundNode, axis: int) -> bool:
+    """Say whether an axis is known to be as long behind the node as before it."""
+    shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
+    before, after = (shape[axis] if shape else None for shape in shapes)
+    return before is not None and before == after
+
+
+def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
+    """Say whether the target's entry for an axis is a scale of 1, or the axis' own length."""
     target, values = found.op.spec.target, found.values
-    ends = [(values.shape(name) or (None,) * (axis + 1))[axis] for name in (found.node.input[0], found.node.output[0])]
-    if ends[0] is not None and ends[0] == ends[1]:
-        return True
     if not isinstance(target, AtRunTime):
         return False
     name, place = _origin(values, found.tensor(target.value), axis)
-    if target is AtRunTime.SCALES:
-        scales = values.value(name)
-        return scales is not None and bool(scales.ravel()[place] == 1)
+    if target is AtRunTime.SIZES:
+        return place == axis and _measured(values, name) == found.node.input[0]
+    scales = values.value(name)
+    return scales is not None and bool(scales.ravel()[place] == 1)
+
+
+def _measured(values: Values, name: str) -> str | None:
+    """Return the tensor whose lengths, all of them, a tensor holds."""
     node = values.producer(name)
-    if node is None or node.op_type != "Shape" or node.attribute:
-        return False
-    return (node.input[0], place) == (found.node.input[0], axis)
+    return node.input[0] if node is not None and node.op_type == "Shape" and not node.attribute else None
 
 
 def _origin(values: Values, name: str, place: int) -> tuple[str, int]:

@@ -6,9 +6,10 @@ import json
 from enum import Enum
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 import ir_interp
 from ir_interp.atomic import replacing
@@ -46,11 +47,24 @@ class Only(Enum):
     DECOMPOSED = "decomposed"
 
 
+class NamingDialects(TyperCommand):
+    """A command whose help names the dialects that there are; found late, as that takes a while."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        from ir_interp.converters import registry
+
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.name == "dialect":
+                option.help = f"{option.help} One of: {', '.join(registry.names())}."
+        super().format_help(ctx, formatter)
+
+
 def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
     opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
-    dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write: tensorrt or tflite.")] = "tensorrt",
+    dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write.")] = "tensorrt",
     semantics: Annotated[
         Semantics,
         typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),

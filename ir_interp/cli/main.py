@@ -25,7 +25,7 @@ app = typer.Typer(
 app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("run", epilog=run.EXAMPLES)(run.run)
-app.command("convert", epilog=convert.EXAMPLES)(convert.convert)
+app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(convert.convert)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("plot", epilog=plot.EXAMPLES)(plot.plot)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from ir_interp.errors import ReadError, SpecError, closest, spelled
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import ResizeSpec
 
 Attributes = Mapping[str, Any]
@@ -35,6 +36,10 @@ class Context:
     semantics: Semantics = Semantics.RUNTIME
 
 
+PARTS = ("a", "axes", "sizes", "scales", "roi", "extrapolation", "pads_begin", "pads_end")
+"""The parts of a spec that a dialect may carry as numbers."""
+
+
 def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
     """Return nothing."""
     return ()
@@ -50,12 +55,14 @@ class Dialect:
     """The words of one format for a resize, and what a sentence in them means.
 
     ``vocabulary`` maps each attribute to its allowed values, the preferred one first, and each value to the versions
-    that know it. ``numbers`` maps a part of a spec (a, axes, sizes, scales, roi, extrapolation, pads_begin,
-    pads_end) to the name of the attribute or input that carries it, with the versions that have it. ``defaults``
-    holds what a missing attribute means, and since when; without an entry it must be there. ``unstated`` holds the
-    values that are left unsaid when a sentence is written: switches that are off. ``read`` is total on complete
-    sentences and raises SpecError for combinations that the format forbids. ``remarks`` are codes and messages of what
-    else is to be said of a complete sentence.
+    that know it. ``numbers`` maps a part of a spec (one of ``PARTS``) to the name of the attribute or input that
+    carries it, with the versions that have it; a format without axes gives targets for every axis, or for those that
+    its reader names (``fixed_axes``). ``defaults`` holds what a missing attribute means, and since when; without an
+    entry it must be there. ``unstated`` holds the values that are left unsaid when a sentence is written: switches
+    that are off. ``read`` is total on complete sentences and raises SpecError for combinations, ranks and types that
+    the format forbids. ``remarks`` are codes and messages of what else is to be said of a complete sentence.
+
+    Raises SpecError for a part that no spec has, and for a default or an unstated value that is no attribute's.
     """
 
     name: str
@@ -66,6 +73,16 @@ class Dialect:
     unstated: Mapping[str, Any]
     read: Callable[[Attributes, Context], ResizeSpec]
     remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
+
+    def __post_init__(self) -> None:
+        for table, names, known in (
+            ("numbers", self.numbers, PARTS),
+            ("defaults", self.defaults, self.vocabulary),
+            ("unstated", self.unstated, self.vocabulary),
+        ):
+            for name in names:
+                if name not in known:
+                    raise SpecError(f"dialect {self.name!r}: {table} has {name!r}; {closest(name, known)}")
 
     def parse(self, raw: Attributes, context: Context) -> ResizeSpec:
         """Return the meaning of the attributes of a file: checked, and completed with the defaults.
@@ -110,6 +127,17 @@ class Dialect:
         name, versions = self.numbers.get(part, ("", range(0)))
         return name if version in versions else None
 
+    def fixed_axes(self, context: Context) -> tuple[tuple[int, ...], ...]:
+        """Return every choice of axes that a version resizes without naming them; empty where there is none.
+
+        The reader tells, and may do so by the input's rank. A version that names axes in an attribute fixes none, and
+        so does one whose targets hold an entry for every axis.
+        """
+        if self.number("axes", context.version) is not None:
+            return ()
+        rank = None if context.shape is None else len(context.shape)
+        return _fixed_axes(self, context.version, rank, context.semantics)
+
     def sentences(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
         """Yield everything that the dialect can say around ``numbers``, preferred wording first."""
         words = self.words(version)
@@ -149,6 +177,23 @@ class Dialect:
         with suppress(SpecError, ReadError):
             return all(self.parse({**sentence, name: value}, context) == wanted for value in values)
         return False
+
+
+_HIGHEST_RANK = 8
+
+
+@lru_cache(maxsize=256)
+def _fixed_axes(dialect: Dialect, version: int, rank: int | None, semantics: Semantics) -> tuple[tuple[int, ...], ...]:
+    """Read targets of every number of axes, and return the axes that the specs list."""
+    shape = None if rank is None else (None,) * rank
+    context = Context(version=version, shape=shape, semantics=semantics)
+    names = filter(None, (dialect.number(part, version) for part in ("sizes", "scales")))
+    counts = range(1, (_HIGHEST_RANK if rank is None else rank) + 1)
+    specs = (spec for name in names for count in counts for spec in dialect.offers({name: (2,) * count}, context))
+    found = {spec.axes for spec in specs if spec.axes is not None}
+    if rank is not None:
+        found = {resolve_axes(axes, rank) for axes in found if all(-rank <= axis < rank for axis in axes)}
+    return tuple(sorted(found))
 
 
 _SINGLE = ("a", "extrapolation")

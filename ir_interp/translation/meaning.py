@@ -228,27 +228,30 @@ def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
     return short
 
 
-def full_rank(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec | None:
-    """Return the same resize with a target for every axis; None where a length that it needs is unknown."""
-    axes = resolve_axes(spec.axes, len(shape))
+def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
+    """Return the same resize with a target for each of ``axes``, for every axis where that is None.
+
+    Return None where it resizes other axes too, or needs a length that is unknown.
+    """
+    own, wanted = (resolve_axes(each, len(shape)) for each in (spec.axes, axes))
     if isinstance(spec.coordinates, Crop):
-        return _full_rank_crop(spec, spec.coordinates, axes, shape)
-    if axes == tuple(range(len(shape))):
-        return replace(spec, axes=None)
-    if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH:
+        return _spread_crop(spec, spec.coordinates, shape, axes)
+    if own == wanted:
+        return replace(spec, axes=axes)
+    if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH or not set(own) <= set(wanted):
         return None
-    given = dict(zip(axes, spec.target.values, strict=True))
-    values = [given.get(axis, 1.0 if spec.gives_scales else length) for axis, length in enumerate(shape)]
-    return None if None in values else _with_targets(spec, None, values)
+    given = dict(zip(own, spec.target.values, strict=True))
+    values = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]
+    return None if None in values else _with_targets(spec, axes, values)
 
 
-def _full_rank_crop(spec: ResizeSpec, crop: Crop, axes: tuple[int, ...], shape: PartialShape) -> ResizeSpec | None:
-    """Return a crop of every axis: those not listed keep their whole window (0, 1)."""
-    plain = full_rank(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape)
+def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
+    """Return a crop of more axes: those not listed keep their whole window."""
+    plain = spread(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape, axes)
     if plain is None or crop.roi is None:
         return None
-    given = dict(zip(axes, crop.roi, strict=True))
-    windows = tuple(given.get(axis, (0.0, 1.0)) for axis in range(len(shape)))
+    given = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
+    windows = tuple(given.get(axis, _WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
     return replace(plain, coordinates=replace(crop, roi=windows))
 
 

@@ -24,7 +24,7 @@ from ir_interp.spec import (
 )
 from ir_interp.translation.agreement import arithmetics_agree, first_difference
 from ir_interp.translation.dialect import Context, Dialect, Semantics
-from ir_interp.translation.meaning import differences, full_rank, listed, meaning
+from ir_interp.translation.meaning import differences, listed, meaning, spread
 
 
 class Grade(Enum):
@@ -125,7 +125,8 @@ def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) 
 
 def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
     """Return the numbers of every way to give axes and target that the dialect has names for."""
-    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape))
+    fixed = dialect.fixed_axes(context)
+    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape, fixed))
     return [numbers for numbers in variants if numbers is not None]
 
 
@@ -183,8 +184,10 @@ def _grade(spec: ResizeSpec, said: ResizeSpec, means_same: bool, fixed: tuple[in
     return Grade.EXACT_BUT_TIES if means_same else None
 
 
-def _variants(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[ResizeSpec]:
-    """Yield ways to give the same axes and target, for dialects that lack one."""
+def _variants(
+    spec: ResizeSpec, shape: PartialShape | None, choices: tuple[tuple[int, ...], ...]
+) -> Iterator[ResizeSpec]:
+    """Yield ways to give the same axes and target, for dialects that lack one or fix the axes to one of ``choices``."""
     if shape is None:
         yield spec
         return
@@ -201,33 +204,36 @@ def _variants(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[ResizeSp
             ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
             variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))
     for variant in variants:
-        yield variant
-        whole = full_rank(variant, shape)
-        if whole is not None and whole != variant:
-            yield whole
+        wider = (spread(variant, shape, choice) for choice in choices or (None,))
+        yield from dict.fromkeys((variant, *filter(None, wider)))
 
 
 def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, Any] | None:
     """Return the numbers of ``spec`` under the dialect's names; None where axes or target have no name there.
 
-    Any other number without a name is left out: the sentence is read back before it is offered, and then differs.
+    Axes that the dialect fixes need none. Any other number without a name is left out: the sentence is read back
+    before it is offered, and then differs.
     """
+    fixed = dialect.fixed_axes(context)
+    if fixed and spec.axes not in fixed:
+        return None
     named: dict[str, Any] = {}
     for part, value in _carried(spec, context.shape).items():
         name = dialect.number(part, context.version)
         if name is not None:
             named[name] = value
-        elif part in ("axes", "sizes", "scales"):
+        elif part in ("sizes", "scales") or (part == "axes" and not fixed):
             return None
     return named
 
 
 def _unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
-    """Return what the dialect has no name for: the target, or else the axes."""
-    carried = _carried(spec, context.shape)
-    unknown = [part for part in ("sizes", "scales", "axes") if dialect.number(part, context.version) is None]
-    part = next((part for part in unknown if part in carried), "axes")
-    return Difference(part, carried.get(part), None)
+    """Return what the dialect has no name for: the target, or else the axes, beside those that it fixes."""
+    carried, fixed = _carried(spec, context.shape), dialect.fixed_axes(context)
+    for part in ("sizes", "scales"):
+        if part in carried and dialect.number(part, context.version) is None:
+            return Difference(part, carried[part], None)
+    return Difference("axes", spec.axes, fixed[0] if fixed else None)
 
 
 def _carried(spec: ResizeSpec, shape: PartialShape | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -27,46 +27,58 @@ def _branch(graph: Graph, op: Op, tag: str) -> onnx.GraphProto:
     return inner.proto(f"{op.layer.name}/{tag}", [], outputs)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Loop:
-    """A Loop under construction: ``given`` are the tensors of the body's parameters, ``initial`` the carried values."""
+    """A layer that repeats its body: the graph around it, the graph inside, and there the number of the iteration."""
 
     graph: Graph
     inner: Graph
     op: Op
     body: Body
     step: str
-    given: dict[int, str] = field(default_factory=dict)
-    initial: dict[int, str] = field(default_factory=dict)
 
-    def join(self, end: End) -> None:
-        """Give a parameter its tensor: the number of the iteration, a part, what is carried, or one from outside."""
+    def write(self, trips: str, condition: str) -> tuple[str, ...]:
+        """Add the node: carried values come first, then what is stacked up from all iterations."""
+        given = {end.layer: self._given(end) for end in self.body.inputs}
+        results = self.op.conversion.write_body(self.inner, self.body.net, given)
+        self.inner.layer = self.op.layer.name
+        carried = {end.layer: bodies.outer(self.op, end) for end in self.body.inputs if self._is_carried(end)}
+        last = [self.body.carried[number] for number in carried]
+        ends = bodies.joined(self.op, self.body)
+        stacked = [end for end in ends if end.slices is not None or end.layer not in last]
+        outer = [*last, *(end.layer for end in stacked)]
+        body = self._proto({number: given[number] for number in carried}, results, outer)
+        made = self.graph.outputs(len(outer), "Loop", trips, condition, *carried.values(), body=body)
+        joined = {end: self._joined(end, each) for end, each in zip(stacked, made[len(last) :], strict=True)}
+        return tuple(joined[end] if end in joined else made[last.index(end.layer)] for end in ends)
+
+    def _given(self, end: End) -> str:
+        """Return a parameter's tensor: the number of the iteration, a part, what is carried, or one from outside."""
         if end.purpose == "current_iteration":
-            self.given[end.layer] = self._number(end)
-        elif end.slices is not None:
-            self.given[end.layer] = self._part(end, end.slices, bodies.outer(self.op, end))
-        elif end.layer in self.body.carried:
-            self.initial[end.layer] = bodies.outer(self.op, end)
-            self.given[end.layer] = self.inner.fresh(self.body.net.layers[end.layer].name)
-        else:
-            self.given[end.layer] = bodies.outer(self.op, end)
+            return self._number(end)
+        if end.slices is not None:
+            return self._part(end, end.slices)
+        if self._is_carried(end):
+            return self.inner.fresh(self.body.net.layers[end.layer].name)
+        return bodies.outer(self.op, end)
+
+    def _is_carried(self, end: End) -> bool:
+        return end.layer in self.body.carried and end.slices is None and end.purpose != "current_iteration"
 
     def _number(self, end: End) -> str:
         port = self.body.parameter(end.layer)
         number = self.step if computed(port) == "int64" else operators.cast(self.inner, self.step, computed(port) or "")
         return operators.unsqueeze(self.inner, number, [0]) if port.shape == (1,) else number
 
-    def _part(self, end: End, slices: Slices, tensor: str) -> str:
-        """Take the part of an iteration: a negative index counts from behind, so that no length need be known."""
-        part = abs(slices.stride)
-        first = slices.start + (0 if slices.start >= 0 else 1) - (part if slices.stride < 0 else 0)
-        if part > 1 and slices.start < 0:
-            first += self._length(end, slices)
+    def _part(self, end: End, slices: Slices) -> str:
+        """Take the part of an iteration: Gather counts from behind itself, so that no length need be known."""
+        tensor, ends_at_last = bodies.outer(self.op, end), slices.size > 1 and slices.start < 0
+        first = slices.first(self._length(end, slices) if ends_at_last else 0)
         moved = self.inner.node("Mul", self.step, self.graph.constant(slices.stride, np.int64))
         begin = self.inner.node("Add", moved, self.graph.ints([first]))
-        if part == 1:
+        if slices.size == 1:
             return self.inner.node("Gather", tensor, begin, axis=slices.axis)
-        stop = self.inner.node("Add", begin, self.graph.ints([part]))
+        stop = self.inner.node("Add", begin, self.graph.ints([slices.size]))
         return self.inner.node("Slice", tensor, begin, stop, self.graph.ints([slices.axis]))
 
     def _length(self, end: End, slices: Slices) -> int:
@@ -85,49 +97,28 @@ class _Loop:
         if slices.is_whole and (shape is None or shape[slices.axis] is None):
             lengths = self.graph.node("Shape", self.op.inputs[index])
             held = self.graph.node("Gather", lengths, self.graph.ints([slices.axis]))
-            return self.graph.node("Div", held, self.graph.ints([abs(slices.stride)]))
-        length = self._length(end, slices)
-        start, stop = (each if each >= 0 else length + 1 + each for each in (slices.start, slices.end))
-        return self.graph.ints([abs(stop - start) // abs(slices.stride)])
+            return self.graph.node("Div", held, self.graph.ints([slices.size]))
+        return self.graph.ints([slices.count(self._length(end, slices))])
 
-    def write(self, trips: str, condition: str) -> tuple[str, ...]:
-        """Add the node: carried values come first, then what is stacked up from all iterations."""
-        for end in self.body.inputs:
-            self.join(end)
-        results = self.op.conversion.write_body(self.inner, self.body.net, self.given)
-        self.inner.layer = self.op.layer.name
-        carried = [self.body.carried[number] for number in self.initial]
-        ends = bodies.joined(self.op, self.body)
-        stacked = [end for end in ends if end.slices is not None or end.layer not in carried]
-        inputs, going = self._inputs()
-        outputs = [self._condition(results) or bodies.value_info(self.inner.node("Identity", going), "bool", ())]
-        for number in (*carried, *(end.layer for end in stacked)):
-            outputs.append(bodies.output(self.inner, self.body, number, results[number]))
-        body = self.inner.proto(f"{self.op.layer.name}/body", inputs, outputs)
-        made = self.graph.outputs(len(outputs) - 1, "Loop", trips, condition, *self.initial.values(), body=body)
-        unstacked = {
-            end: self._unstacked(end, tensor) for end, tensor in zip(stacked, made[len(carried) :], strict=True)
-        }
-        return tuple(unstacked[end] if end in unstacked else made[carried.index(end.layer)] for end in ends)
-
-    def _inputs(self) -> tuple[list[onnx.ValueInfoProto], str]:
-        """Return the inputs of the inner graph, and the name of the second: whether the loop goes on."""
+    def _proto(self, carried: dict[int, str], results: dict[int, str], outer: list[int]) -> onnx.GraphProto:
+        """Return the inner graph, whose first ends besides the number say whether the loop goes on."""
         going = self.inner.fresh(f"{self.op.layer.name}/going")
-        declared = [bodies.value_info(self.step, "int64", ()), bodies.value_info(going, "bool", ())]
-        for number in self.initial:
+        inputs = [bodies.value_info(self.step, "int64", ()), bodies.value_info(going, "bool", ())]
+        for number, tensor in carried.items():
             port = self.body.parameter(number)
-            declared.append(bodies.value_info(self.given[number], computed(port) or "", self.body.shape(port)))
-        return declared, going
+            inputs.append(bodies.value_info(tensor, computed(port) or "", self.body.shape(port)))
+        outputs = [bodies.value_info(self._condition(results, going), "bool", ())]
+        outputs += [bodies.output(self.inner, self.body, number, results[number]) for number in outer]
+        return self.inner.proto(f"{self.op.layer.name}/body", inputs, outputs)
 
-    def _condition(self, results: dict[int, str]) -> onnx.ValueInfoProto | None:
+    def _condition(self, results: dict[int, str], going: str) -> str:
+        """Return the tensor that says whether there is another iteration; a body without one always goes on."""
         for end in self.body.outputs:
             if end.purpose == "execution_condition":
-                return bodies.value_info(
-                    self.inner.node("Reshape", results[end.layer], self.graph.ints([])), "bool", ()
-                )
-        return None
+                return self.inner.node("Reshape", results[end.layer], self.graph.ints([]))
+        return self.inner.node("Identity", going)
 
-    def _unstacked(self, end: End, tensor: str) -> str:
+    def _joined(self, end: End, tensor: str) -> str:
         """Join the parts that lie along a new first axis; where none are wanted, return the last."""
         if end.slices is None:
             return self.graph.node("Gather", tensor, self.graph.constant(-1, np.int64), axis=0)

@@ -43,21 +43,27 @@ def is_there(graph: Graph, scores: str) -> str:
 
 def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
     """Choose boxes; OpenVINO returns as many rows as it chose in every version, though pages before the fifth pad."""
-    if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
-        raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
-    centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
-    limit = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([0])
-    thresholds = [op.inputs[index] if op.has(index) else "" for index in (3, 4)]
-    names = (op.inputs[0], op.inputs[1], limit, *thresholds)
-    chosen = graph.node("NonMaxSuppression", *names, center_point_box=1 if centred else None)
+    chosen = _chosen(graph, op)
     scores = graph.node("GatherND", op.inputs[1], chosen)
     count = operators.cut(graph, graph.node("Shape", chosen), [0], [1], [0])
     if op.flag("sort_result_descending", True):
         scores, order = graph.outputs(2, "TopK", scores, count, axis=0)
         chosen = graph.node("Gather", chosen, order, axis=0)
     rows = graph.node("Concat", _places(graph, chosen), operators.unsqueeze(graph, scores, [1]), axis=1)
-    made = [_as(graph, op, 0, chosen), rows, *([_as(graph, op, 2, count)] if len(op.layer.outputs) > 2 else [])]
+    made = [_as(graph, op, 0, chosen), rows]
+    if len(op.layer.outputs) > 2:
+        made.append(_as(graph, op, 2, count))
     return tuple(made[: len(op.layer.outputs)])
+
+
+def _chosen(graph: Graph, op: Op) -> str:
+    """Return image, class and box of each that is chosen."""
+    if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
+        raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
+    centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
+    limit = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([0])
+    thresholds = (op.inputs[index] if op.has(index) else "" for index in (3, 4))
+    return graph.node("NonMaxSuppression", *op.inputs[:2], limit, *thresholds, center_point_box=1 if centred else None)
 
 
 def _places(graph: Graph, chosen: str) -> str:
