@@ -81,6 +81,8 @@ def _before(graph: Graph, op: Op, index: int) -> _Before | None:
 
 
 BROADCASTS = ("none", "numpy", "pdpd")
+PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
+"""The attribute that says from which axis on pdpd aligns."""
 
 
 def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:

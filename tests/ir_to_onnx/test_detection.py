@@ -58,8 +58,8 @@ def prior_box_clustered(draw: Draw) -> Any:
         "height": reals(draw, count, 5, 40),
         "clip": draw.chance(),
         "step": step,
-        "step_widths": draw.among(0.0, 16.0),
-        "step_heights": draw.among(0.0, 9.5),
+        "step_w": draw.among(0.0, 16.0),
+        "step_h": draw.among(0.0, 9.5),
         "offset": draw.among(0.0, 0.5),
         "variance": np.array(draw.among([], [0.2], [0.1, 0.1, 0.2, 0.2]), np.float32),
     }
@@ -114,7 +114,10 @@ def roi_pooling(draw: Draw) -> Any:
     scale = draw.among(1.0, 0.5, 0.0625)
     corners, images = rois(draw, batch, (columns - 1) / scale, (rows - 1) / scale)
     regions = np.concatenate([images[:, None].astype(np.float32), corners.round(draw.among(0, 3))], axis=1)
-    stated = {"output_roi": draw.integers(2, 1, 3), "output_size": draw.integers(2, 1, 3), "method": "max"}
+    stated: dict[str, Any] = {"method": "max"}
+    for name in draw.among(["output_size"], ["output_roi"], ["pooled"], ["output_size", "output_roi", "pooled"]):
+        height, width = draw.integers(2, 1, 3)
+        stated |= {"pooled_h": height, "pooled_w": width} if name == "pooled" else {name: [height, width]}
     x = draw.numbers([int(batch), int(depth), int(rows), int(columns)])
     return layer("ROIPooling", 2, x, draw.input(regions), spatial_scale=scale, **stated)
 

@@ -59,9 +59,13 @@ def no_broadcast(draw: Draw) -> Any:
 
 
 def pdpd(draw: Draw) -> Any:
-    shape = draw.shape(2)
-    other = shape[: draw.between(1, len(shape))]
-    return layer("Multiply", 1, draw.numbers(shape), draw.numbers(other), auto_broadcast="pdpd")
+    """From any axis on; -1 stands for the last axes."""
+    shape, axis = draw.shape(2), draw.between(0, 1)
+    other = shape[axis : draw.between(axis + 1, len(shape))]
+    if draw.chance(0.2):
+        axis, other = -1, shape[draw.between(0, len(shape) - 1) :]
+    broadcast = {"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": axis}
+    return layer("Multiply", 1, draw.numbers(shape), draw.numbers(other), **broadcast)
 
 
 def prelu(draw: Draw) -> Any:

@@ -37,6 +37,9 @@ def squeeze(draw: Draw) -> Any:
     ones = [axis for axis, length in enumerate(shape) if length == 1]
     axes = [axis - len(shape) if draw.chance(0.3) else axis for axis in ones if draw.chance(0.7)]
     x, version = copied(draw, shape), draw.among(1, 15)
+    if version == 15 and draw.chance():
+        longer = [axis for axis in range(len(shape)) if axis not in ones and draw.chance(0.3)]
+        return layer("Squeeze", 15, x, constant([*axes, *longer], np.int64), allow_axis_skip=draw.chance())
     return layer("Squeeze", version, x, constant(axes, np.int64)) if axes else layer("Squeeze", version, x)
 
 

@@ -70,7 +70,9 @@ def batch_norm(version: int) -> Configuration:
 
 def mvn_1(draw: Draw) -> Any:
     shape = [*draw.integers(2, 1, 3), *draw.integers(draw.between(1, 3), 2, 5)]
-    flags = {"across_channels": draw.chance(), "normalize_variance": draw.chance()}
+    flags: dict[str, Any] = {"across_channels": draw.chance(), "normalize_variance": draw.chance()}
+    if draw.chance():
+        flags["reduction_axes"] = sorted(draw.some(len(shape), 1))
     return layer("MVN", 2, draw.numbers(shape), **flags, eps=draw.among(1e-9, 1e-3))
 
 

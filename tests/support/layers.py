@@ -95,9 +95,13 @@ def constant(values: Any, dtype: Any = None) -> Any:
 
 
 def layer(kind: str, version: int, *inputs: Any, **attributes: Any) -> Any:
-    """Return a node of OpenVINO's, of this version."""
+    """Return a node of OpenVINO's, of this version; OpenVINO would ignore an attribute of another name."""
     outputs = [each.output(0) if hasattr(each, "get_friendly_name") else each for each in inputs]
-    return _factory(version).create(kind, outputs, attributes)
+    made = _factory(version).create(kind, outputs, attributes)
+    node = made if hasattr(made, "get_attributes") else made.get_node()
+    known = {name.partition(".")[0] for name in node.get_attributes()}
+    assert {name.partition(".")[0] for name in attributes} <= known, f"{kind}-{version} has {sorted(known)}"
+    return made
 
 
 @functools.cache

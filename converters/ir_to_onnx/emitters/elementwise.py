@@ -26,10 +26,15 @@ def _merging(merge: Callable[[Graph, Op], str | None], write: _Binary) -> Callab
 
 
 def _aligned(graph: Graph, op: Op) -> str:
-    """Return the second operand; pdpd aligns it with the first axes of the first, for an IR holds no other axis."""
+    """Return the second operand; pdpd aligns it with the first from an axis on, by default the first."""
     if op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd":
         return op.inputs[1]
-    return operators.unsqueeze(graph, op.inputs[1], range(op.rank(1), op.rank(0)))
+    axis, rank, own = op.integer(merged.PDPD_AXIS, 0), op.rank(0), op.rank(1)
+    if axis < 0:  # with the last axes, as numpy does
+        return op.inputs[1]
+    if axis + own > rank:
+        raise op.refusal(f"pdpd aligns {own} axes from axis {axis} on with {rank}")
+    return operators.unsqueeze(graph, op.inputs[1], range(own, rank - axis))
 
 
 def _node(kind: str, since: int = 0, **attributes: int) -> _Binary:

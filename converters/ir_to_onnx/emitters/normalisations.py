@@ -20,12 +20,14 @@ def _batch(graph: Graph, op: Op) -> str:
 
 def _mvn(graph: Graph, op: Op) -> str:
     """Normalise over axes; MVN-1 takes those behind the batch or the channels."""
-    scaled, rank = op.flag("normalize_variance", True), op.rank()
-    axes: Sequence[int] = range(1 if op.flag("across_channels") else 2, rank)
-    inside = True
+    scaled, rank, inside = op.flag("normalize_variance", True), op.rank(), True
     if op.version >= 6:
         axes = op.axes(1, rank)
         inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
+    else:
+        listed = op.integers("reduction_axes", ())  # of which OpenVINO regards axis 1 alone
+        across = 1 in listed if listed else op.flag("across_channels")
+        axes = tuple(range(1 if across else 2, rank))
     first = rank - len(axes)
     is_last = bool(axes) and sorted(axes) == list(range(first, rank))
     if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:

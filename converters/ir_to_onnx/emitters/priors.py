@@ -108,10 +108,10 @@ def _grid(centre: _Point, size: _F32, count: int) -> Iterator[_Point]:
 def _prior_box_clustered(graph: Graph, op: Op) -> str:
     (rows, columns), (height, width) = _sizes(op)
     step = op.real("step", 0)
-    across, down = (op.real(name, 0) or step for name in ("step_widths", "step_heights"))
-    steps = (_F32(across or width / columns), _F32(down or height / rows))
+    given = [_F32(op.real(name, 0) or step) for name in ("step_w", "step_h")]
+    across, down = given if any(given) else (_F32(width / columns), _F32(height / rows))
     sizes = list(zip(_reals(op, "width"), _reals(op, "height"), strict=True))
-    centres = _centres(rows, columns, steps, op.real("offset"))
+    centres = _centres(rows, columns, (across, down), op.real("offset"))
     made = np.array([_around(centre, *size)[0] for centre in centres for size in sizes], _F32)
     made /= np.array([width, height, width, height], _F32)
     return _output(graph, op, np.clip(made, 0, 1) if op.flag("clip", True) else made)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...onnx.graph import Graph
+from ..merged import BROADCASTS
 from ..op import Op
 
 _Numbers = NDArray[np.float32]
@@ -13,6 +14,8 @@ _Numbers = NDArray[np.float32]
 
 def _fake_quantize(graph: Graph, op: Op) -> str:
     levels = op.integer("levels")
+    if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
+        raise op.refusal("it aligns axes as pdpd does")
     limits = [op.value(index) for index in range(1, 5)]
     known = [np.asarray(each, np.float32) for each in limits if each is not None]
     if len(known) < 4:

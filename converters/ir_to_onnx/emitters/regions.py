@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...onnx import operators
@@ -39,9 +37,10 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
 def _roi_pooling(graph: Graph, op: Op) -> str:
     if op.word("method", ("max", "bilinear"), "max") != "max":
         raise op.refusal("it samples bilinearly at the corners of its regions")
-    size: Sequence[int] = op.integers("output_size", ()) or (op.integer("pooled_h"), op.integer("pooled_w"))
+    whole = op.integers("output_roi", ()) or op.integers("output_size", ()) or (None, None)
+    size = [op.integer(name, default) for name, default in zip(("pooled_h", "pooled_w"), whole, strict=True)]
     return graph.node(
-        "MaxRoiPool", op.inputs[0], op.inputs[1], pooled_shape=list(size), spatial_scale=op.real("spatial_scale")
+        "MaxRoiPool", op.inputs[0], op.inputs[1], pooled_shape=size, spatial_scale=op.real("spatial_scale")
     )
 
 

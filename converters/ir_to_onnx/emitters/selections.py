@@ -12,7 +12,7 @@ from ..op import Op
 
 def _select(graph: Graph, op: Op) -> str:
     if op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy") == "pdpd":
-        raise op.refusal("the axis of pdpd is not in an IR")
+        raise op.refusal("it aligns axes as pdpd does")
     return graph.node("Where", *op.inputs)
 
 

@@ -26,10 +26,12 @@ def _reshape(graph: Graph, op: Op) -> str:
 
 def _squeeze(graph: Graph, op: Op) -> str:
     """Remove axes of length 1: those given as far as they are such, or all."""
+    may_stay = op.flag("allow_axis_skip")
     if op.has(1):
-        shape, axes = op.shape(), op.axes(1, op.rank())
-        if shape is not None and op.version < 15:
-            axes = tuple(axis for axis in axes if shape[axis] in (1, None))
+        shape, axes = op.shape() or (None,) * op.rank(), op.axes(1, op.rank())
+        if may_stay and any(shape[axis] is None for axis in axes):
+            raise op.refusal("whether an axis is removed is decided by its length at run time (allow_axis_skip)")
+        axes = tuple(axis for axis in axes if shape[axis] in (1, None))
         return operators.squeeze(graph, op.inputs[0], sorted(set(axes)))
     return graph.node("Squeeze", op.inputs[0])
 
@@ -111,7 +113,7 @@ def _broadcast(graph: Graph, op: Op) -> str:
     """Expand; "explicit" ("none" in Broadcast-1) says at which axes of the target those of the input stand."""
     mode = op.word("mode", ("numpy", "none", "explicit", "bidirectional", "pdpd"), "numpy")
     if mode == "pdpd":
-        raise op.refusal("the axis of mode pdpd is not in an IR")
+        raise op.refusal("it aligns axes as pdpd does")
     x = op.inputs[0]
     if mode in ("explicit", "none"):
         mapping = op.known_integers(2, "the mapping of axes is")
