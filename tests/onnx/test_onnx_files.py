@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -177,22 +177,20 @@ def test_several_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_constant_nodes(tmp_path: Path) -> None:
-    tensor = numpy_helper.from_array(np.array([8, 5]))
-    nodes = [helper.make_node("Constant", [], ["s"], value=tensor), resize("x", "", "", "s", axes=[2, 3])]
-    model = graph(nodes)
+    constant = nodes_of("s = Constant <value = int64[2] {8, 5}> ()")
+    model = graph([*constant, resize("x", "", "", "s", axes=[2, 3])])
     op = read(tmp_path, model)
     assert op.spec.target == Sizes((8, 5))
     check(model, op)
 
 
 def test_constant_nodes_of_plain_numbers(tmp_path: Path) -> None:
-    nodes = [
-        helper.make_node("Constant", [], ["s"], value_floats=[1.0, 1.0, 2.0, 0.5]),
-        resize("x", "", "s", mode="linear"),
-    ]
-    assert read(tmp_path, graph(nodes)).spec.target == Scales((1.0, 1.0, 2.0, 0.5))
-    nodes = [helper.make_node("Constant", [], ["s"], value_ints=[8, 5]), resize("x", "", "", "s", axes=[2, 3])]
-    assert read(tmp_path, graph(nodes)).spec.target == Sizes((8, 5))
+    nodes = nodes_of("s = Constant <value_floats = [1.0, 1.0, 2.0, 0.5]> ()")
+    op = read(tmp_path, graph([*nodes, resize("x", "", "s", mode="linear")]))
+    assert op.spec.target == Scales((1.0, 1.0, 2.0, 0.5))
+    nodes = nodes_of("s = Constant <value_ints = [8, 5]> ()")
+    op = read(tmp_path, graph([*nodes, resize("x", "", "", "s", axes=[2, 3])]))
+    assert op.spec.target == Sizes((8, 5))
 
 
 def test_empty_names(tmp_path: Path) -> None:
@@ -237,60 +235,53 @@ def test_initialisers_that_are_declared_as_inputs(tmp_path: Path) -> None:
 # Shapes computed from shapes
 
 
-def const(name: str, value: Any) -> onnx.NodeProto:
-    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(value), name))
+DOUBLED = "s = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()"
 
 
-def sizes_slice_concat() -> list[onnx.NodeProto]:
+def nodes_of(text: str) -> list[onnx.NodeProto]:
+    """Return nodes from ONNX text."""
+    return list(onnx.parser.parse_graph(f"g () => () {{{text}}}").node)
+
+
+def sizes_slice_concat() -> str:
     """Return the sizes that PyTorch exports: batch and channels of the shape, then the wanted lengths."""
-    return [
-        helper.make_node("Shape", ["x"], ["shape"]),
-        const("zero", [0]),
-        const("two", [2]),
-        helper.make_node("Slice", ["shape", "zero", "two", "zero"], ["nc"]),
-        const("hw", [8, 5]),
-        helper.make_node("Concat", ["nc", "hw"], ["sizes"], axis=0),
-    ]
+    return """shape = Shape (x)
+        zero = Constant <value_ints = [0]> ()
+        two = Constant <value_ints = [2]> ()
+        nc = Slice (shape, zero, two, zero)
+        hw = Constant <value_ints = [8, 5]> ()
+        sizes = Concat <axis = 0> (nc, hw)"""
 
 
-def sizes_gather_mul() -> list[onnx.NodeProto]:
-    """Return each length as a scalar, doubled by way of floats."""
-    nodes = [helper.make_node("Shape", ["x"], ["shape"]), const("twice", np.float32(2)), const("zero", [0])]
+def sizes_gather_mul() -> str:
+    """Return each length as a scalar, those of the image doubled by way of floats."""
+    text = "shape = Shape (x) twice = Constant <value_float = 2.0> () zero = Constant <value_ints = [0]> ()"
     for axis in range(4):
-        place = f"at{axis}"
-        nodes += [const(place, axis), helper.make_node("Gather", ["shape", place], [f"n{axis}"], axis=0)]
-        length = f"n{axis}"
-        if axis > 1:
-            nodes += [
-                helper.make_node("Cast", [length], [f"f{axis}"], to=TensorProto.FLOAT),
-                helper.make_node("Mul", [f"f{axis}", "twice"], [f"m{axis}"]),
-                helper.make_node("Floor", [f"m{axis}"], [f"r{axis}"]),
-                helper.make_node("Cast", [f"r{axis}"], [f"i{axis}"], to=TensorProto.INT64),
-            ]
-            length = f"i{axis}"
-        nodes.append(helper.make_node("Unsqueeze", [length, "zero"], [f"u{axis}"]))
-    return [*nodes, helper.make_node("Concat", [f"u{axis}" for axis in range(4)], ["sizes"], axis=0)]
+        text += f"at{axis} = Constant <value_int = {axis}> () n{axis} = Gather <axis = 0> (shape, at{axis})"
+    for axis in (2, 3):
+        text += f"f{axis} = Cast <to = {TensorProto.FLOAT}> (n{axis}) m{axis} = Mul (f{axis}, twice)"
+        text += f"r{axis} = Floor (m{axis}) i{axis} = Cast <to = {TensorProto.INT64}> (r{axis})"
+    for axis, length in enumerate(("n0", "n1", "i2", "i3")):
+        text += f"u{axis} = Unsqueeze ({length}, zero)"
+    return f"{text} sizes = Concat <axis = 0> (u0, u1, u2, u3)"
 
 
-def sizes_of_another_tensor() -> list[onnx.NodeProto]:
+def sizes_of_another_tensor() -> str:
     """Return the shape of a pooled and enlarged tensor: what a feature pyramid resizes to."""
-    return [
-        helper.make_node("MaxPool", ["x"], ["small"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Shape", ["small"], ["sizes"]),
-    ]
+    return "small = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) sizes = Shape (small)"
 
 
-GRAPHS: dict[str, tuple[Callable[[], list[onnx.NodeProto]], tuple[int, ...]]] = {
-    "Slice Concat": (sizes_slice_concat, (1, 3, 8, 5)),
-    "Gather Mul": (sizes_gather_mul, (1, 3, 8, 12)),
-    "another tensor": (sizes_of_another_tensor, (1, 3, 2, 3)),
+GRAPHS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "Slice Concat": (sizes_slice_concat(), (1, 3, 8, 5)),
+    "Gather Mul": (sizes_gather_mul(), (1, 3, 8, 12)),
+    "another tensor": (sizes_of_another_tensor(), (1, 3, 2, 3)),
 }
 
 
 @pytest.mark.parametrize("case", GRAPHS)
 def test_sizes_from_shapes(case: str, tmp_path: Path) -> None:
-    nodes, sizes = GRAPHS[case]
-    model = graph([*nodes(), resize("x", "", "", "sizes", mode="linear")])
+    text, sizes = GRAPHS[case]
+    model = graph([*nodes_of(text), resize("x", "", "", "sizes", mode="linear")])
     op = read(tmp_path, model)
     assert (op.shape, op.spec.target) == (SHAPE, Sizes(sizes))
     check(model, op)
@@ -298,8 +289,8 @@ def test_sizes_from_shapes(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", GRAPHS)
 def test_sizes_from_shapes_that_are_open(case: str, tmp_path: Path) -> None:
-    nodes, sizes = GRAPHS[case]
-    model = graph([*nodes(), resize("x", "", "", "sizes", mode="linear")], shape=("n", 3, "h", None))
+    text, sizes = GRAPHS[case]
+    model = graph([*nodes_of(text), resize("x", "", "", "sizes", mode="linear")], shape=("n", 3, "h", None))
     op = read(tmp_path, model)
     assert (op.shape, op.spec.target) == ((None, 3, None, None), AtRunTime.SIZES)
     wanted = onnxruntime_resize(model, {"x": image()})
@@ -314,13 +305,11 @@ def test_a_rank_that_is_open(tmp_path: Path) -> None:
 
 def scales_div(axes: bool) -> list[onnx.NodeProto]:
     """Return scales as wanted / actual lengths, in floats."""
-    first = 2 if axes else 0
-    return [
-        helper.make_node("Shape", ["x"], ["shape"], start=first),
-        helper.make_node("Cast", ["shape"], ["actual"], to=TensorProto.FLOAT),
-        const("wanted", floats([1, 3, 8, 9][first:])),
-        helper.make_node("Div", ["wanted", "actual"], ["scales"]),
-    ]
+    first, wanted = (2, "8, 9") if axes else (0, "1, 3, 8, 9")
+    return nodes_of(f"""shape = Shape <start = {first}> (x)
+        actual = Cast <to = {TensorProto.FLOAT}> (shape)
+        wanted = Constant <value = float[{4 - first}] {{{wanted}}}> ()
+        scales = Div (wanted, actual)""")
 
 
 @pytest.mark.parametrize("axes", [False, True])
@@ -404,7 +393,10 @@ def test_branches_that_use_the_same_names(tmp_path: Path) -> None:
 
 
 def test_a_resize_in_a_function(tmp_path: Path) -> None:
-    body = [const("s", floats([1, 1, 2, 2])), resize("a", "", "s", output="b", name="inner", mode="linear")]
+    body = [
+        *nodes_of(DOUBLED),
+        resize("a", "", "s", output="b", name="inner", mode="linear"),
+    ]
     function = helper.make_function("mine", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 18)])
     model = graph([helper.make_node("Twice", ["x"], ["y"], domain="mine", name="call")], functions=[function])
     op = read(tmp_path, model)
@@ -413,7 +405,10 @@ def test_a_resize_in_a_function(tmp_path: Path) -> None:
 
 
 def test_a_function_that_is_called_twice(tmp_path: Path) -> None:
-    body = [const("s", floats([1, 1, 2, 2])), resize("a", "", "s", output="b", name="inner")]
+    body = [
+        *nodes_of(DOUBLED),
+        resize("a", "", "s", output="b", name="inner"),
+    ]
     function = helper.make_function("mine", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 18)])
     calls = [helper.make_node("Twice", ends[:1], ends[1:], domain="mine") for ends in (["x", "h"], ["h", "y"])]
     found = ir_interp.load(saved(tmp_path, graph(calls, functions=[function])))
