@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Progress, silent
+from ..verify.child import started
 from ..verify.runners import limit_memory
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -53,8 +54,8 @@ def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], befor
     (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
     for path in folder.glob("answer*"):
         path.unlink()
-    command = [sys.executable, "-m", "ir_interp.converters.audit.probe", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with started("ir_interp.converters.audit.probe", str(folder), **streams) as child:
         ending = _follow(child, len(jobs), lambda n: told(len(before) + n))
     found = [_answer(folder, place) for place in range(len(jobs))]
     done = next((place for place, each in enumerate(found) if each is None), len(jobs))

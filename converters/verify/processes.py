@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, VerificationError
 
 from ..report import Progress
+from .child import started
 from .runners import USAGE, Named, Request, load
 
 _SECONDS = 600
@@ -67,13 +67,14 @@ class Runs:
 
 
 def _run(request: Path, name: str) -> None:
-    command = [sys.executable, "-m", "ir_interp.converters.verify.runners", str(request)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
-    if done.returncode == USAGE:
-        raise IrInterpError(done.stderr.strip())
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with started("ir_interp.converters.verify.runners", str(request), **streams) as child:
+        try:
+            _, said = child.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
+    if child.returncode == USAGE:
+        raise IrInterpError(said.strip())
+    if child.returncode:
+        lines = said.strip().splitlines() or [f"it died with status {child.returncode}"]
         raise VerificationError(f"{name} does not run: {lines[-1]}")

@@ -1,4 +1,4 @@
-"""Run a model in its own runtime, as a process of its own: ``python -m converters.runners request.json``."""
+"""Run a model in its own runtime, as a process of its own; its argument is a file with the ``Request``."""
 
 from __future__ import annotations
 
