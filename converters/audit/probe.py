@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Progress, silent
+from ..runtimes.telemetry import openvino_silent
 from ..verify.child import started
 from ..verify.runners import limit_memory
 
@@ -118,7 +119,8 @@ def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import openvino
+    with openvino_silent():
+        import openvino
 
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     compiled = openvino.Core().compile_model(model, "CPU", settings)

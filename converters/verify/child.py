@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..runtimes.telemetry import silent_environment
+
 _START = """\
 import json, runpy, sys
 own, known, module = json.loads(sys.argv[1])
@@ -34,7 +36,7 @@ def started(module: str, *arguments: str, **streams: Any) -> Iterator[subprocess
     ``streams`` are those of ``subprocess.Popen``.
     """
     command = [sys.executable, _ISOLATED, "-c", _START, json.dumps([_own(), _known(), module]), *arguments]
-    with subprocess.Popen(command, text=True, **streams) as process:
+    with subprocess.Popen(command, text=True, env=silent_environment(), **streams) as process:
         try:
             yield process
         finally:
