@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ir_interp.atomic import replacing
-from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.atomic import OutputError, check_outputs, replacing
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
@@ -32,6 +32,7 @@ class Options:
     fp16: bool = False
     target: str | None = None
     progress: Progress = silent
+    reports: Mapping[Path, Callable[[ConversionReport, Path], None]] = field(default_factory=dict)
 
 
 def convert(
@@ -59,11 +60,11 @@ def convert(
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
     random arrays, of ``shapes`` (by input name) where the model leaves lengths open. ``progress`` is told what is
-    being done.
+    being done. ``reports`` are further files to be written, each by a function of the report and a path to write to.
 
     Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
-    target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
-    then.
+    target has no exact form, VerificationError where the result does not reproduce the source, OutputError where a
+    file to be written is one that is read. Nothing is written then.
     """
     source, destination = Path(source), Path(destination)
     ends = (source.suffix.lower(), destination.suffix.lower())
@@ -75,22 +76,25 @@ def convert(
     if (ends == _PORTABLE) != (chosen.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if ends[1] == ".xml" else (destination,)
-    _check_overwriting(source, files)
-    with replacing(*files) as temporary, _weights(source, destination, temporary[-1]):
+    given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
+    check_outputs([*files, *chosen.reports], [*_parts(source), *given.files.values()])
+    _check_unnamed(destination)
+    with ExitStack() as stack:
+        pages = {path: stack.enter_context(replacing(path))[0] for path in chosen.reports}
+        temporary = stack.enter_context(replacing(*files))
+        stack.enter_context(_weights(source, destination, temporary[-1]))
         rows = PATHS[ends](source, temporary[-1], chosen)
-        verification = None
-        if verify:
-            given = Inputs(shapes=shapes or {}, files={name: Path(file) for name, file in (inputs or {}).items()})
-            verification = _verify(source, temporary[-1], rows, given, chosen)
-        before, after = operations(source), operations(temporary[-1])
-    return ConversionReport(
-        source=source,
-        destination=destination,
-        rows=rows,
-        verification=verification,
-        before=before,
-        after=after,
-    )
+        report = ConversionReport(
+            source=source,
+            destination=destination,
+            rows=rows,
+            verification=_verify(source, temporary[-1], rows, given, chosen) if verify else None,
+            before=operations(source),
+            after=operations(temporary[-1]),
+        )
+        for path, write_report in chosen.reports.items():
+            write_report(report, pages[path])
+    return report
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: Options) -> Verification | None:
@@ -117,16 +121,24 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     return weights_beside(source, destination, temporary)
 
 
-def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
-    """Refuse to write over what the source is made of: an IR's .bin may bear the name of a model's external data."""
-    if source.suffix.lower() != ".onnx":
-        return
-    from .onnx.files import external_files
+def _parts(source: Path) -> list[Path]:
+    """Return the files that a source is made of: an IR's .bin and a model's external data, too."""
+    match source.suffix.lower():
+        case ".onnx":
+            from .onnx.files import external_files
 
-    held = {path.resolve() for path in external_files(source)}
-    for path in files:
-        if path.resolve() in held:
-            raise IrInterpError(f"{path} holds weights of {source.name} and would be overwritten; choose another name")
+            return [source, *external_files(source)]
+        case ".xml":
+            return [source, source.with_suffix(".bin")]
+    return [source]
+
+
+def _check_unnamed(destination: Path) -> None:
+    """Refuse to replace a file that nobody named, and that is no part of what is to be replaced."""
+    name = {".xml": f"{destination.stem}.bin", ".onnx": f"{destination.name}.data"}.get(destination.suffix.lower())
+    if name and destination.with_name(name).exists() and not destination.exists():
+        problem = f"{destination.with_name(name)} is there, without {destination.name}, and might be overwritten"
+        raise OutputError(f"{problem}; choose another name, or move it away")
 
 
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
+from ir_interp.sources import check_regular
 
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
@@ -175,10 +176,16 @@ def _outputs(run: Runs, model: Path) -> Named:
 def _check(path: Path) -> None:
     if path.suffix.lower() not in (".onnx", ".xml"):
         raise ReadError(f"unknown file type {path.suffix!r}; expected one of .onnx, .xml", path.name)
-    if not path.is_file():
-        raise ReadError("cannot be read: No such file or directory", path.name)
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path.name) from error
     if not is_model(path):
         raise ReadError("not a model, but pasted layers; expected a <net>", path.name)
+    if path.suffix.lower() == ".onnx":
+        from ..onnx.files import external_files
+
+        external_files(path)  # raises where a runtime would wait for what has no end
 
 
 def _paired(first: Named, second: Named, name: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:

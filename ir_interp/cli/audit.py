@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.rules import RULES, Severity
@@ -59,8 +60,10 @@ def audit(
     for word in (*(select or []), *(ignore or [])):
         if not any(code.startswith(word) for code in RULES):
             raise IrInterpError(f"no code begins with {word!r}; {closest(word, RULES)}")
+    files = expanded(models)
+    check_outputs([html] if html else [], files)
     with progress.bar() as told:
-        rows, errors = in_processes(expanded(models), jobs, run=run, runtimes=runtime or None, progress=told)
+        rows, errors = in_processes(files, jobs, run=run, runtimes=runtime or None, progress=told)
     found = (each for row in rows for each in (*row.findings, *(row.on_request if select else ())))
     findings = [each for each in found if _is_wanted(each.code, select, ignore)]
     if html:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.views.describe import count
 
@@ -48,6 +49,7 @@ def compare(
     from ir_interp.converters.verify.processes import Inputs
 
     inputs = Inputs(shapes=options.shapes(shape or []), files=options.files(array or []))
+    check_outputs([html] if html else [], [first, second, *inputs.files.values()])
     with progress.bar() as told:
         found = compare_models(first, second, inputs, tolerance=tolerance, per_resize=per_resize, progress=told)
     if html:

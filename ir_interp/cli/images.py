@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.op import ResizeOp
+from ir_interp.sources import check_regular
 
 
 def read(path: Path, op: ResizeOp) -> NDArray[Any]:
     """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
     image = _pillow()
     try:
+        check_regular(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", image.DecompressionBombWarning)
             with image.open(path) as opened:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ir_interp.cli import images
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp
+from ir_interp.sources import check_regular
 
 
 def choose(found: list[ResizeOp], name: str | None, file: Path) -> ResizeOp:
@@ -32,6 +33,7 @@ def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
     if path.suffix.lower() != ".npy":
         return images.read(path, op)
     try:
+        check_regular(path)
         loaded = np.load(path, allow_pickle=False, mmap_mode="r")
         if isinstance(loaded, np.ndarray):
             return loaded

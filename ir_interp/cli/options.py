@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ir_interp.atomic import OutputError
 from ir_interp.errors import IrInterpError
 
 
-def _page(path: Path | None) -> Path | None:
-    """Return the name of a page. Raises IrInterpError where it is none, such as that of a model."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise IrInterpError(f"--html {str(path)!r} is no name of a page; expected .html")
-    return path
+def _named(option: str, kind: str, *extensions: str) -> Callable[[Path | None], Path | None]:
+    """Return what lets names of some extensions pass, and raises OutputError for others, such as that of a model."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in extensions:
+            raise OutputError(f"{option} {str(path)!r} is no name of a {kind}; expected {extensions[0]}")
+        return path
+
+    return check
 
 
 Html = Annotated[
-    Path | None, typer.Option("--html", callback=_page, help="Write the report to this file too, as one page of HTML.")
+    Path | None,
+    typer.Option(
+        "--html",
+        callback=_named("--html", "page", ".html", ".htm"),
+        help="Write the report to this file too, as one page of HTML.",
+    ),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", callback=_named("--report", "report", ".json"), help="Write the report to this file too, as JSON."
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ir_interp.atomic import replacing
+from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options
 from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.converters.files import EXTENSIONS, load, readings
@@ -63,6 +63,7 @@ def plot(
     """Show where a resize samples, what it weighs by how much, or an image under two configurations."""
     if output.suffix.lower() != ".png":
         raise IrInterpError(f"{output.name!r} is no name of a picture; expected .png")
+    check_outputs([output], [file, *([source] if source else []), *([Path(against)] if against else [])])
     op = choose(load(file), layer, file)
     target = {"sizes": options.integers(sizes, "--sizes"), "scales": options.reals(scales, "--scales")}
     lengths = options.integers(shape, "--shape")

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from ir_interp.atomic import replacing
+from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import images, options
 from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.converters.files import load
@@ -42,6 +42,7 @@ def run(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Execute one resize."""
+    check_outputs([output], [file, source])
     op = choose(load(file, semantics=semantics), layer, file)
     x = array_or_image(source, op)
     y = op.run(
