@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
+from ir_interp.scratch import scratch
 
 
 class OutputError(IrInterpError):
@@ -60,10 +60,10 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
     check_outputs(destinations)
     folder = destinations[0].parent
     try:
-        with tempfile.TemporaryDirectory(prefix=".ir-interp-", dir=folder) as inside:
-            temporary = tuple(Path(inside, path.name) for path in destinations)
+        with scratch(folder) as inside:
+            temporary = tuple(inside / path.name for path in destinations)
             yield temporary
-            for made in sorted(Path(inside).iterdir(), key=temporary.__contains__):
+            for made in sorted(inside.iterdir(), key=temporary.__contains__):
                 made.replace(folder / made.name)
     except OSError as error:
         raise OutputError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error

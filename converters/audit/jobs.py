@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.scratch import scratch
 
 from ..report import Progress, silent
 from ..verify.child import started
@@ -34,8 +34,8 @@ def in_processes(
     if count == 1 or len(paths) < 2:
         return audit(paths, run=run, runtimes=runtimes, progress=progress)
     shares = [paths[start::count] for start in range(min(count, len(paths)))]
-    with tempfile.TemporaryDirectory() as folder:
-        answers = [Path(folder, str(number)) for number in range(len(shares))]
+    with scratch() as folder:
+        answers = [folder / str(number) for number in range(len(shares))]
         for share, answer in zip(shares, answers, strict=True):
             answer.write_bytes(pickle.dumps((share, run, runtimes)))
         _work(answers, progress)
@@ -48,9 +48,11 @@ def in_processes(
 def _work(shares: Sequence[Path], progress: Progress) -> None:
     """Put the answer into the file of every share, each in a process of its own."""
     with ExitStack() as stack:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         module = "ir_interp.converters.audit.jobs"
-        children = [stack.enter_context(started(module, str(share), **streams)) for share in shares]
+        children = [
+            stack.enter_context(started(module, str(share), folder=share.parent, **streams)) for share in shares
+        ]
         for done, child in enumerate(children, start=1):
             if child.wait():
                 raise IrInterpError(f"a process of the audit died with status {child.returncode}")

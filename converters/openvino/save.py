@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import openvino as ov
 from lxml import etree
+
+from ir_interp.scratch import scratch
 
 _EXACT = "exact constant"
 
@@ -25,8 +26,8 @@ def save_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
     """
     for index, constant in enumerate(exact):
         constant.set_friendly_name(f"{_EXACT} {index}")
-    with tempfile.TemporaryDirectory() as folder:
-        marked = Path(folder, "model.xml")
+    with scratch() as folder:
+        marked = folder / "model.xml"
         save(model, marked)
         tree = etree.parse(marked)
         for layer in tree.iterfind(".//layer"):

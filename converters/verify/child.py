@@ -7,6 +7,7 @@ there; variables such as PYTHONPATH and PYTHONSTARTUP do not reach it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,29 +19,55 @@ from typing import Any
 from ..runtimes.telemetry import silent_environment
 
 _START = """\
-import json, runpy, sys
-own, known, module = json.loads(sys.argv[1])
+import json, os, runpy, signal, sys, threading
+own, known, module, seconds = json.loads(sys.argv[1])
+if seconds and hasattr(signal, "alarm"):
+    signal.alarm(seconds)  # the system ends it then, whatever it does
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
 if own not in sys.path:  # not installed: another version of this program may be
     sys.path.insert(0, own)
 sys.path += [place for place in known if place not in sys.path]
 sys.argv[:] = [module, *sys.argv[2:]]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
+_LATER = 60  # seconds after which a child ends by itself that should have been stopped
 _ISOLATED = "-I"  # without the current folder and PYTHON... variables
 
 
 @contextmanager
-def started(module: str, *arguments: str, **streams: Any) -> Iterator[subprocess.Popen[str]]:
+def started(
+    module: str, *arguments: str, folder: Path, seconds: float | None = None, **streams: Any
+) -> Iterator[subprocess.Popen[str]]:
     """Yield a process that runs a module, named as for ``python -m``; it is stopped at the end, if it still runs.
 
-    ``streams`` are those of ``subprocess.Popen``.
+    It also ends with this process, however that ends, and at latest some time after ``seconds``. What it keeps for a
+    while goes into ``folder``. ``streams`` are the outputs of ``subprocess.Popen``.
     """
-    command = [sys.executable, _ISOLATED, "-c", _START, json.dumps([_own(), _known(), module]), *arguments]
-    with subprocess.Popen(command, text=True, env=silent_environment(), **streams) as process:
+    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + _LATER])
+    command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
+    environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
+    with (
+        _pipe() as theirs,
+        subprocess.Popen(command, text=True, env=environment, stdin=theirs, **streams) as process,
+    ):
         try:
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def _pipe() -> Iterator[int]:
+    """Yield what a child reads: nothing, and its end when this process, which alone holds the other side, is gone."""
+    theirs, ours = os.pipe()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        os.close(ours)
 
 
 def _own() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
+from ir_interp.scratch import scratch
 from ir_interp.sources import check_regular
 
 from ..report import Compared, Progress, silent
@@ -158,8 +158,8 @@ def compare_models(
     for path in (first, second):
         _check(path)
     resizes = wired(first) or wired(second)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, sensible(resizes), progress)
+    with scratch() as folder:
+        run = Runs(folder, inputs, sensible(resizes), progress)
         mine, theirs = _outputs(run, first), _outputs(run, second)
         outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
         located = tuple(locate.resizes(run, resizes, first, second, tolerance)) if per_resize else None

@@ -67,8 +67,10 @@ class Runs:
 
 
 def _run(request: Path, name: str) -> None:
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with started("ir_interp.converters.verify.runners", str(request), **streams) as child:
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with started(
+        "ir_interp.converters.verify.runners", str(request), folder=request.parent, seconds=_SECONDS, **streams
+    ) as child:
         try:
             _, said = child.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
