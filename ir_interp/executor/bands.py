@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.taps import Taps
 
 Array = NDArray[Any]
-_SPARE = 0.35  # how much wider a window may become so that more blocks share one product
+_MAX_WIDENING = 1.35  # how much wider a window may become so that more blocks share one product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +101,8 @@ class Run:
 
     def from_right(self, x: Array, y: Array) -> None:
         """Multiply the weights by each window of ``x`` [rows, inputs], some rows at a time: they stay in the cache."""
-        whole = len(x) // _ROWS * _ROWS
-        for start, stop, count in ((0, whole, _ROWS), (whole, len(x), len(x) - whole)):
+        whole = len(x) // _CHUNK_ROWS * _CHUNK_ROWS
+        for start, stop, count in ((0, whole, _CHUNK_ROWS), (whole, len(x), len(x) - whole)):
             if stop > start:
                 row, cell = x.strides
                 shape = (-(-(stop - start) // count), self.blocks, count, self.weights.shape[1])
@@ -131,8 +131,8 @@ class Band:
             run.from_right(flat, target)
 
 
-_ROWS = 128  # rows of a chunk
-_FEW = 16  # an inner axis shorter than this is folded into the resized one
+_CHUNK_ROWS = 128
+_MIN_INNER = 16  # a shorter inner axis is folded into the resized one
 _BLOCK_LEFT, _BLOCK_RIGHT = 8, 16  # outputs of a block: what a matrix product wants on that side
 
 
@@ -148,7 +148,7 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any])
         first, last = int(indices.min()), int(indices.max())
         chosen = np.ascontiguousarray(indices[:, 0] - first)
         return Pick(Span(start, stop, first, last + 1), chosen, _step(chosen), _repeats(chosen, last + 1 - first))
-    return _band(indices, weights[start:stop], start, inner if inner < _FEW else 0, dtype)
+    return _band(indices, weights[start:stop], start, inner if inner < _MIN_INNER else 0, dtype)
 
 
 def _step(indices: NDArray[np.intp]) -> int:
@@ -164,26 +164,34 @@ def _repeats(indices: NDArray[np.intp], count: int) -> int:
     return times if same else 0
 
 
-_Block = tuple[int, NDArray[np.float64]]  # first input, and weights [outputs, inputs]
+Indices = NDArray[np.intp]
+Weights = NDArray[np.float64]
 
 
-def _band(
-    indices: NDArray[np.intp], weights: NDArray[np.float64], start: int, depth: int, dtype: np.dtype[Any]
-) -> Band:
-    size = max(1, _BLOCK_RIGHT // depth) if depth else _BLOCK_LEFT
-    size = _even_size(indices, size)
-    blocks = [_dense(indices[at : at + size], weights[at : at + size]) for at in range(0, len(indices), size)]
-    in_start = min(first for first, _ in blocks)
-    in_stop = max(first + dense.shape[1] for first, dense in blocks)
-    runs, at = [], 0
-    while blocks:
-        group, fit = _longest(blocks, in_start, in_stop)
-        runs.append(_run(group, fit, in_start, at, depth, dtype))
-        blocks, at = blocks[len(group) :], at + sum(len(dense) for _, dense in group)
-    return Band(Span(start, start + len(indices), in_start, in_stop), depth, tuple(runs))
+class _Window(NamedTuple):
+    """A window of input that moves over blocks: block ``b`` sees ``width`` inputs from ``start + b * stride``."""
+
+    blocks: int
+    start: int
+    stride: int
+    width: int
 
 
-def _even_size(indices: NDArray[np.intp], wanted: int) -> int:
+def _band(indices: Indices, weights: Weights, start: int, depth: int, dtype: np.dtype[Any]) -> Band:
+    size = _even_size(indices, max(1, _BLOCK_RIGHT // depth) if depth else _BLOCK_LEFT)
+    firsts, stops = _touched(indices, weights, size)
+    span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
+    runs, at, widest = [], 0, int((stops - firsts).max())
+    while at < len(firsts):
+        window = _longest(firsts[at:], stops[at:], len(indices) // size - at, span, widest)
+        outputs = slice(at * size, (at + window.blocks) * size)
+        matrices = _matrices(indices[outputs], weights[outputs], window)
+        runs.append(_run(matrices, window, at * size, span.in_start, depth, dtype))
+        at += window.blocks
+    return Band(span, depth, tuple(runs))
+
+
+def _even_size(indices: Indices, wanted: int) -> int:
     """Return a block size near ``wanted`` after which the pattern of indices repeats, else ``wanted``."""
     firsts = indices[:, 0]
     for size in range(wanted, 2 * wanted + 1):
@@ -193,23 +201,34 @@ def _even_size(indices: NDArray[np.intp], wanted: int) -> int:
     return wanted
 
 
-def _dense(indices: NDArray[np.intp], weights: NDArray[np.float64]) -> _Block:
-    """Return the weights of a block as a dense matrix over the inputs that it touches."""
+def _touched(indices: Indices, weights: Weights, size: int) -> tuple[Indices, Indices]:
+    """Return the first input that each block of ``size`` outputs weighs, and the one after the last."""
+    blocks = np.arange(0, len(indices), size)
     used = weights != 0
-    touched = indices[used] if used.any() else indices[:1, 0]
-    first, stop = int(touched.min()), int(touched.max()) + 1
-    dense = np.zeros((len(indices), stop - first))
-    rows = np.broadcast_to(np.arange(len(indices))[:, None], indices.shape)
-    np.add.at(dense, (rows[used], indices[used] - first), weights[used])
-    return first, dense
+    idle = ~np.logical_or.reduceat(used.any(axis=1), blocks)
+    used[blocks[idle], 0] = True  # a window holds one input at least
+    lowest = np.where(used, indices, np.iinfo(np.intp).max).min(axis=1)
+    highest = np.where(used, indices, -1).max(axis=1)
+    return np.minimum.reduceat(lowest, blocks), np.maximum.reduceat(highest, blocks) + 1
 
 
-def _longest(blocks: list[_Block], in_start: int, in_stop: int) -> tuple[list[_Block], tuple[int, int, int]]:
-    """Return as many of the first blocks as one moving window covers, and that window: start, stride and width."""
-    for count in _shrinking(len(blocks)):
-        fit = _fit(blocks[:count], in_start, in_stop)
-        if fit:
-            return blocks[:count], fit
+def _longest(firsts: Indices, stops: Indices, whole: int, span: Span, widest: int) -> _Window:
+    """Return a window that covers about as many of the first blocks as one can: the first ``whole`` are of one size.
+
+    None of the blocks is wider than ``widest``. Most counts are refused at a glance at the first few blocks.
+    """
+    seen: dict[int, tuple[Indices, Indices]] = {}
+    for count in _shrinking(len(firsts)):
+        stride = round(int(firsts[count - 1] - firsts[0]) / max(count - 1, 1))
+        if stride not in seen:
+            seen[stride] = _relative(firsts, stops, stride, widest * _MAX_WIDENING)
+        starts, ends = seen[stride]
+        if count == 1 or count <= min(whole, len(starts)):
+            start, width = int(starts[count - 1]), int(ends[count - 1] - starts[count - 1])
+            last = start + (count - 1) * stride  # before the start where a crop runs backwards
+            inside = min(start, last) >= span.in_start and max(start, last) + width <= span.in_stop
+            if inside and width <= (stops[:count] - firsts[:count]).max() * _MAX_WIDENING:
+                return _Window(count, start, stride, width)
     raise AssertionError("a single block always fits")
 
 
@@ -220,42 +239,44 @@ def _shrinking(count: int) -> Iterator[int]:
     yield 1
 
 
-def _fit(blocks: list[_Block], in_start: int, in_stop: int) -> tuple[int, int, int] | None:
-    widest = max(dense.shape[1] for _, dense in blocks)
-    if len(blocks) == 1:
-        return blocks[0][0], 0, widest
-    if len({len(dense) for _, dense in blocks}) > 1:
-        return None
-    firsts = np.array([first for first, _ in blocks])
-    stops = firsts + [dense.shape[1] for _, dense in blocks]
-    steps = np.arange(len(blocks))
-    stride = round(int(firsts[-1] - firsts[0]) / (len(blocks) - 1))
-    start = int((firsts - steps * stride).min())
-    width = int((stops - steps * stride).max()) - start
-    ends = (start, start + (len(blocks) - 1) * stride)  # a crop may run backwards
-    inside = min(ends) >= in_start and max(ends) + width <= in_stop
-    return (start, stride, width) if inside and width <= widest * (1 + _SPARE) else None
+def _relative(firsts: Indices, stops: Indices, stride: int, limit: float) -> tuple[Indices, Indices]:
+    """Return where a window that moves by ``stride`` starts and ends where it covers 1, 2, 3 ... blocks.
+
+    They grow with every block; a little after they are ``limit`` apart there are no more of them.
+    """
+    count = 32
+    while True:
+        moved = stride * np.arange(min(count, len(firsts)))
+        starts = np.minimum.accumulate(firsts[:count] - moved)
+        ends = np.maximum.accumulate(stops[:count] - moved)
+        if count >= len(firsts) or ends[-1] - starts[-1] > limit:
+            return starts, ends
+        count *= 4
 
 
-def _run(
-    blocks: list[_Block], fit: tuple[int, int, int], in_start: int, out: int, depth: int, dtype: np.dtype[Any]
-) -> Run:
-    start, stride, width = fit
-    size = len(blocks[0][1])
-    weights = np.zeros((len(blocks), size, width))
-    for index, (first, dense) in enumerate(blocks):
-        shift = first - start - index * stride
-        weights[index, :, shift : shift + dense.shape[1]] = dense
-    if not np.ptp(weights, axis=0).any():
-        weights = weights[:1]
+def _matrices(indices: Indices, weights: Weights, window: _Window) -> Weights:
+    """Return the weights of blocks as dense matrices [blocks, size, width] over the inputs that the window shows."""
+    dense = np.zeros((len(indices), window.width))
+    outputs, taps = np.nonzero(weights)
+    block = outputs // (len(indices) // window.blocks)
+    places = indices[outputs, taps] - window.start - block * window.stride
+    np.add.at(dense, (outputs, places), weights[outputs, taps])
+    return dense.reshape(window.blocks, -1, window.width)
+
+
+def _run(matrices: Weights, window: _Window, out: int, in_start: int, depth: int, dtype: np.dtype[Any]) -> Run:
+    size = matrices.shape[1]
+    if not np.ptp(matrices, axis=0).any():
+        matrices = matrices[:1]
     each = max(depth, 1)
     if depth:  # cell c of an output is made from cells c of its inputs: as many interleaved copies of the weights
-        weights = np.stack([np.kron(matrix.T, np.eye(depth)) for matrix in weights])
+        copies = matrices.transpose(0, 2, 1)[:, :, None, :, None] * np.eye(depth)[:, None, :]
+        matrices = copies.reshape(-1, window.width * depth, size * depth)
     return Run(
         out=out * each,
-        blocks=len(blocks),
+        blocks=window.blocks,
         size=size * each,
-        start=(start - in_start) * each,
-        stride=stride * each,
-        weights=np.ascontiguousarray(weights, dtype),
+        start=(window.start - in_start) * each,
+        stride=window.stride * each,
+        weights=np.ascontiguousarray(matrices, dtype),
     )

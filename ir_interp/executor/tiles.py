@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Finish = Callable[[Array, Array], None]
 
-_TILE = 2**20  # elements of a tile's largest stage: few large steps, whose loops run outside Python
-_PAYS = 2**20  # elements of input and output from which a second thread pays
+_TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
+_MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +40,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """Outer items ``first`` to ``stop``, and a span of the first resized axis, made by its steps."""
+    """Some outer items, and a span of the first resized axis, made by its steps."""
 
-    first: int
-    stop: int
+    items: slice
     rows_in: slice
     rows_out: slice
     steps: tuple[Step, ...]
@@ -58,7 +57,6 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
     outer = math.prod(x.shape[:axis])
     source, target = (array.reshape(outer, array.shape[axis], -1) for array in (x, y))
     tiles = _tiles(bound, x.shape, work)
-
     waiting = iter(tiles)
 
     def take_tiles() -> None:
@@ -66,48 +64,60 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
             for tile in waiting:
                 _make(tile, source, target, work, finish)
 
-    helpers = min(_threads(), len(tiles)) - 1 if x.size + y.size > _PAYS else 0
-    if not helpers:
-        take_tiles()
+    threads = min(_threads(), len(tiles)) if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1
+    _in_threads(take_tiles, threads)
+
+
+def _in_threads(job: Callable[[], None], count: int) -> None:
+    """Run ``job`` in ``count`` threads at once, this one among them."""
+    if count == 1:
+        job()
         return
     with _single_threaded_products:
-        done = [_pool(helpers).submit(take_tiles) for _ in range(helpers)]
+        done = [_pool(count - 1).submit(job) for _ in range(count - 1)]
         try:
-            take_tiles()
+            job()
         finally:
             for each in done:
                 each.result()
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
-    values = source[tile.first : tile.stop, tile.rows_in]
-    place = target[tile.first : tile.stop, tile.rows_out]
+    values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
-        if isinstance(step.operation, Band) and not (values.dtype == work and values.flags.c_contiguous):
-            # the last bit of a product with one column depends on the distance between the rows
-            loaded = _scratch(2, values.shape, work)
-            if values.dtype == np.float16 and work == np.float32:
-                half.load(values, loaded)
-            else:
-                loaded[...] = values
-            values = loaded
-        values = values.reshape(step.shape_in)
-        direct = step is tile.steps[-1] and values.dtype == place.dtype
-        made = place.reshape(step.shape_out) if direct else _scratch(index % 2, step.shape_out, values.dtype)
-        step.operation.apply(values[:, step.rows], made)
+        if isinstance(step.operation, Band):
+            values = _loaded(values, work)
+        last = step is tile.steps[-1] and values.dtype == place.dtype
+        made = place.reshape(step.shape_out) if last else _scratch(index % 2, step.shape_out, values.dtype)
+        step.operation.apply(values.reshape(step.shape_in)[:, step.rows], made)
         values = made
     if values.dtype != place.dtype:
         finish(values.reshape(place.shape), place)
 
 
-_KEPT = 2**26  # bytes of a scratch array from which it is given back
+def _loaded(values: Array, work: np.dtype[Any]) -> Array:
+    """Return values as products take them: of dtype ``work`` and in C order.
+
+    In another order the last bit of a product with one column would depend on the distance between the rows.
+    """
+    if values.dtype == work and values.flags.c_contiguous:
+        return values
+    loaded = _scratch(2, values.shape, work)
+    if values.dtype == np.float16 and work == np.float32:
+        half.load(values, loaded)
+    else:
+        loaded[...] = values
+    return loaded
+
+
+_MAX_SCRATCH_BYTES = 2**26  # of an array whose memory is kept
 _kept = threading.local()
 
 
 def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
-    if needed > _KEPT or dtype.hasobject:
+    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or buffers[which].size < needed:
@@ -118,35 +128,45 @@ def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 @lru_cache(maxsize=128)
 def _tiles(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> tuple[Tile, ...]:
     """Return the tiles of a plan: several outer items whole, or one item in spans of its first resized axis."""
+    axes = sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))  # what shrinks goes first
+    order = [each.axis for each in axes]
+    first, stages = min(order), _stages(shape, bound.out_shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    order = [axis.axis for axis in sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))]
-    first = min(taps)
-    outer, rows = math.prod(shape[:first]), bound.out_shape[first]
-    stages = list(_stages(shape, bound.out_shape, order))
-    item = max(math.prod(stage[first:]) for stage in stages)
-    batch = min(max(1, _TILE // item), max(1, -(-outer // (2 * _threads()))))
-    height = rows if item <= _TILE else max(16, _TILE * rows // item // 16 * 16)
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, stages, strict=False)}
-    others = {axis: prepare(taps[axis], 0, bound.out_shape[axis], inner[axis], work) for axis in order if axis != first}
+
+    def ready(axis: int, rows: slice) -> Pick | Band:
+        return prepare(taps[axis], rows.start, rows.stop, inner[axis], work)
+
+    whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
+    outer, rows = math.prod(shape[:first]), bound.out_shape[first]
+    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in stages))
     tiles = []
-    for start in range(0, rows, height):
-        stop = min(start + height, rows)
-        operations = others | {first: prepare(taps[first], start, stop, inner[first], work)}
-        for begin in range(0, outer, batch):
-            end = min(begin + batch, outer)
-            steps = _steps([end - begin, *shape[first:]], order, first, operations)
-            needed = operations[first].span
-            tiles.append(Tile(begin, end, slice(needed.in_start, needed.in_stop), slice(start, stop), steps))
+    for rows_out in _slices(rows, height):
+        operations = whole | {first: ready(first, rows_out)}
+        span = operations[first].span
+        for items in _slices(outer, batch):
+            steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
+            tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
     return tuple(tiles)
 
 
-def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes on the way: the input's, and the one after each axis of ``order``."""
-    lengths = list(shape)
-    yield tuple(lengths)
+def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
+    """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
+    batch = min(_TILE_ELEMENTS // item, -(-outer // (2 * _threads())))  # two tiles for every thread
+    height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
+    return max(1, batch), height
+
+
+def _slices(length: int, each: int) -> list[slice]:
+    return [slice(start, min(start + each, length)) for start in range(0, length, each)]
+
+
+def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]) -> list[tuple[int, ...]]:
+    """Return the shapes on the way: the input's, and the one after each axis of ``order``."""
+    stages = [shape]
     for axis in order:
-        lengths[axis] = out_shape[axis]
-        yield tuple(lengths)
+        stages.append((*stages[-1][:axis], out_shape[axis], *stages[-1][axis + 1 :]))
+    return stages
 
 
 def _steps(lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]) -> tuple[Step, ...]:
