@@ -189,7 +189,7 @@ def _binary(path: Path) -> Path:
     binary = path.with_suffix(".bin")
     if not is_beside(binary, path):
         raise ReadError(f"its .bin lies outside its folder: {binary.resolve()}", path.name)
-    if binary.exists() and not binary.is_file():
+    if binary.exists() and not (binary.is_file() or binary.is_dir()):
         raise ReadError(f"its .bin is no regular file: {binary}", path.name)
     return binary
 
