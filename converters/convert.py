@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.atomic import replacing
-from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.atomic import OutputError, check_outputs, replacing
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
@@ -34,6 +34,7 @@ class Options:
     verify: bool = True
     inputs: Inputs = field(default_factory=Inputs)
     progress: Progress = silent
+    reports: Mapping[Path, Callable[[ConversionReport, Path], None]] = field(default_factory=dict)
 
 
 def convert(source: Source, destination: Path, options: Options) -> ConversionReport:
@@ -48,19 +49,24 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    _check_overwriting(source, files)
-    with replacing(*files) as temporary, _weights(source, destination, temporary[-1]):
+    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.files.values()])
+    _check_unnamed(destination)
+    with ExitStack() as stack:
+        pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
+        temporary = stack.enter_context(replacing(*files))
+        stack.enter_context(_weights(source, destination, temporary[-1]))
         rows = PATHS[kinds](source, temporary[-1], options)
-        verification = _verify(source, temporary[-1], rows, options) if options.verify else None
-        before, after = operations(source), operations(temporary[-1])
-    return ConversionReport(
-        source=source,
-        destination=destination,
-        rows=rows,
-        verification=verification,
-        before=before,
-        after=after,
-    )
+        report = ConversionReport(
+            source=source,
+            destination=destination,
+            rows=rows,
+            verification=_verify(source, temporary[-1], rows, options) if options.verify else None,
+            before=operations(source),
+            after=operations(temporary[-1]),
+        )
+        for path, write_report in options.reports.items():
+            write_report(report, pages[path])
+    return report
 
 
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
@@ -98,16 +104,26 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     return weights_beside(source, destination, temporary)
 
 
-def _check_overwriting(source: Path, files: tuple[Path, ...]) -> None:
-    """Refuse to write over what the source is made of: an IR's .bin may bear the name of a model's external data."""
-    if FileKind.of(source) is not FileKind.ONNX:
-        return
-    from .onnx.files import external_files
+def _parts(source: Path) -> list[Path]:
+    """Return the files that a source is made of: an IR's .bin and a model's external data, too."""
+    match FileKind.of(source):
+        case FileKind.ONNX:
+            from .onnx.files import external_files
 
-    held = {path.resolve() for path in external_files(source)}
-    for path in files:
-        if path.resolve() in held:
-            raise IrInterpError(f"{path} holds weights of {source.name} and would be overwritten; choose another name")
+            return [source, *external_files(source)]
+        case FileKind.IR:
+            return [source, source.with_suffix(".bin")]
+    return [source]
+
+
+def _check_unnamed(destination: Path) -> None:
+    """Refuse to replace a file that nobody named, and that is no part of what is to be replaced."""
+    beside = {FileKind.IR: f"{destination.stem}.bin", FileKind.ONNX: f"{destination.name}.data"}
+    kind = FileKind.of(destination)
+    name = beside.get(kind) if kind else None
+    if name and destination.with_name(name).exists() and not destination.exists():
+        problem = f"{destination.with_name(name)} is there, without {destination.name}, and might be overwritten"
+        raise OutputError(f"{problem}; choose another name, or move it away")
 
 
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp, interpret
+from ir_interp.sources import check_regular
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.translate import Translation
@@ -73,6 +74,7 @@ def dump(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
+        check_regular(path)
         if path.stat().st_size > MAX_BYTES:
             raise ReadError(f"larger than {MAX_BYTES / 2**20:g} MiB", path.name)
         document = json.loads(path.read_text(encoding="utf-8"))

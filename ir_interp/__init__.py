@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.atomic import replacing
+from ir_interp.atomic import check_outputs, replacing
 from ir_interp.converters import files
 from ir_interp.converters.files import Source
 from ir_interp.errors import (
@@ -200,6 +200,7 @@ def convert(
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    reports: Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]] | None = None,
     progress: Progress | None = None,
 ) -> ConversionReport:
     """Translate ``source`` into ``destination``; what both are, their extensions say.
@@ -217,12 +218,12 @@ def convert(
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
-    random arrays, of ``shapes`` (lengths by input name) where the model leaves lengths open. ``progress`` is told
-    what is being done.
+    random arrays, of ``shapes`` (lengths by input name) where the model leaves lengths open. ``reports`` are
+    further files to write, each by a function of the report and a path. ``progress`` is told what is being done.
 
-    Raises ReadError for a source that cannot be read, InexactError (or an ExceptionGroup of several) where the
-    target has no exact form, VerificationError where the result does not reproduce the source. Nothing is written
-    then.
+    What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an
+    ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
+    reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
     from ir_interp.converters import convert as inner
     from ir_interp.converters.report import Form
@@ -237,6 +238,7 @@ def convert(
         fp16=arguments.flag(fp16, "fp16"),
         verify=arguments.flag(verify, "verify"),
         inputs=_inputs(shapes, inputs),
+        reports={arguments.path(path, "a path in reports"): save for path, save in (reports or {}).items()},
         progress=_progress(progress),
     )
     return inner.convert(source, arguments.path(destination, "destination"), options)
@@ -363,6 +365,10 @@ def plot(
     chosen = arguments.member(figures.Picture, what, "what")
     wanted = arguments.optional(axis, arguments.whole, "axis")
     place = None if output is None else _png(arguments.path(output, "output"))
+    read = [
+        each for each in (source, x, against) if isinstance(each, str | os.PathLike) and not isinstance(each, bytes)
+    ]
+    check_outputs([place] if place else [], map(Path, read))
     op = _one(source, layer)
     found = files.readings(op, source)
     given = _lengths(shape, sizes, scales)

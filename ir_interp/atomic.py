@@ -1,13 +1,52 @@
-"""Write files so that a failure leaves nothing behind."""
+"""Write files so that a failure leaves nothing behind, and nothing that was read is lost."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
+from ir_interp.scratch import scratch
+
+
+class OutputError(IrInterpError):
+    """A file that cannot, or must not, be written."""
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
+    """Raise OutputError where a file to be written is one that is read, is to be written twice, or cannot be written.
+
+    Links are followed: what counts is which file it is, not what it is called.
+    """
+    written, read = list(outputs), list(inputs)
+    for path in written:
+        if problem := _problem(path):
+            raise OutputError(f"{path} cannot be written: {problem}")
+        if any(_is_same(path, each) for each in read):
+            raise OutputError(f"{path} is read, and would be overwritten; choose another name")
+    for first, second in combinations(written, 2):
+        if _is_same(first, second):
+            raise OutputError(f"{first} would be written twice; choose another name for one of the two")
+
+
+def _problem(path: Path) -> str:
+    if not path.parent.is_dir():
+        return os.strerror(errno.ENOTDIR if path.parent.exists() else errno.ENOENT)
+    if not os.access(path.parent, os.W_OK):
+        return os.strerror(errno.EACCES)
+    if path.is_dir():
+        return os.strerror(errno.EISDIR)
+    return "Not a file" if path.exists() and not path.is_file() else ""
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return os.path.realpath(first) == os.path.realpath(second)
 
 
 @contextmanager
@@ -16,17 +55,15 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
 
     The temporary files lie in a folder beside the destinations and keep their names, so that a file which refers
     to another by name stays right; what else is written there, such as external data, is moved along. Raises
-    IrInterpError where the folder cannot be written.
+    OutputError where the folder cannot be written.
     """
-    for destination in destinations:
-        if destination.is_dir():
-            raise IrInterpError(f"{destination} cannot be written: Is a directory")
+    check_outputs(destinations)
     folder = destinations[0].parent
     try:
-        with tempfile.TemporaryDirectory(prefix=".ir-interp-", dir=folder) as inside:
-            temporary = tuple(Path(inside, path.name) for path in destinations)
+        with scratch(folder) as inside:
+            temporary = tuple(inside / path.name for path in destinations)
             yield temporary
-            for made in sorted(Path(inside).iterdir(), key=temporary.__contains__):
+            for made in sorted(inside.iterdir(), key=temporary.__contains__):
                 made.replace(folder / made.name)
     except OSError as error:
-        raise IrInterpError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from ir_interp.ir.resizes import layers
 from ir_interp.kinds import MODELS, FileKind, expect
 from ir_interp.op import ResizeOp
 from ir_interp.rules import RULES, Rule
+from ir_interp.scratch import scratch
 from ir_interp.spec import Nearest
 
 from ..forecasts import tensorrt
@@ -189,11 +189,11 @@ def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
 
 def _seen(found: Sequence[_Found], audited: Sequence[Audited], progress: Progress) -> list[Audited]:
     """Run what can be run, all in as few processes as possible."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         jobs = [
             (place, name, job)
             for place, (each, row) in enumerate(zip(found, audited, strict=True))
-            for name, job in _jobs(each, row, Path(folder, str(place)))
+            for name, job in _jobs(each, row, folder / str(place))
         ]
         jobs.sort(
             key=lambda each: audited[each[0]].forecast[each[1]].kind is Kind.CRASHES

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.scratch import scratch
+
 from ..report import Progress, silent
-from ..verify.processes import environment
+from ..runtimes.telemetry import openvino_silent
+from ..verify.child import started
 from ..verify.runners import limit_memory
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -43,9 +45,9 @@ class Ran:
 def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
     """Return what comes of each job. One that dies or hangs costs only itself."""
     answers: list[Ran] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         while len(answers) < len(jobs):
-            answers += _batch(jobs[len(answers) :], Path(folder), lambda n: progress("running", n, len(jobs)), answers)
+            answers += _batch(jobs[len(answers) :], folder, lambda n: progress("running", n, len(jobs)), answers)
     return answers
 
 
@@ -54,10 +56,9 @@ def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], befor
     (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
     for path in folder.glob("answer*"):
         path.unlink()
-    command = [sys.executable, "-m", "ir_interp.converters.audit.probe", str(folder)]
-    with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as child:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    seconds = _SECONDS * len(jobs)
+    with started("ir_interp.converters.audit.probe", str(folder), folder=folder, seconds=seconds, **streams) as child:
         ending = _follow(child, len(jobs), lambda n: told(len(before) + n))
     found = [_answer(folder, place) for place in range(len(jobs))]
     done = next((place for place, each in enumerate(found) if each is None), len(jobs))
@@ -120,7 +121,8 @@ def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import openvino
+    with openvino_silent():
+        import openvino
 
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     compiled = openvino.Core().compile_model(model, "CPU", settings)

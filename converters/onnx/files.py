@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
@@ -10,8 +11,7 @@ import onnx.shape_inference
 from google.protobuf.message import DecodeError
 
 from ir_interp.errors import ReadError
-
-from .nodes import graphs
+from ir_interp.sources import check_regular
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -27,6 +27,7 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 def read_file(path: Path) -> onnx.ModelProto:
     """Return a model without its external weights. Raises ReadError where the file is none."""
     try:
+        check_regular(path)
         model: onnx.ModelProto = onnx.load(str(path), load_external_data=False)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
@@ -43,10 +44,50 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
 
 
 def external_files(path: Path) -> set[Path]:
-    """Return the files that hold a model's external data."""
-    tensors = (tensor for graph in graphs(read_model(path).graph) for tensor in graph.initializer)
-    entries = (entry for tensor in tensors for entry in tensor.external_data)
-    return {path.parent / entry.value for entry in entries if entry.key == "location"}
+    """Return the files that hold a model's external data, wherever in the model these are.
+
+    Raises ReadError where one is there that is no file. Whether they lie inside the model's folder is not looked at.
+    """
+    entries = (entry for tensor in _tensors(read_file(path)) for entry in tensor.external_data)
+    found = {path.parent / entry.value for entry in entries if entry.key == "location"}
+    for each in found:
+        if each.exists() and not each.is_file():
+            raise ReadError(f"its external data are no regular file: {each}", path.name)
+    return found
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    yield from _of_graph(model.graph)
+    for training in model.training_info:
+        yield from _of_graph(training.initialization)
+        yield from _of_graph(training.algorithm)
+    for function in model.functions:
+        yield from _of_attributes(function.attribute_proto)
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    yield from _of_sparse(graph.sparse_initializer)
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        yield from _of_attributes(node.attribute)
+
+
+def _of_attributes(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
+    for each in attributes:
+        yield from (each.t, *each.tensors)
+        yield from _of_sparse((each.sparse_tensor, *each.sparse_tensors))
+        for graph in (each.g, *each.graphs):
+            yield from _of_graph(graph)
+
+
+def _of_sparse(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
+    for each in tensors:
+        yield from (each.values, each.indices)
 
 
 def default_opset(model: onnx.ModelProto, where: str) -> int:

@@ -29,8 +29,8 @@ class Graph:
     layer: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initialisers: dict[str, Array] = field(default_factory=dict)
-    _tensors: set[str] = field(default_factory=set)
-    _nodes: set[str] = field(default_factory=set)
+    _tensors: dict[str, int] = field(default_factory=dict)
+    _nodes: dict[str, int] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def fresh(self, wanted: str) -> str:
@@ -102,10 +102,12 @@ class Graph:
         return Unsaved(model=model, constants=constants)
 
 
-def _unique(wanted: str, taken: set[str]) -> str:
-    name, count = wanted, 0
+def _unique(wanted: str, taken: dict[str, int]) -> str:
+    """Return ``wanted``, or that with the next number behind it; ``taken`` holds names, and the last number of each."""
+    name, count = wanted, taken.get(wanted, 0)
     while name in taken or not name:
         count += 1
         name = f"{wanted}_{count}"
-    taken.add(name)
+    taken[wanted] = count
+    taken.setdefault(name, 0)
     return name

@@ -66,6 +66,11 @@ class Values:
         described = (*self.inferred.input, *self.inferred.value_info, *self.inferred.output)
         self._types = {each.name: each.type.tensor_type for each in described}
 
+    @property
+    def depth(self) -> int:
+        """How many graphs this one lies inside of."""
+        return self.outer.depth + 1 if self.outer else 0
+
     def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Values:
         """Return the values of a subgraph."""
         return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)

@@ -1,1 +1,8 @@
 """OpenVINO graphs and IR files: building them of ONNX models and of single resizes."""
+
+from importlib import import_module
+
+from ..runtimes.telemetry import openvino_silent
+
+with openvino_silent():
+    import_module("openvino")  # before any module of this folder does

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -10,6 +9,8 @@ from pathlib import Path
 import openvino as ov
 from lxml import etree
 from openvino._offline_transformations import apply_moc_transformations
+
+from ir_interp.scratch import scratch
 
 _EXACT = "exact constant"
 
@@ -32,8 +33,8 @@ def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
     apply_moc_transformations(model, cf=False)
     for index, constant in enumerate(_constants(model, exact)):
         constant.set_friendly_name(f"{_EXACT} {index}")
-    with tempfile.TemporaryDirectory() as folder:
-        marked = Path(folder, "model.xml")
+    with scratch() as folder:
+        marked = folder / "model.xml"
         _write(model, marked, half=False)
         tree = etree.parse(marked)
         for layer in tree.iterfind(".//layer"):

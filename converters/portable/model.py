@@ -105,22 +105,38 @@ def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -
 
 def _edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
     """Replace nodes, add the constants that the new ones need, and set the operator set."""
-    for edit in edits:
-        place = next(place for place, node in enumerate(edit.graph.node) if edit.output in node.output)
-        del edit.graph.node[place]
-        for node in reversed(edit.nodes):
-            edit.graph.node.insert(place, node)
+    for those in _by_graph(edits):
+        changed = {edit.output: edit.nodes for edit in those}
+        place = those[0].graph
+        nodes: list[onnx.NodeProto] = []
+        for node in place.node:
+            nodes += next((changed[each] for each in node.output if each in changed), [node])
+        _replace_nodes(place, nodes)
     read = {name for edit in edits for node in with_inner(edit.nodes) for name in node.input}
-    for name in reversed([name for name in graph.initialisers if name in read]):
-        tensor = numpy_helper.from_array(graph.initialisers[name], name)
-        if model.ir_version > _CONSTANTS_ARE_INPUTS:
-            model.graph.initializer.append(tensor)
-        else:
-            model.graph.node.insert(0, helper.make_node("Constant", [], [name], name=name, value=tensor))
+    tensors = [numpy_helper.from_array(value, name) for name, value in graph.initialisers.items() if name in read]
+    if model.ir_version > _CONSTANTS_ARE_INPUTS:
+        model.graph.initializer.extend(reversed(tensors))
+    else:
+        constants = [helper.make_node("Constant", [], [each.name], name=each.name, value=each) for each in tensors]
+        _replace_nodes(model.graph, [*constants, *model.graph.node])
     for owner in (model, *model.functions):
         for entry in owner.opset_import:
             if entry.domain in ("", "ai.onnx"):
                 entry.version = graph.opset
+
+
+def _by_graph(edits: list[Edit]) -> Iterator[list[Edit]]:
+    """Yield the edits of each graph, those of inner graphs first: nodes that are replaced are copies afterwards."""
+    found: dict[int, list[Edit]] = {}
+    for edit in sorted(edits, key=lambda each: -each.depth):
+        found.setdefault(id(edit.graph), []).append(edit)
+    yield from found.values()
+
+
+def _replace_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
+    """Replace all nodes at once: to insert one costs as much as there are."""
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def _check(source: Path, output: Path, name: str) -> None:

@@ -34,9 +34,10 @@ _BROADCAST = 8  # since this operator set every operation on each element does
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """New nodes in place of the one that makes ``output`` in a graph."""
+    """New nodes in place of the one that makes ``output`` in a graph, which lies inside of ``depth`` others."""
 
     graph: onnx.GraphProto
+    depth: int
     output: str
     nodes: list[onnx.NodeProto]
 
@@ -146,7 +147,8 @@ class Writer:
         inner.rename(result, output)
         inner.nodes[:] = needed(inner.nodes, [output])
         inner.name_nodes(0)
-        self.edits.append(Edit(graph=found.values.graph, output=output, nodes=inner.nodes))
+        values = found.values
+        self.edits.append(Edit(graph=values.graph, depth=values.depth, output=output, nodes=inner.nodes))
 
 
 def own_way(found: FoundNode) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import VerificationError
 from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
+from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
@@ -61,8 +61,8 @@ def _verified(
     through_openvino: frozenset[Path],
 ) -> Verification:
     resizes = wired(source) if is_model(source) else []
-    with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, sensible(resizes), progress, through_openvino)
+    with scratch() as folder:
+        run = Runs(folder, inputs, sensible(resizes), progress, through_openvino)
         if not is_model(source):
             return _single(run, rows[0].source, result, tolerance)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
-from ir_interp.kinds import MODELS, expect
+from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.scratch import scratch
+from ir_interp.sources import check_regular
 
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
@@ -159,8 +160,8 @@ def compare_models(
     for path in (first, second):
         _check(path)
     resizes = wired(first) or wired(second)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Runs(Path(folder), inputs, sensible(resizes), progress)
+    with scratch() as folder:
+        run = Runs(folder, inputs, sensible(resizes), progress)
         mine, theirs = _outputs(run, first), _outputs(run, second)
         outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
         located = tuple(locate.resizes(run, resizes, first, second, tolerance)) if per_resize else None
@@ -176,10 +177,16 @@ def _outputs(run: Runs, model: Path) -> Named:
 
 def _check(path: Path) -> None:
     expect(path, *MODELS)
-    if not path.is_file():
-        raise ReadError("cannot be read: No such file or directory", path.name)
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path.name) from error
     if not is_model(path):
         raise ReadError("not a model, but pasted layers; expected a <net>", path.name)
+    if FileKind.of(path) is FileKind.ONNX:
+        from ..onnx.files import external_files
+
+        external_files(path)  # raises where a runtime would wait for what has no end
 
 
 def _paired(first: Named, second: Named, name: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:

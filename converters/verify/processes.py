@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,6 +15,7 @@ from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.kinds import FileKind
 
 from ..report import Progress
+from .child import started
 from .runners import USAGE, Named, Request, load
 
 _SECONDS = 600
@@ -68,19 +67,17 @@ class Runs:
         return [array for _, array in load(self.folder / "inputs.npz")]
 
 
-def environment() -> dict[str, str]:
-    """Return an environment in which a child finds what this process imports, wherever that came from."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-
-
 def _run(request: Path, name: str) -> None:
-    command = [sys.executable, "-m", "ir_interp.converters.verify.runners", str(request)]
-    try:
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
-    if done.returncode == USAGE:
-        raise IrInterpError(done.stderr.strip())
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"it died with status {done.returncode}"]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with started(
+        "ir_interp.converters.verify.runners", str(request), folder=request.parent, seconds=_SECONDS, **streams
+    ) as child:
+        try:
+            _, said = child.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
+    if child.returncode == USAGE:
+        raise IrInterpError(said.strip())
+    if child.returncode:
+        lines = said.strip().splitlines() or [f"it died with status {child.returncode}"]
         raise VerificationError(f"{name} does not run: {lines[-1]}")

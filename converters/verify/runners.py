@@ -1,4 +1,4 @@
-"""Run a model in its own runtime, as a process of its own: ``python -m converters.runners request.json``."""
+"""Run a model in its own runtime, as a process of its own; its argument is a file with the ``Request``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.sources import check_regular
+
+from ..runtimes.telemetry import openvino_silent
 
 USAGE = 3
 """The exit code for a request that makes no sense; its message is the last line of stderr."""
@@ -129,6 +132,7 @@ def _fitting(arrays: Named, inputs: dict[str, tuple[list[int | None], str]]) -> 
 
 def _read(file: str, wanted: str, lengths: list[int | None], dtype: str) -> NDArray[Any]:
     try:
+        check_regular(Path(file))
         array = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise IrInterpError(f"{file}: not an array (.npy): {error}") from None
@@ -196,7 +200,8 @@ class _Ir:
     """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is as above."""
 
     def __init__(self, request: Request) -> None:
-        import openvino
+        with openvino_silent():
+            import openvino
 
         model = openvino.Core().read_model(request.model)
         self.count = len(model.outputs)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
+from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.rules import Severity
 from ir_interp.views.describe import count
@@ -49,8 +50,10 @@ def audit(
     html: options.Html = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
+    from ir_interp.converters.audit.audit import models as expanded
     from ir_interp.converters.audit.formats import FORMATS
 
+    check_outputs([html] if html else [], expanded(models))
     with progress.bar() as told:
         found = ir_interp.audit(
             models, run=run, runtimes=runtime, select=select or (), ignore=ignore or (), jobs=jobs, progress=told

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
+from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.views.describe import count
 
@@ -45,12 +46,14 @@ def compare(
     html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
+    inputs = options.files(array or [])
+    check_outputs([html] if html else [], [first, second, *inputs.values()])
     with progress.bar() as told:
         found = ir_interp.compare(
             first,
             second,
             shapes=options.shapes(shape or []),
-            inputs=options.files(array or []),
+            inputs=inputs,
             tolerance=tolerance,
             per_resize=per_resize,
             progress=told,

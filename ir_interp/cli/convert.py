@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 import ir_interp
-from ir_interp.atomic import replacing
+from ir_interp.atomic import OutputError, check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.translation.dialect import Semantics
@@ -79,11 +79,15 @@ def convert(
     shape: Annotated[list[str] | None, typer.Option(help="Lengths of an input to verify on: x:1,3,640,640.")] = None,
     array: Annotated[list[str] | None, typer.Option("--input", help="An input to verify on: x=image.npy.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the report to this file too, as JSON.")] = None,
+    report: options.Json = None,
     html: options.Html = None,
 ) -> None:
-    """Translate a file, and prove it; refuse what has no exact form, and write nothing then."""
+    """Translate a file, and prove it; refuse what has no exact form, and write nothing then.
+
+    What has the name of a result is replaced, but nothing that is read. The page of --html tells of a refusal, too.
+    """
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
+    wanted = {report: _save_json, html: _save_page}
     try:
         with progress.bar() as told:
             done = ir_interp.convert(
@@ -100,24 +104,29 @@ def convert(
                 shapes=shapes,
                 inputs=inputs,
                 progress=told,
+                reports={path: save for path, save in wanted.items() if path},
             )
+    except OutputError:
+        raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
             _save_refusal(html, source, destination, semantics, error)
         raise
-    if html:
-        _save_page(html, done)
-    text = json.dumps(done.record(), indent=2)
-    if report:
-        with replacing(report) as (temporary,):
-            temporary.write_text(text + "\n", encoding="utf-8")
     if as_json:
-        print(text)
+        print(_json(done))
     else:
         _show(done)
 
 
-def _save_page(path: Path, report: ConversionReport) -> None:
+def _json(report: ConversionReport) -> str:
+    return json.dumps(report.record(), indent=2)
+
+
+def _save_json(report: ConversionReport, path: Path) -> None:
+    path.write_text(_json(report) + "\n", encoding="utf-8")
+
+
+def _save_page(report: ConversionReport, path: Path) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
     frame.save(conversion_page.conversion_page(report), path)
@@ -126,6 +135,7 @@ def _save_page(path: Path, report: ConversionReport) -> None:
 def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
+    check_outputs([path], [source, destination])
     frame.save(conversion_page.refusal_page(source, destination, semantics, error), path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -54,5 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def entry() -> None:
-    """Run as a program."""
+    """Run as a program, which cleans up when it is told to stop."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
+            signal.signal(number, _stop)
     sys.exit(main())
+
+
+def _stop(number: int, _: object) -> None:
+    """End as a program does that a signal ends, but by an exception, so that what is temporary goes."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)

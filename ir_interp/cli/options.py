@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ir_interp.atomic import OutputError
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
 
 
-def _page(path: Path | None) -> Path | None:
-    """Return the name of a page. Raises IrInterpError where it is none, such as that of a model."""
-    if path is not None and FileKind.of(path) is not FileKind.PAGE:
-        raise IrInterpError(f"--html {str(path)!r} is no name of a page; expected .html")
-    return path
+def _named(option: str, thing: str, kind: FileKind) -> Callable[[Path | None], Path | None]:
+    """Return what lets names of a kind of file pass, and raises OutputError for others, such as that of a model."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None and FileKind.of(path) is not kind:
+            raise OutputError(f"{option} {str(path)!r} is no name of a {thing}; expected {kind.value}")
+        return path
+
+    return check
 
 
 Html = Annotated[
-    Path | None, typer.Option("--html", callback=_page, help="Write the report to this file too, as one page of HTML.")
+    Path | None,
+    typer.Option(
+        "--html",
+        callback=_named("--html", "page", FileKind.PAGE),
+        help="Write the report to this file too, as one page of HTML.",
+    ),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        callback=_named("--report", "report", FileKind.JSON),
+        help="Write the report to this file too, as JSON.",
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 import ir_interp
-from ir_interp.atomic import replacing
+from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
@@ -43,6 +43,7 @@ def run(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Execute one resize."""
+    check_outputs([output], [file, source])
     op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
     x = images.array_or_image(source, op)
     y = op.run(

@@ -7,7 +7,6 @@ addition: beside 2^(e+13) a float32 of exponent e keeps the 11 bits that a float
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ _VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
 _BESIDE = np.array((13 << 23) + 0x800, np.uint32)  # 13 exponents more; 0x800 makes up for what they add to the sum
 _INFINITE = np.array(143 << 23, np.uint32)  # 2^16
 _LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: float16 has no smaller exponent; maxima of arrays are faster
-_kept = threading.local()
+_kept = threading.local()  # two arrays of each thread: fresh memory costs more than the arithmetic
 
 
 def load(values: NDArray[np.float16], target: NDArray[np.float32]) -> None:
@@ -62,7 +61,10 @@ def store(values: NDArray[np.float32], target: NDArray[np.float16]) -> None:
 
 
 def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
-    value, power = (each[: bits.size] for each in _scratch())
+    arrays = _kept.__dict__.pop("arrays", None)  # a call within this one, by a signal handler, finds none
+    if arrays is None:
+        arrays = np.empty((2, _BLOCK), np.uint32)
+    value, power = (each[: bits.size] for each in arrays)
     np.bitwise_and(bits, _VALUE, out=value)
     if value.max() > _INFINITE:
         np.minimum(value, _INFINITE, out=value)
@@ -76,13 +78,7 @@ def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
     np.bitwise_and(power, _SIGN_OF_HALF, out=power)
     np.bitwise_or(value, power, out=value)  # what is left of the float32's exponent lies beyond 16 bits
     half[...] = value
-
-
-def _scratch() -> NDArray[Any]:
-    """Return two arrays of this thread's own: fresh memory costs more than the arithmetic."""
-    if not hasattr(_kept, "arrays"):
-        _kept.arrays = np.empty((2, _BLOCK), np.uint32)
-    return np.asarray(_kept.arrays)
+    _kept.arrays = arrays
 
 
 def is_finite(x: NDArray[np.float16]) -> bool:

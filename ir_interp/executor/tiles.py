@@ -6,6 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ir_interp.plan.geometry import Plan
 from ir_interp.plan.taps import axis_taps
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Array = NDArray[Any]
 Finish = Callable[[Array, Array], None]
@@ -69,17 +70,45 @@ def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) ->
 
 
 def _in_threads(job: Callable[[], None], count: int) -> None:
-    """Run ``job`` in ``count`` threads at once, this one among them."""
-    if count == 1:
-        job()
-        return
-    with _single_threaded_products:
-        done = [_pool(count - 1).submit(job) for _ in range(count - 1)]
-        try:
+    """Run ``job`` in ``count`` threads at once, this one among them.
+
+    A call from within another one of this thread, by a signal handler or a finaliser, takes this thread alone: the
+    other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends.
+    """
+    with _calls:
+        if count == 1 or _calls.depth > 1:
             job()
-        finally:
-            for each in done:
-                each.result()
+            return
+        with _single_threaded_products:
+            done: list[Future[None]] = []
+            try:
+                with suppress(RuntimeError):  # while Python ends, no thread can be started
+                    for _ in range(count - 1):
+                        done.append(_pool(count - 1).submit(_help, job))
+                job()
+            finally:
+                for each in done:
+                    each.result()
+
+
+def _help(job: Callable[[], None]) -> None:
+    with _calls:
+        job()
+
+
+class _Calls(threading.local):
+    """How many calls, each within another, this thread is in."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
+_calls = _Calls()
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
@@ -117,7 +146,7 @@ _kept = threading.local()
 def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
-    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject:
+    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject or _calls.depth > 1:  # the call outside uses what is kept
         return np.empty(shape, dtype)
     buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or buffers[which].size < needed:
@@ -200,10 +229,6 @@ def _pool(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "ir_interp")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork; a pool without them would wait for ever
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 class _SingleThreadedProducts:
     """A context in which a matrix product takes one thread: ours share the tiles already.
 
@@ -214,6 +239,12 @@ class _SingleThreadedProducts:
         self._lock = threading.Lock()
         self._inside = 0
         self._limits: Any = None
+
+    def forget(self) -> None:
+        """Take the setting back without those who are inside: after a fork they are not there."""
+        if self._limits is not None:
+            self._limits.restore_original_limits()
+        self.__init__()  # type: ignore[misc]
 
     def __enter__(self) -> None:
         with self._lock:
@@ -226,9 +257,20 @@ class _SingleThreadedProducts:
             self._inside -= 1
             if self._inside == 0:
                 self._limits.restore_original_limits()
+                self._limits = None
 
 
 _single_threaded_products = _SingleThreadedProducts()
+
+
+def _forget_threads() -> None:
+    """Forget what other threads did: they do not survive a fork, and what waits for them would do so for ever."""
+    _pool.cache_clear()
+    _single_threaded_products.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 @cache

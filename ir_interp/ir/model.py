@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
 from ir_interp.shapes import PartialShape
+from ir_interp.sources import is_beside
 
 _PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 _BITS = {
@@ -168,7 +169,7 @@ def tensor_name(layer: Layer, port: Port) -> str:
 def nets(path: Path) -> Iterator[Net]:
     """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
     root = xml.parse(path)
-    binary = path.with_suffix(".bin")
+    binary = _binary(path)
     if root.tag in ("layer", "layers"):
         elements = [root] if root.tag == "layer" else list(root.iterchildren("layer"))
         yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
@@ -181,6 +182,16 @@ def nets(path: Path) -> Iterator[Net]:
         tag = str(root.tag)
         problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
         raise ReadError(problem, path.name)
+
+
+def _binary(path: Path) -> Path:
+    """Return where an IR's constants are, if they are there. Raises ReadError where that is elsewhere, or no file."""
+    binary = path.with_suffix(".bin")
+    if not is_beside(binary, path):
+        raise ReadError(f"its .bin lies outside its folder: {binary.resolve()}", path.name)
+    if binary.exists() and not (binary.is_file() or binary.is_dir()):
+        raise ReadError(f"its .bin is no regular file: {binary}", path.name)
+    return binary
 
 
 def _with_bodies(net: Net) -> Iterator[Net]:

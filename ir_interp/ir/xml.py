@@ -8,6 +8,7 @@ from pathlib import Path
 from lxml import etree
 
 from ir_interp.errors import ReadError
+from ir_interp.sources import check_regular
 
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
@@ -26,6 +27,7 @@ def parse(path: Path) -> etree._Element:
     Entities are not expanded, no network or other file is touched. Raises ReadError for anything else.
     """
     try:
+        check_regular(path)
         if path.stat().st_size > MAX_BYTES:
             raise ReadError(f"larger than {MAX_BYTES / 2**30:g} GiB", path.name)
         content = path.read_bytes()

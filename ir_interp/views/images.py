@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
+from ir_interp.sources import check_regular
 
 
 def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
@@ -19,6 +20,7 @@ def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
     if FileKind.of(path) is not FileKind.ARRAY:
         return read(path, op)
     try:
+        check_regular(path)
         loaded = np.load(path, allow_pickle=False, mmap_mode="r")
         if isinstance(loaded, np.ndarray):
             return loaded
@@ -34,6 +36,7 @@ def read(path: Path, op: ResizeOp) -> NDArray[Any]:
     """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
     image = _pillow()
     try:
+        check_regular(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", image.DecompressionBombWarning)
             with image.open(path) as opened:

@@ -22,11 +22,11 @@ from ir_interp.converters.audit.audit import audit, models
 from ir_interp.converters.audit.verdicts import judge
 from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
+from ir_interp.converters.verify import child
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
-from tests.support.places import ROOT
 from tests.sweeps.audit import sweep, sweep_layers, table
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
@@ -309,11 +309,11 @@ def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a child that loads bad.npy do what the variable TROUBLE says."""
     save_model(Path("a.onnx"), node('mode = "linear"'))
     np.save("x.npy", np.zeros((1, 1, 8, 8), np.float32))
-    Path("sitecustomize.py").write_text(
+    before = (
         "import os, time, numpy\nload = numpy.load\n"
         "numpy.load = lambda path: eval(os.environ['TROUBLE']) if str(path) == 'bad.npy' else load(path)\n"
     )
-    monkeypatch.setenv("PYTHONPATH", f"{Path.cwd()}:{ROOT}")
+    monkeypatch.setattr(child, "_START", before + child._START)
 
 
 @pytest.mark.usefixtures("troubled")

@@ -1,0 +1,62 @@
+"""Temporary folders that no end of a process leaves behind for ever."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+_PREFIX = ".ir-interp-"
+_NEW = 60.0  # seconds; a folder this young may not be locked yet
+
+
+@contextmanager
+def scratch(place: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder in ``place``, or where temporary files go, and remove it at the end.
+
+    Those that others left there, being killed, are removed too: a lock, which ends with its process, tells them from
+    those in use.
+    """
+    where = place or Path(tempfile.gettempdir())
+    for left in where.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            _remove_abandoned(left)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where) as folder, _locked(Path(folder)):
+        yield Path(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, where the system and its file system have such locks."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a folder of this user's whose process is gone. Raises OSError where it is in use, or no folder."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        state = os.fstat(descriptor)
+        if state.st_uid == os.getuid() and time.time() - state.st_mtime > _NEW:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,22 @@
+"""Which files are read: those that have an end, and lie where they are said to."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+
+def check_regular(path: Path) -> None:
+    """Raise OSError where there is no file, or what has no end: a folder, a device, a pipe or a socket."""
+    if not path.is_file():
+        path.stat()  # raises where there is nothing
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+
+
+def is_beside(path: Path, model: Path) -> bool:
+    """Say whether a file lies where its model does, links of both followed: in stores of models both are links."""
+    folders = {model.parent.resolve(), model.resolve().parent}
+    return any(path.resolve().is_relative_to(folder) for folder in folders)

@@ -1,0 +1,84 @@
+"""Modules that lie in the folder where the program runs are not imported, in none of its processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.graphs import save_model
+from tests.support.places import ROOT
+
+TEXT = """g (float[1,1,8,8] x) => (float[1,1,k,l] y) <float[4] s = {1,1,2,2}> {
+    y = Resize <mode = "nearest"> (x, "", s)
+}"""
+NAMES = ("ir_interp", "converters", "numpy", "onnx", "onnxruntime", "openvino", "sitecustomize")
+BAD = 'open("seen.txt", "a").write(__name__ + "\\n")\n'
+
+
+@pytest.fixture
+def untrusted(tmp_path: Path) -> Path:
+    """Return a folder with a model, and a module of every name that anything imports."""
+    folder = tmp_path / "untrusted"
+    folder.mkdir()
+    for name in (*NAMES, *sys.stdlib_module_names):
+        (folder / f"{name}.py").write_text(BAD)
+    for name in ("a", "b"):
+        save_model(folder / f"{name}.onnx", TEXT)
+    return folder
+
+
+def program(place: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program that lies in ``place`` as a script that is installed elsewhere, inside ``folder``."""
+    script = folder.parent / "ir-interp"
+    lines = ("import sys", f"sys.path.insert(0, {str(place)!r})", "from ir_interp.cli.main import entry", "entry()")
+    script.write_text("\n".join(lines))
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "a.onnx", "a.xml"),
+        ("compare", "a.onnx", "b.onnx"),
+        ("audit", "a.onnx", "--run"),
+        ("audit", "a.onnx", "b.onnx", "--jobs", "2"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_of_the_folder_is_imported(arguments: tuple[str, ...], untrusted: Path) -> None:
+    done = program(ROOT, untrusted, *arguments)
+    assert not (untrusted / "seen.txt").exists(), (untrusted / "seen.txt").read_text()
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
+    """A wheel holds converters/ inside of ir_interp/; its children run what it holds, not what else is installed."""
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "ir_interp", site / "ir_interp")
+    shutil.copytree(ROOT / "converters", site / "ir_interp" / "converters")
+    runner = site / "ir_interp" / "converters" / "verify" / "runners.py"
+    source = runner.read_text().partition("annotations")[2]
+    runner.write_text(f"if __name__ == '__main__':\n    open('ours.txt', 'a').write(__file__)\n{source}")
+    done = program(site, untrusted, "convert", "a.onnx", "a.xml")
+    assert not (untrusted / "seen.txt").exists(), (untrusted / "seen.txt").read_text()
+    assert done.returncode == 0, done.stderr
+    assert (untrusted / "ours.txt").read_text() == str(runner) * 2
+
+
+def test_variables_of_python_do_not_reach_a_child(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One entry of PYTHONPATH that is empty means the current folder."""
+    from ir_interp.converters.verify.child import started
+
+    monkeypatch.chdir(untrusted)
+    monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}{untrusted}")
+    monkeypatch.setattr(sys, "path", ["", "here", str(untrusted), *sys.path])
+    with started("ir_interp.converters.audit.jobs", "gone", folder=untrusted, stderr=subprocess.PIPE) as child:
+        _, said = child.communicate(timeout=60)
+    assert said.endswith("No such file or directory: 'gone'\n")
+    assert not (untrusted / "seen.txt").exists(), (untrusted / "seen.txt").read_text()

@@ -1,0 +1,152 @@
+"""``resize`` gives the same numbers from a signal handler, from a finaliser, in a fork, and while Python ends."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize
+from tests.support.places import ROOT
+
+SPEC = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL, axes=(1, 2), target=Sizes((300, 290)))
+UNIX = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+
+
+@contextmanager
+def interrupted(job: Callable[[], None]) -> Iterator[None]:
+    """Run a job every other millisecond, wherever this thread then is."""
+
+    stopped = threading.Event()
+
+    def run(*_: object) -> None:
+        if not stopped.is_set():
+            job()
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+    before = signal.signal(signal.SIGALRM, run)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
+    try:
+        yield
+    finally:
+        stopped.set()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        time.sleep(0.001)  # for a signal that is on its way
+        signal.signal(signal.SIGALRM, before)
+
+
+@UNIX
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+@pytest.mark.parametrize("count", [3, 24], ids=["one thread", "several threads"])
+def test_in_a_signal_handler(count: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IR_INTERP_THREADS", "3")
+    rng = np.random.default_rng(0)
+    x, other = ((rng.random((count, 200, 210)) * 200).astype(dtype) for _ in range(2))
+    wanted, inner = resize(x, SPEC), resize(other, SPEC)
+    within: list[bool] = []
+    outside: list[bool] = []
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        with interrupted(lambda: within.append(np.array_equal(resize(other, SPEC), inner))):
+            found = resize(x, SPEC)
+        outside.append(np.array_equal(found, wanted))
+    assert len(within) > 1
+    assert all(within)
+    assert all(outside)
+
+
+class Resizes:
+    """What resizes when nothing refers to it any more."""
+
+    results: ClassVar[list[bool]] = []
+    x = np.random.default_rng(1).random((24, 200, 210), np.float32)
+    wanted = resize(x, SPEC)
+
+    def __del__(self) -> None:
+        self.results.append(np.array_equal(resize(self.x, SPEC), self.wanted))
+
+
+def test_in_finalisers_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rubbish is collected in whatever thread allocates: in those of the pool, too, which must not wait for it."""
+    monkeypatch.setenv("IR_INTERP_THREADS", "3")
+    x = np.random.default_rng(2).random((24, 200, 210), np.float32)
+    wanted = resize(x, SPEC)
+    Resizes.results.clear()
+    before = gc.get_threshold()
+    gc.set_threshold(5, 1, 1)
+    try:
+        for _ in range(20):
+            for _ in range(4):
+                each: list[object] = [Resizes()]
+                each.append(each)
+            np.testing.assert_array_equal(resize(x, SPEC), wanted)
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert len(Resizes.results) >= 40
+    assert all(Resizes.results)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_in_a_fork_while_another_thread_resizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IR_INTERP_THREADS", "2")
+    x = np.random.default_rng(3).random((24, 200, 210), np.float32)
+    wanted, stopped = resize(x, SPEC), threading.Event()
+
+    def resize_on() -> None:
+        while not stopped.is_set():
+            resize(x, SPEC)
+
+    threads = [threading.Thread(target=resize_on) for _ in range(2)]
+    for each in threads:
+        each.start()
+    try:
+        codes = [_forked(x, wanted) for _ in range(40)]
+    finally:
+        stopped.set()
+        for each in threads:
+            each.join()
+    assert codes == [0] * len(codes)
+
+
+def _forked(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]], wanted: object) -> int:
+    """Resize in a fork; return 0 where that is right, 1 where it is not, 14 where it does not end in 20 s."""
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(not np.array_equal(resize(x, SPEC), np.asarray(wanted)))
+    return os.waitpid(child, 0)[1]
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["for the first time", "again"])
+def test_while_python_ends(warm: bool) -> None:
+    lines = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})",
+        "import atexit, numpy as np",
+        "from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize",
+        "spec = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL, axes=(1, 2), target=Sizes((300, 290)))",
+        "x = np.ones((24, 200, 210), np.float32)",
+        "resize(x, spec)" if warm else "",
+        "atexit.register(lambda: print(resize(x, spec).sum() == 24 * 300 * 290))",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env=os.environ | {"IR_INTERP_THREADS": "3"},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
