@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.kinds import WITH_RESIZES, FileKind, expect
 from ir_interp.op import ResizeOp
+from ir_interp.scratch import scratch
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
@@ -103,7 +103,7 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
     if not is_onnx_model(source) and not is_openvino_model(source):
         yield _path(source, name)
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         path = Path(folder, _named(source))
         _save(source, path)
         yield path
