@@ -86,9 +86,10 @@ RULES = _by_code(
             severity=Severity.ERROR,
             summary="No runtime executes mode area: exact pixel coverage is taken, as TensorFlow's ResizeArea does.",
             story=(
-                "The word came with Caffe's FlowNet2, whose own layer aborts on it. Interpolate-1 lists it, no "
+                "The mode came with Caffe's FlowNet2, whose own layer aborts on it. Interpolate-1 lists it, no "
                 "converter wrote it and no plugin runs it. Here it is the mean over what an output pixel covers, as "
-                "in TensorFlow and OpenCV. For whole factors that is an average pool."
+                "in TensorFlow and OpenCV. For whole factors that is an average pool. `ir-interp convert` writes it "
+                "to ONNX as a subgraph, if lengths are known."
             ),
             test="ir/test_ir_files.py::test_area",
         ),
@@ -96,13 +97,13 @@ RULES = _by_code(
             code="IRI006",
             severity=Severity.WARNING,
             summary=(
-                "ONNX's reference takes scale * length, not yet rounded down, for the output length; its text does not."
+                "ONNX's reference takes scale * length for the output length without rounding it down; its text rounds."
             ),
             story=(
                 "The formulas of align_corners and tf_crop_and_resize take the length of the resized tensor. ONNX's "
-                "reference implementation takes scale times input length there, which is no whole number under "
+                "reference implementation takes scale times input length there, which is not whole under "
                 "fractional scales; onnxruntime and OpenVINO take the length of the tensor. Two official node tests "
-                "hold the reference's reading, and no runtime passes them. Give sizes, and all agree."
+                "expect the reference's reading, and no runtime passes them. With sizes instead of scales all agree."
             ),
             test="executor/test_onnxruntime.py::test_fractional_length_is_the_reference_reading",
         ),
@@ -131,7 +132,7 @@ RULES = _by_code(
         Rule(
             code="IRI012",
             severity=Severity.WARNING,
-            summary="Antialias that piles up weight on the edge, where Pillow and PyTorch leave out what lies outside.",
+            summary="Antialias that adds taps outside the image to its edge pixels; Pillow and PyTorch drop them.",
             story=(
                 "With antialias=1 and exclude_outside=0, ONNX's default, taps beyond the image count for its edge "
                 "pixel. Pillow and PyTorch drop them and let the rest sum to 1. Exporters that forget "
@@ -142,7 +143,7 @@ RULES = _by_code(
         Rule(
             code="IRI013",
             severity=Severity.WARNING,
-            summary="A scale that just misses the length that was meant.",
+            summary="A scale that gives one pixel less than was probably meant.",
             story=(
                 "A length is rounded down: 3 * 0.6666 gives 1, and 2 was meant. Such scales come from ratios that "
                 "were written with few digits, or in half precision. Runtimes also round the product differently: 5 * "
@@ -157,8 +158,8 @@ RULES = _by_code(
             story=(
                 "OpenVINO's save_model compresses constants to FP16 by default, the scales of an Interpolate among "
                 "them: 2.3 becomes 2.3008, and coordinates drift by a pixel every 3000. Save with "
-                "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which leaves what "
-                "decides a resize alone."
+                "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which keeps "
+                "the constants of resizes as they are."
             ),
             test="audit/test_audit.py::test_scales_in_half_precision",
         ),
@@ -180,8 +181,8 @@ RULES = _by_code(
             summary="A runtime crashes on it.",
             story=(
                 "Or corrupts its memory, which may show later and elsewhere: OpenVINO's CPU plugin does so in linear "
-                "resizes of rank 6 and in cubic ones of three axes. What `ir-interp convert` writes keeps clear of "
-                "them."
+                "resizes of rank 6 and in cubic ones of three axes. `ir-interp convert` never writes such "
+                "layers."
             ),
             test="audit/test_audit.py::test_verdicts",
         ),
@@ -190,7 +191,8 @@ RULES = _by_code(
             severity=Severity.WARNING,
             summary="A runtime refuses it.",
             story=(
-                "The reason is that of the runtime. `ir-interp convert` says most of such resizes in other operations."
+                "The reason given is the runtime's. `ir-interp convert` writes most of such resizes as a subgraph of "
+                "other operations."
             ),
             test="audit/test_audit.py::test_verdicts",
         ),
@@ -199,18 +201,17 @@ RULES = _by_code(
             severity=Severity.WARNING,
             summary="A runtime computes something else.",
             story=(
-                "The difference is the largest of values between 0 and 1, on the shape of the resize where that is "
-                "known. OpenVINO's own ONNX frontend drops antialias, exclude_outside and aspect policies without a "
-                "word."
+                "The difference is the largest one on values between 0 and 1, in the shape of the resize if that is "
+                "known. OpenVINO's own ONNX frontend silently drops antialias, exclude_outside and aspect policies."
             ),
             test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
             code="IRI024",
             severity=Severity.NOTE,
-            summary="The installed runtime does not what was forecast of it.",
+            summary="The installed runtime does not do what was forecast.",
             story=(
-                "Verdicts come from rules about one version of each runtime; `--run` asks the installed one. Where "
+                "Verdicts come from rules about one version of each runtime; `--run` runs the installed one. Where "
                 "they disagree, another version is installed, or a rule is wrong: then please report it."
             ),
             test="audit/test_audit.py::test_a_forecast_that_fails",
@@ -221,10 +222,10 @@ RULES = _by_code(
             summary="TensorRT would not run the layer on DLA.",
             story=(
                 "DLA, the accelerator of Jetson and DRIVE devices, takes few of the settings of an IResizeLayer: rank "
-                "4, height and width only, by whole numbers from 1 to 32 (NEAREST) or to 4 (LINEAR), and some "
-                "combinations of coordinates, selector and rounding. The rest falls back to the GPU, or the engine "
-                "is not built where that is not allowed. docs/tensorrt.md has the table. On a GPU this note means "
-                "nothing: `ir-interp audit` gives it with `--select IRI031` only."
+                "4, height and width only, by whole scales from 1 to 32 (NEAREST) or to 4 (LINEAR), and some "
+                "combinations of coordinates, selector and rounding. Other layers fall back to the GPU; where that "
+                "is not allowed, the engine is not built. docs/tensorrt.md has the table. On a GPU this note does "
+                "not matter, so `ir-interp audit` gives it with `--select IRI031` only."
             ),
             test="tensorrt/test_tensorrt.py::test_dla",
         ),
@@ -233,7 +234,7 @@ RULES = _by_code(
 
 
 def find(code: str) -> Rule:
-    """Return the rule of a code in any case. Raises ReadError for one that there is not."""
+    """Return the rule of a code, in upper or lower case. Raises ReadError for an unknown code."""
     rule = RULES.get(code.upper())
     if rule is None:
         raise ReadError(f"unknown code {code!r}; {closest(code, RULES)}")

@@ -508,7 +508,7 @@ def test_a_length_that_the_reference_does_not_round(tmp_path: Path) -> None:
     model = onnx_model("Resize", 13, (1, 1, 2, 4), np.float32, attributes, scales=(1, 1, 0.6, 0.6))
     runtime, reference = read(tmp_path, model), read(tmp_path, model, semantics="reference")
     assert [str(each) for each in runtime.diagnostics] == [
-        "IRI006 ONNX's reference takes scale * length, not yet rounded down, for the output length; its text does not. "
+        "IRI006 ONNX's reference takes scale * length for the output length without rounding it down; its text rounds. "
         "length: whole (runtime), fractional (reference)"
     ]
     assert [each.code for each in reference.diagnostics] == ["IRI006"]
