@@ -73,28 +73,33 @@ def gathers(axis: AxisTaps) -> bool:
     return axis.weights is None or axis.in_size is None or axis.in_size > _DENSE
 
 
-def largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
-    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes, as float32."""
-    xp = Functions(ops)
-    lengths = ops.convert(ops.lengths(x), "float32")
-    factors = [entry(ops, lengths, axis) if length is None else float(length) for axis, length in enumerate(shape)]
-    taps = xp.symbol(1.0)
+def largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Symbol:
+    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
+    factors: list[Any] = [length if length is not None else _length(ops, x, at) for at, length in enumerate(shape)]
+    taps: Any = 1
     for axis in axes:
         length, at_once = _extent(ops, axis)
-        factors[axis.axis] = xp.maximum(factors[axis.axis], length)
-        taps = xp.maximum(taps, at_once)
-    open_ends = [each for each in factors if isinstance(each, Symbol)]
-    known = math.prod(each for each in factors if not isinstance(each, Symbol))
-    return functools.reduce(operator.mul, open_ends, taps * known).value
+        factors[axis.axis] = _larger(ops, factors[axis.axis], length)
+        taps = _larger(ops, taps, at_once)
+    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Symbol))
+    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Symbol)), float(known))
+
+
+def _larger(ops: Ops, left: Any, right: Any) -> Any:
+    open_ends = isinstance(left, Symbol) or isinstance(right, Symbol)
+    return Functions(ops).maximum(left, right) if open_ends else max(left, right)
+
+
+def _length(ops: Ops, x: Value, axis: int) -> Symbol:
+    return entry(ops, ops.convert(ops.lengths(x), "float32"), axis)
 
 
 def _extent(ops: Ops, axis: AxisTaps) -> tuple[Any, Any]:
     """Return the length that an axis is resized to, and how many taps are gathered at once."""
     at_once = axis.weights is None or (axis.count is not None and axis.count <= _FEW)
     if not isinstance(axis.indices, Symbol):
-        return float(len(axis.indices)), 1.0 if at_once else float(axis.indices.shape[1])
-    lengths = ops.convert(ops.lengths(axis.indices.value), "float32")
-    return entry(ops, lengths, 0), 1.0 if at_once else entry(ops, lengths, 1)
+        return len(axis.indices), 1 if at_once else axis.indices.shape[1]
+    return _length(ops, axis.indices.value, 0), 1 if at_once else _length(ops, axis.indices.value, 1)
 
 
 def entry(ops: Ops, vector: Value, place: int) -> Symbol:

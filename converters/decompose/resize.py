@@ -85,10 +85,10 @@ def _resampled(ops: Ops, x: Value, axes: list[AxisTaps], shape: PartialShape) ->
     def build(inner: Ops) -> Value:
         return functools.reduce(lambda y, axis: resized(inner, y, axis, len(shape)), apart, x)
 
-    found = [value for axis in apart for value in symbols(axis)]
-    if (not found and None not in shape) or not any(map(gathers, axes)):
+    if not any(map(gathers, axes)):
         return build(ops)
-    return ops.at_any_size([x, *found], lambda: largest(ops, x, axes, shape), build, len(shape))
+    found = [value for axis in apart for value in symbols(axis)]
+    return ops.at_any_size([x, *found], largest(ops, x, axes, shape), build, len(shape))
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:

@@ -57,13 +57,12 @@ class Ops(Protocol):
         """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
 
     def at_any_size(
-        self, given: Sequence[Value], elements: Callable[[], Value], build: Callable[[Ops], Value], rank: int
+        self, given: Sequence[Value], elements: float | Symbol, build: Callable[[Ops], Value], rank: int
     ) -> Value:
         """Return what ``build`` makes of the values ``given``, right however large these are.
 
-        It gathers, by the operations that it is called with; ``elements`` returns a bound of the elements of all
-        tensors on the way, a float32 scalar, and is called only by those whose ``gather`` has one. ``rank`` is that
-        of the tensors that are gathered from.
+        It gathers, by the operations that it is called with. ``elements`` bounds the elements of all tensors on the
+        way, a symbol where only run time knows them; ``rank`` is that of the tensors that are gathered from.
         """
 
 

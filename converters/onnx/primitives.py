@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..decompose.symbols import Symbol
 from . import operators
 from .graph import Graph
 
@@ -87,7 +88,7 @@ class Primitives:
         return vector
 
     def at_any_size(
-        self, given: Sequence[str], elements: Callable[[], str], build: Callable[[Primitives], str], rank: int
+        self, given: Sequence[str], elements: float | Symbol, build: Callable[[Primitives], str], rank: int
     ) -> str:
         """Return what ``build`` makes: onnxruntime gathers right at every size."""
         return build(self)

@@ -9,7 +9,8 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from ..runtimes.openvino_sizes import LARGEST_GATHER
+from ..decompose.symbols import Symbol
+from ..runtimes.openvino_sizes import LARGEST_GATHER, LARGEST_STATIC_GATHER
 
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": ops.add,
@@ -118,12 +119,14 @@ class _Ops:
     def at_any_size(
         self,
         given: Sequence[ov.Output],
-        elements: Callable[[], ov.Output],
+        elements: float | Symbol,
         build: Callable[[_Ops], ov.Output],
         rank: int,
     ) -> ov.Output:
         """Return what ``build`` makes of ``given``: beyond the size of a Gather that is right, without one."""
-        few = ops.less_equal(elements(), np.float32(LARGEST_GATHER))
+        if not isinstance(elements, Symbol):
+            return build(self if elements <= LARGEST_STATIC_GATHER else _OpsOfAnySize())
+        few = ops.less_equal(elements.value, np.float32(LARGEST_GATHER))
         bodies = [_body(build(each), given) for each in (self, _OpsOfAnySize())]
         (small, _), (large, _) = bodies
         node = ops.if_op(few.output(0))

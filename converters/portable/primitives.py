@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
+from ..decompose.symbols import Symbol
 from ..onnx.primitives import Primitives
-from ..runtimes.openvino_sizes import LARGEST_GATHER
+from ..runtimes.openvino_sizes import LARGEST_GATHER, LARGEST_STATIC_GATHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,12 @@ class PrimitivesForOpenVINO(Primitives):
         return Primitives.gather(self, x, indices, axis)
 
     def at_any_size(
-        self, given: Sequence[str], elements: Callable[[], str], build: Callable[[Primitives], str], rank: int
+        self, given: Sequence[str], elements: float | Symbol, build: Callable[[Primitives], str], rank: int
     ) -> str:
         """Return what ``build`` makes: beyond the size of a Gather that is right, without one."""
-        many = self.graph.node("Less", self.constant(np.float32(LARGEST_GATHER)), elements())
+        if not isinstance(elements, Symbol):
+            return build(self if elements <= LARGEST_STATIC_GATHER else _PrimitivesOfAnySize(self.graph, rank))
+        many = self.graph.node("Less", self.constant(np.float32(LARGEST_GATHER)), elements.value)
         small, large = PrimitivesForOpenVINO(self.graph.inner()), _PrimitivesOfAnySize(self.graph.inner(), rank)
         return self.graph.node("If", many, then_branch=_branch(large, build), else_branch=_branch(small, build))
 

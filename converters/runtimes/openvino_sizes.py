@@ -1,9 +1,12 @@
 """OpenVINO: from which size on its CPU plugin computes something else (2026.4, x86), each seen by running it.
 
-A Gather that is of one element each (all lengths behind its axis are 1), of tensors that have a dynamic dimension, is
-done by code that finds the place where each thread begins in float32, and jumps in a signed number of 32 bits of
-bytes. Indices may be constants. Everything else that a resize is made of here is right at those sizes
-(``tests/openvino/test_real_sizes.py``), GatherElements among it.
+A Gather of single elements (the lengths behind its axis are all 1, be it known or not), and a static one of up to 16
+behind its axis, is done by code of its own. It addresses bytes by signed numbers of 32 bits; and where a dimension is
+dynamic, it finds the row and column at which each thread begins in float32. Whether the indices are constants does not matter. One thread begins at 0 and is right.
+
+Right beyond 2^24 elements, static and dynamic, are GatherElements (up to 2^31 elements), a Gather of longer pieces, and
+all other operations that resizes are made of, native Interpolates among them. Seen by
+``tests/openvino/test_real_sizes.py``, and of all of them by ``tests/sweeps/real_sizes.py``.
 """
 
 from __future__ import annotations
@@ -14,3 +17,6 @@ LARGEST_GATHER = 2**24 - 2**10
 Beyond 2^24 the first row of a thread other than the first is read at the wrong columns. The rest is for the product of
 lengths, which is computed in float32 itself.
 """
+
+LARGEST_STATIC_GATHER = 2**29 - 2**10
+"""The same where no dimension is dynamic: 2^31 bytes of 32-bit numbers, beyond which the plugin dies."""

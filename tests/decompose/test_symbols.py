@@ -67,10 +67,10 @@ class Computed:
         return vector
 
     def at_any_size(
-        self, given: Sequence[Array], elements: Callable[[], Array], build: Callable[[Ops], Array], rank: int
+        self, given: Sequence[Array], elements: float | Symbol, build: Callable[[Ops], Array], rank: int
     ) -> Array:
-        bounded = _Bounded(float(elements()) * (1 + 1e-6))
-        return np.asarray(build(bounded))
+        bound = float(elements.value) if isinstance(elements, Symbol) else elements
+        return np.asarray(build(_Bounded(bound * (1 + 1e-6))))
 
 
 class _Bounded(Computed):

@@ -1,0 +1,103 @@
+"""Sizes of the field: what OpenVINO's CPU plugin gets wrong beyond 2^24 elements, and that no conversion does.
+
+The long form is ``python -m tests.sweeps.real_sizes``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino as ov
+import openvino.opset13 as ops
+import pytest
+
+import ir_interp
+from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
+from tests.support.configurations import OnnxCase, model_of
+from tests.support.runtimes import Array, Child
+from tests.sweeps.real_sizes import RealCase, check
+
+_ROWS, _COLUMNS = 300_000, 128  # taken of 64 columns: 2.3 times 2^24 elements
+
+
+def _gathered(*, threads: int, elements: bool = False, constant: bool = False, trailing: bool = False) -> int:
+    """Return how many elements of a dynamic gather of single elements are wrong; a job for a child."""
+    x = np.random.default_rng(0).random((_ROWS, 64), dtype=np.float32)
+    indices = np.sort(np.random.default_rng(1).integers(0, 64, _COLUMNS))
+    shape = [-1, -1, 1] if trailing else [-1, -1]
+    data, places = ops.parameter(shape, np.float32), ops.parameter([-1], np.int64)
+    taken: Any = ops.constant(indices) if constant else places
+    if elements:
+        lengths = ops.concat([ops.slice(ops.shape_of(data), [0], [1], [1]), ops.shape_of(taken)], 0)
+        result = ops.gather_elements(data, ops.broadcast(taken, lengths), 1)
+    else:
+        result = ops.gather(data, taken, np.int64(1))
+    model = ov.Model([result], [data] if constant else [data, places])
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+    inputs = [x.reshape(_ROWS, 64, *shape[2:]), indices]
+    got: Array = ov.Core().compile_model(model, "CPU", settings)(inputs[: 1 if constant else 2])[0]
+    return int((got.reshape(_ROWS, _COLUMNS) != x[:, indices]).sum())
+
+
+@pytest.mark.skipif(ov.Core().get_property("CPU", "RANGE_FOR_STREAMS")[1] < 2, reason="no second thread to go astray")
+def test_a_gather_goes_astray_where_a_thread_begins_beyond_2_24() -> None:
+    """Should it be right one day, LARGEST_GATHER and what is made of it can go."""
+    assert _ROWS * _COLUMNS > 2 * LARGEST_GATHER
+    assert _wrong(threads=1) == 0
+    assert _wrong(threads=2) > 100_000
+    assert _wrong(threads=2, constant=True) > 100_000
+    assert _wrong(threads=2, trailing=True) > 100_000
+
+
+def test_elements_are_gathered_right() -> None:
+    assert _wrong(threads=2, elements=True) == 0
+
+
+def _wrong(**options: Any) -> int:
+    with Child(timeout=300) as child:
+        answer = child.call(_gathered, **options)
+    assert isinstance(answer, int), answer
+    return answer
+
+
+def _resize(mode: str, shape: tuple[int, ...], scale: float, **attributes: Any) -> OnnxCase:
+    scales = (1.0, 1.0, scale, scale)
+    return OnnxCase(op="Resize", opset=19, shape=shape, attributes={"mode": mode, **attributes}, scales=scales)
+
+
+CASES = {
+    "nearest": ("both", "any", _resize("nearest", (1, 64, 270, 480), 2.1)),
+    "linear antialias": ("shape", "any", _resize("linear", (1, 64, 160, 240), 3.9, antialias=1)),
+    "cubic exclude_outside": ("shape", "any", _resize("cubic", (1, 64, 160, 240), 3.9, exclude_outside=1)),
+    "weights of run time, portable": ("shape", "portable", _resize("linear", (1, 64, 160, 240), 3.9, antialias=1)),
+}
+"""Each was wrong on two threads."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_large_map_is_right(name: str) -> None:
+    left_open, form, node = CASES[name]
+    with Child(timeout=300) as child:
+        case = RealCase(kind="feature map", node=node, left_open=left_open, form=form, threads=2)
+        assert child.call(check, case) == ""
+
+
+def test_an_open_batch_with_constant_indices_is_right() -> None:
+    """Only the batch is open; an axis of more than 256 is gathered from, at indices that are constants."""
+    node = _resize("cubic", (24, 3, 300, 300), 2.5, exclude_outside=1)
+    with Child(timeout=300) as child:
+        case = RealCase(kind="batch", node=node, left_open="batch", form="any", threads=2)
+        assert child.call(check, case) == ""
+
+
+def test_beyond_2_31_bytes_nothing_gathers_single_elements(tmp_path: Path) -> None:
+    """By the operations that are written: to run them would take 4 GiB."""
+    node = _resize("cubic", (1, 64, 2900, 2900), 0.5, exclude_outside=1)
+    onnx.save(model_of(node), tmp_path / "x.onnx")
+    ir_interp.convert(tmp_path / "x.onnx", tmp_path / "x.xml", verify=False, only="decomposed")
+    written = {each.get_type_name() for each in ov.Core().read_model(tmp_path / "x.xml").get_ops()}
+    assert "GatherElements" in written
+    assert "Gather" not in written
