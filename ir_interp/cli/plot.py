@@ -22,7 +22,7 @@ from ir_interp.plan.geometry import plan
 from ir_interp.spec import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences
-from ir_interp.views import describe, pictures
+from ir_interp.views import pictures
 from ir_interp.views.explain import AxisTable, tables
 
 EXAMPLES = """
@@ -90,7 +90,7 @@ def _axis(
             return pictures.positions(table, title)
         case What.WEIGHTS:
             return pictures.weights(table, title)
-    kernels = {describe.kernel(spec): spec.kernel for spec in found.values()}
+    kernels = {str(spec.kernel): spec.kernel for spec in found.values()}
     return pictures.kernel(table, kernels, title)
 
 

@@ -65,16 +65,17 @@ def bind(
     scales: tuple[float, ...] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
-    """Return ``spec`` with its target or its arithmetic replaced."""
+    """Return ``spec`` with its target or its arithmetic replaced. Raises SpecError for wrong values."""
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales are both given; they exclude each other")
+    changes: dict[str, Any] = {}
     if sizes is not None:
-        spec = replace(spec, target=Sizes(tuple(int(size) for size in sizes)))
+        changes["target"] = Sizes(sizes)
     if scales is not None:
-        spec = replace(spec, target=Scales(tuple(float(scale) for scale in scales)))
+        changes["target"] = Scales(scales)
     if arithmetic is not None:
-        spec = replace(spec, arithmetic=Arithmetic(arithmetic))
-    return spec
+        changes["arithmetic"] = arithmetic
+    return replace(spec, **changes) if changes else spec
 
 
 def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:
