@@ -18,7 +18,7 @@ from ir_interp.executor.resize import stored
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import axis_taps
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -82,11 +82,7 @@ def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[
     """Lay the spec's zeros around ``x``."""
     if not spec.pads:
         return x, shape
-    begin, end = [0] * len(shape), [0] * len(shape)
-    for pad in spec.pads:
-        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
-    sums = zip(shape, begin, end, strict=True)
-    return ops.pad(x, begin, end), tuple(None if n is None else n + before + after for n, before, after in sums)
+    return ops.pad(x, *spec.padding(len(shape))), spec.padded(shape)
 
 
 def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, ResizeSpec | None]:
@@ -96,7 +92,7 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
     open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
     places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
-    joined = spec.aspect is not Aspect.STRETCH or _antialias(spec) is Antialias.ANY_SHRINKING
+    joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
     if not places:
         return bare, None
     if len(places) == len(axes) or joined:
@@ -117,10 +113,6 @@ def _only(spec: ResizeSpec, axes: tuple[int, ...], places: list[int]) -> ResizeS
     )
 
 
-def _antialias(spec: ResizeSpec) -> Antialias:
-    return Antialias.OFF if isinstance(spec.kernel, Nearest | Area) else spec.kernel.antialias
-
-
 def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:
     """Yield the executor's taps, the axis that shrinks most first, but those without outputs last.
 
@@ -128,7 +120,7 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
     """
     if spec is None:
         return
-    bound = plan(spec, tuple(1 if length is None else length for length in shape))
+    bound = plan(spec, with_ones(shape))
     pairs = sorted(
         zip(bound.axes, axis_taps(bound), strict=True),
         key=lambda pair: (pair[0].out_size == 0, pair[0].out_size / pair[0].in_size),
@@ -147,7 +139,7 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
 
 def cuts_off(op: ResizeOp) -> bool:
     """Say whether the source's runtime leaves out what follows the point of integers: onnxruntime, linear."""
-    plain = isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is Antialias.OFF
+    plain = isinstance(op.spec.kernel, Linear) and not op.spec.kernel.is_antialiased
     return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in ("uint8", "int8", "int32")
 
 

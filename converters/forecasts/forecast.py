@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ir_interp.plan.geometry import plan
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import (
     Scales,
     Sizes,
@@ -46,10 +46,10 @@ class Geometry:
 
 def geometry(node: FoundNode) -> Geometry | None:
     """Return the geometry of a node as onnxruntime computes it; None where a length is open."""
-    spec, shape = node.op.spec, node.op.shape
-    if shape is None or None in shape or not isinstance(spec.target, Sizes | Scales):
+    spec = node.op.spec
+    known = static_shape(node.op.shape)
+    if known is None or not isinstance(spec.target, Sizes | Scales):
         return None
-    known = tuple(length for length in shape if length is not None)
     bound = plan(spec, known)
     scales = {axis.axis: float(axis.scale) for axis in bound.axes}
     if isinstance(spec.target, Scales):

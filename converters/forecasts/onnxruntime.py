@@ -7,12 +7,10 @@ from typing import Any
 
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
-    Antialias,
     Aspect,
     Coordinates,
     Crop,
     Cubic,
-    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -62,7 +60,7 @@ def _as_taken(node: FoundNode) -> FoundNode:
 
 def _onnxruntime_refuses(node: FoundNode, at: Geometry | None) -> str:
     kernel, dtype = node.op.spec.kernel, node.op.dtype or "float32"
-    filtered = isinstance(kernel, Linear | Cubic) and kernel.antialias is not Antialias.OFF
+    filtered = kernel.is_antialiased
     if dtype not in _ONNXRUNTIME_TYPES:
         return f"no Resize of {dtype}"
     if node.words.get("exclude_outside") and not isinstance(kernel, Cubic) and not filtered:
@@ -96,7 +94,7 @@ def _onnxruntime_fault(node: FoundNode, at: Geometry | None) -> Forecast | None:
     spec, kernel = node.op.spec, node.op.spec.kernel
     if at is None:
         return None
-    filtered = isinstance(kernel, Linear | Cubic) and kernel.antialias is not Antialias.OFF
+    filtered = kernel.is_antialiased
     crops = isinstance(spec.coordinates, Crop)
     kept = [axis for axis in at.scaled if axis not in at.changing]
     last = len(at.lengths) == 4 and 1 in at.scaled and not {0, 3} & {*at.scaled}

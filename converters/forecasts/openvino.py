@@ -52,9 +52,8 @@ def resized_axes(op: ResizeOp) -> set[int]:
     axes = resolve_axes(op.spec.axes, len(shape))
     if not isinstance(target, Sizes | Scales):
         return set(axes) if op.spec.axes is not None else set()
-    pads = {pad.axis: pad.begin + pad.end for pad in op.spec.pads}
-    lengths = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
-    stay = [1.0] * len(axes) if isinstance(target, Scales) else lengths
+    padded = op.spec.padded(shape)
+    stay = [1.0] * len(axes) if isinstance(target, Scales) else [padded[axis] for axis in axes]
     return {axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same}
 
 

@@ -15,7 +15,7 @@ import onnx.shape_inference
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.op import ResizeOp, interpret
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
@@ -185,9 +185,8 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
     """Return the lengths that shape inference found for the output; None unless it found them all."""
     if output is None:
         return None
-    chosen = [output[axis] for axis in axes or range(len(output)) if -len(output) <= axis < len(output)]
-    known = tuple(length for length in chosen if length is not None)
-    return known if len(known) == len(chosen) else None
+    rank = len(output)
+    return static_shape(tuple(output[axis] for axis in axes or range(rank) if -rank <= axis < rank))
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -12,7 +12,7 @@ from ir_interp.ir.dialect import DIALECT, axes_in_order
 from ir_interp.ir.fold import fold
 from ir_interp.ir.model import Layer, MissingBinaryError, Net, nets, tensor_name
 from ir_interp.op import ResizeOp, interpret
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
 _TYPE = "interpolate"
@@ -160,10 +160,7 @@ def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Any:
 
 def _output_shape(layer: Layer) -> tuple[int, ...] | None:
     shape = layer.outputs[0].shape if layer.outputs else None
-    if shape is None or not shape:
-        return None
-    known = tuple(length for length in shape if length is not None)
-    return known if len(known) == len(shape) else None
+    return static_shape(shape) or None
 
 
 def _input_shape(net: Net, layer: Layer) -> PartialShape | None:

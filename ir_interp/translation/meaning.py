@@ -16,7 +16,6 @@ from ir_interp.spec import (
     Crop,
     Cubic,
     Length,
-    Linear,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -49,9 +48,8 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
 def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
     """Return what a spec computes as named parts, equal for every way to say the same."""
     kernel = spec.kernel
-    said: dict[str, Hashable] = {"kernel": type(kernel).__name__.lower(), "position": _position(spec)}
-    if isinstance(kernel, Linear | Cubic):
-        said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
+    said: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
+    said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         said["cubic coefficient"] = kernel.a
     said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
@@ -137,7 +135,7 @@ def _is_cornered(spec: ResizeSpec) -> bool:
 
 def _step(spec: ResizeSpec) -> Hashable:
     """Return how the step is found, the same where two ways agree for every input."""
-    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
+    filtered = spec.kernel.is_antialiased
     directed = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
     if _is_cornered(spec) and spec.length is Length.WHOLE and not filtered and not directed:
         return None
@@ -201,17 +199,12 @@ def _from_first(axis: int, shape: PartialShape | None) -> int:
 
 def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     """Return the differences in position in the specs' own words; a rounding that has no counterpart is none."""
-    pairs: list[tuple[str, object, object]] = [("coordinates", coordinates_name(wanted), coordinates_name(offered))]
+    pairs: list[tuple[str, object, object]] = [("coordinates", str(wanted.coordinates), str(offered.coordinates))]
     if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
         pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
     if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
         pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
-
-
-def coordinates_name(spec: ResizeSpec) -> str:
-    """Return the name of the coordinate transformation."""
-    return "tf_crop_and_resize" if isinstance(spec.coordinates, Crop) else spec.coordinates.value
 
 
 def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_interp.errors import Difference, InexactError
 from ir_interp.plan.geometry import check_rank, plan
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Aspect,
     AtRunTime,
@@ -245,10 +245,7 @@ def _carried(spec: ResizeSpec, shape: PartialShape | None) -> dict[str, Any]:
         carried["roi"] = roi and tuple(start for start, _ in roi) + tuple(end for _, end in roi)
         carried["extrapolation"] = spec.coordinates.extrapolation
     if spec.pads and shape is not None:
-        begin, end = [0] * len(shape), [0] * len(shape)
-        for pad in spec.pads:
-            begin[pad.axis], end[pad.axis] = pad.begin, pad.end
-        carried |= {"pads_begin": tuple(begin), "pads_end": tuple(end)}
+        carried["pads_begin"], carried["pads_end"] = spec.padding(len(shape))
     return carried
 
 
@@ -261,4 +258,4 @@ def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | No
     resized = resolve_axes(listed(spec, shape).axes, len(shape))
     if any(shape[axis] is None for axis in resized):
         return None
-    return tuple(1 if length is None else length for length in shape)
+    return with_ones(shape)
