@@ -56,8 +56,8 @@ class Crop:
         settle(self)
         if self.roi is not None and not self.roi:
             raise SpecError("roi is empty; tf_crop_and_resize needs a start and an end for every resized axis")
-        if self.roi is not None and not all(math.isfinite(edge) for window in self.roi for edge in window):
-            raise SpecError(f"roi must be finite, not {self.roi}")
+        if self.roi is not None and not all(abs(edge) <= 2**31 for window in self.roi for edge in window):
+            raise SpecError(f"roi must be finite, and within 2**31: {list(self.roi)}")
 
     def __str__(self) -> str:
         return self.word
@@ -214,8 +214,8 @@ class Pad:
 
     def __post_init__(self) -> None:
         settle(self)
-        if min(self.begin, self.end) < 0:
-            raise SpecError(f"pads must not be negative: {self}")
+        if not 0 <= min(self.begin, self.end) <= max(self.begin, self.end) < 2**63:
+            raise SpecError(f"pads must be at least 0, and fit 64 bits: {self}")
 
     def __str__(self) -> str:
         return f"axis {self.axis} ({self.begin}, {self.end})"

@@ -14,7 +14,7 @@ import onnx.inliner
 import onnx.shape_inference
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.op import ResizeOp, interpret
+from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
@@ -41,7 +41,7 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return what ``load`` does, each resize with the name of its output."""
     found = _resizes(read_model(path), path)
-    return [(_read_node(node, place, scope, semantics)[0], node.output[0]) for place, node, scope in found]
+    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,8 @@ def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
     """
     found = []
     for place, node, scope in _resizes(model, path):
-        op, words = _read_node(node, place, scope, Semantics.RUNTIME)
-        found.append(FoundNode(op=op, words=words, node=node, values=scope))
+        op = _read_node(node, place, scope, Semantics.RUNTIME)
+        found.append(FoundNode(op=op, words=dict(op.attributes), node=node, values=scope))
     return found
 
 
@@ -112,10 +112,8 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
                 yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
 
 
-def _read_node(
-    node: onnx.NodeProto, where: str, values: Values, semantics: Semantics
-) -> tuple[ResizeOp, dict[str, Any]]:
-    """Return a node as a resize, and its attributes and inputs by name."""
+def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
+    """Return a node as a resize."""
     if not node.input or not node.output:
         raise ReadError("it has no input or no output", where)
     version = dialect_version(node.op_type, values.opset, where)
@@ -127,19 +125,8 @@ def _read_node(
         raise error.under(where) from None
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
-    context = Context(version=version, shape=shape, semantics=semantics)
-    spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
-    op = ResizeOp(
-        name=node.name or node.output[0],
-        where=where,
-        spec=spec,
-        dialect=DIALECT.name,
-        version=version,
-        shape=shape,
-        dtype=dtype,
-        diagnostics=diagnostics,
-    )
-    return op, attributes
+    context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
+    return read(DIALECT, attributes, context, name=node.name or node.output[0], where=where)
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:
