@@ -138,6 +138,8 @@ _PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", tuple[float,
 
 def shown(value: Any) -> str:
     """Return a value as messages quote it: shortened, and without fail."""
+    if isinstance(value, type):
+        return value.__name__
     try:
         return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
     except ValueError:  # a number of more digits than Python prints

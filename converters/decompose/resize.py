@@ -98,19 +98,8 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     if len(places) == len(axes) or joined:
         return None, bare
     others = [place for place in range(len(axes)) if place not in places]
-    return _only(bare, axes, others), _only(bare, axes, places)
-
-
-def _only(spec: ResizeSpec, axes: tuple[int, ...], places: list[int]) -> ResizeSpec:
-    """Return the resize of some of the axes."""
-    assert isinstance(spec.target, Sizes | Scales)
-    values: Any = tuple(spec.target.values[place] for place in places)
-    coordinates = spec.coordinates
-    if isinstance(coordinates, Crop) and coordinates.roi is not None:
-        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in places))
-    return replace(
-        spec, axes=tuple(axes[place] for place in places), target=type(spec.target)(values), coordinates=coordinates
-    )
+    listing = replace(bare, axes=axes)
+    return listing.only(others), listing.only(places)
 
 
 def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:

@@ -138,7 +138,7 @@ class _Builder:
         for op, output, result in self.found:
             name = self._name(output)
             if isinstance(result, InexactError):
-                refusals.append(InexactError(name, result.target, result.differences, result.reason))
+                refusals.append(result.of(name))
             else:
                 source = replace(op, name=name, where=f'{op.where}["{name}"]')
                 rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))

@@ -55,7 +55,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
-        said["windows"] = _windowed(spec, shape)
+        said["windows"] = _windowed(spec, spec.coordinates, shape)
     if not spec.gives_sizes:
         said["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
@@ -153,22 +153,30 @@ def _target(spec: ResizeSpec) -> Hashable:
     return spec.target
 
 
+def _resized(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return the axes, from the first where the rank is known; None for all of an unknown number."""
+    return spec.axes if shape is None else resolve_axes(spec.axes, len(shape))
+
+
 def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     """Return the axes, each with its target where that is known, without those that stay as they are."""
+    axes = _resized(spec, shape)
     values = spec.target.values if isinstance(spec.target, Sizes | Scales) else None
-    if shape is None and spec.axes is None:
+    if axes is None:
         return "all", values
-    axes = resolve_axes(spec.axes, len(shape)) if shape is not None else spec.axes or ()
     if values is None:
         return axes  # the order in which run time gives them
-    entries = zip(axes, values, _windows(spec, len(axes)), strict=False)
+    entries = zip(axes, values, _windows(spec, len(axes)), strict=True)
     return frozenset(entry[:2] for entry in entries if not _keeps(spec, *entry, shape))
 
 
-def _windowed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hashable:
     """Return the axes that a crop takes a part of, each with its window."""
-    axes = spec.axes if spec.axes is not None and shape is None else resolve_axes(spec.axes, len(shape or ()))
-    return frozenset(each for each in zip(axes, _windows(spec, len(axes)), strict=False) if each[1] != _WHOLE_WINDOW)
+    axes = _resized(spec, shape)
+    if crop.roi is None:
+        return "at run time", axes
+    pairs = zip(range(len(crop.roi)) if axes is None else axes, crop.roi, strict=True)
+    return frozenset(pair for pair in pairs if pair[1] != _WHOLE_WINDOW)
 
 
 _WHOLE_WINDOW = (0.0, 1.0)
@@ -213,12 +221,8 @@ def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
     if not isinstance(spec.target, Sizes | Scales):
         return replace(spec, axes=axes)
     entries = zip(axes, spec.target.values, _windows(spec, len(axes)), strict=True)
-    changing = [entry for entry in entries if not _keeps(spec, *entry, shape)]
-    short = _with_targets(spec, tuple(axis for axis, _, _ in changing), [value for _, value, _ in changing])
-    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is not None and changing:
-        windows = tuple(window for _, _, window in changing if window is not None)
-        return replace(short, coordinates=replace(spec.coordinates, roi=windows))
-    return short
+    changing = [place for place, entry in enumerate(entries) if not _keeps(spec, *entry, shape)]
+    return replace(spec, axes=axes).only(changing)
 
 
 def full_rank(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec | None:
@@ -231,8 +235,8 @@ def full_rank(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec | None:
     if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH:
         return None
     given = dict(zip(axes, spec.target.values, strict=True))
-    values = [given.get(axis, 1.0 if spec.gives_scales else length) for axis, length in enumerate(shape)]
-    return None if None in values else _with_targets(spec, None, values)
+    values: list[Any] = [given.get(axis, 1.0 if spec.gives_scales else length) for axis, length in enumerate(shape)]
+    return None if None in values else replace(spec, axes=None, target=type(spec.target)(tuple(values)))
 
 
 def _full_rank_crop(spec: ResizeSpec, crop: Crop, axes: tuple[int, ...], shape: PartialShape) -> ResizeSpec | None:
@@ -243,8 +247,3 @@ def _full_rank_crop(spec: ResizeSpec, crop: Crop, axes: tuple[int, ...], shape: 
     given = dict(zip(axes, crop.roi, strict=True))
     windows = tuple(given.get(axis, (0.0, 1.0)) for axis in range(len(shape)))
     return replace(plain, coordinates=replace(crop, roi=windows))
-
-
-def _with_targets(spec: ResizeSpec, axes: tuple[int, ...] | None, values: list[Any]) -> ResizeSpec:
-    assert isinstance(spec.target, Sizes | Scales)
-    return replace(spec, axes=axes, target=type(spec.target)(tuple(values)))
