@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import ReadError, closest
-from ir_interp.op import ResizeOp, interpret
+from ir_interp.op import ResizeOp, read
 from ir_interp.sources import check_regular
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
@@ -100,17 +100,7 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     shape, dtype = _input(layer.get("input", {}), where)
     settings = {key: value for key, value in layer.items() if key not in _OWN}
     context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
-    spec, diagnostics = interpret(dialect, settings, context, where=where)
-    return ResizeOp(
-        name=str(layer.get("name", "")),
-        where=where,
-        spec=spec,
-        dialect=dialect.name,
-        version=version,
-        shape=shape,
-        dtype=dtype,
-        diagnostics=diagnostics,
-    )
+    return read(dialect, settings, context, name=str(layer.get("name", "")), where=where)
 
 
 def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:

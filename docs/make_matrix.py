@@ -97,7 +97,7 @@ def cell(spec: ResizeSpec, dialect: Dialect) -> str:
     try:
         said = write(replace(spec, axes=axes, pads=pads), dialect, shape=shape)
     except InexactError as refusal:
-        return f"no: {refusal.reason.removeprefix('closest differs in ')}"
+        return f"no: {refusal.differences_text or refusal.reason}"
     grade = {"exact": "exact", "exact but for float32 ties": "ties"}[said.grade.value]
     return f"{grade} ({said.version})"
 

@@ -95,7 +95,7 @@ def _written(op: ResizeOp) -> tuple[str, str]:
     try:
         said = write(op.spec, tensorrt_resize.DIALECT, shape=op.shape, dtype=op.dtype)
     except InexactError as refusal:
-        return "", f"no: {refusal.reason.removeprefix('closest differs in ')}"
+        return "", f"no: {refusal.differences_text or refusal.reason}"
     words = [str(value) for name, value in said.attributes.items() if name in _SAID]
     words += [f"{name}={value}" for name, value in said.attributes.items() if name == "cubic_coeff"]
     words += ["exclude_outside"] if said.attributes.get("exclude_outside") else []

@@ -68,18 +68,43 @@ def spelled(value: object) -> str:
     return str(value.value) if isinstance(value, Enum) else str(value)
 
 
-class InexactError(IrInterpError):
-    """The target has no form that computes exactly the same."""
+class Cause(Enum):
+    """Why there is no exact form."""
 
-    def __init__(self, name: str, target: str, differences: tuple[Difference, ...] = (), reason: str = "") -> None:
+    DIFFERENT = "different"  # the closest form computes something else: its differences are named
+    FLOAT32 = "float32"  # a form means the same, but float32 rounds to other pixels or lengths
+    REFUSED = "refused"  # the target does not take it, or it is not known well enough: the reason says what
+
+
+class InexactError(IrInterpError):
+    """The target has no form that computes exactly the same, by whatever ``cause``."""
+
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        differences: tuple[Difference, ...] = (),
+        reason: str = "",
+        cause: Cause | None = None,
+    ) -> None:
         self.name = name
         self.target = target
         self.differences = differences
-        self.reason = reason or "closest differs in " + ", ".join(map(str, differences))
-        super().__init__(name, target, differences, self.reason)
+        self.reason = reason or f"closest differs in {self.differences_text}"
+        self.cause = cause or (Cause.DIFFERENT if differences else Cause.REFUSED)
+        super().__init__(name, target, differences, self.reason, self.cause)
 
     def __str__(self) -> str:
         return f"{self.name}: no exact form in {self.target}; {self.reason}"
+
+    @property
+    def differences_text(self) -> str:
+        """The differences from the closest form, without more words."""
+        return ", ".join(map(str, self.differences))
+
+    def of(self, name: str) -> InexactError:
+        """Return the same refusal of a resize of another name."""
+        return type(self)(name, self.target, self.differences, self.reason, self.cause)
 
 
 class VerificationError(IrInterpError):

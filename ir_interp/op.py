@@ -17,6 +17,8 @@ from ir_interp.shapes import PartialShape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.translation.meaning import differences
+from ir_interp.views.describe import shape_text
+from ir_interp.views.notebook import table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +37,8 @@ class ResizeOp:
     """One resize of a file.
 
     ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where open, and
-    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown;
-    ``attributes`` are the attributes and inputs as they were read, by name.
+    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
+    ``attributes`` holds what the spec was read from: attributes, and inputs by name, None where known at run time only.
     """
 
     name: str
@@ -64,6 +66,39 @@ class ResizeOp:
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        rows = {"name": self.name, "where": self.where, "read as": f"{self.dialect} {self.version}"}
+        rows |= {"input": f"{shape_text(self.shape)} {self.dtype or ''}"} | self.spec.summary()
+        return table(rows | {diagnostic.code: diagnostic.message for diagnostic in self.diagnostics})
+
+
+def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: str, where: str) -> ResizeOp:
+    """Return what a layer's attributes mean, with what its other readings would change and the dialect's remarks.
+
+    Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
+    """
+    try:
+        spec = dialect.parse(attributes, context)
+        if context.shape is not None:
+            check_rank(spec, len(context.shape))
+        diagnostics = _diagnose(dialect, attributes, context, spec)
+    except ReadError as error:
+        raise error.under(where) from None
+    except SpecError as error:
+        raise ReadError(str(error), where) from error
+    return ResizeOp(
+        name=name,
+        where=where,
+        spec=spec,
+        dialect=dialect.name,
+        version=context.version,
+        shape=context.shape,
+        dtype=context.dtype,
+        diagnostics=diagnostics,
+        attributes=attributes,
+    )
+
 
 def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
     """Return the resize of a name, or the only one. Raises ReadError where that is none or several."""
@@ -88,24 +123,6 @@ _CODE_OF_PART = {
     "length": "IRI006",
     "step": "IRI006",
 }
-
-
-def interpret(
-    dialect: Dialect, attributes: Attributes, context: Context, *, where: str
-) -> tuple[ResizeSpec, tuple[Diagnostic, ...]]:
-    """Return the meaning of a layer's attributes, what its other readings would change, and the dialect's remarks.
-
-    Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
-    """
-    try:
-        spec = dialect.parse(attributes, context)
-        if context.shape is not None:
-            check_rank(spec, len(context.shape))
-        return spec, _diagnose(dialect, attributes, context, spec)
-    except ReadError as error:
-        raise error.under(where) from None
-    except SpecError as error:
-        raise ReadError(str(error), where) from error
 
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:

@@ -11,6 +11,17 @@ PartialShape = tuple[int | None, ...]
 Shape = tuple[int, ...]
 
 
+def static_shape(shape: PartialShape | None) -> Shape | None:
+    """Return the lengths of a shape; None where one of them, or even the rank, is unknown."""
+    known = tuple(length for length in shape or () if length is not None)
+    return known if shape is not None and len(known) == len(shape) else None
+
+
+def with_ones(shape: PartialShape) -> Shape:
+    """Return a shape in which 1 stands for each length that is unknown."""
+    return tuple(1 if length is None else length for length in shape)
+
+
 def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """Return ``axes`` counted from the first; every axis for ``None``. Raises ShapeError where they do not fit."""
     if axes is None:

@@ -27,7 +27,7 @@ def _resize(row: Audited) -> dict[str, Any]:
         "file": row.file,
         "name": row.op.name,
         "where": row.op.where,
-        "target": describe.target(row.op.spec),
+        "target": row.op.spec.resized_to,
         "formula": describe.formula(row.op.spec),
         "verdicts": {
             name: {

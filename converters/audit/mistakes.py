@@ -11,7 +11,7 @@ from ir_interp.ir.model import Layer, Net
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Antialias, Cubic, Linear, Scales
+from ir_interp.spec import Cubic, Linear, Scales
 
 from ..onnx.resizes import FoundNode
 
@@ -21,7 +21,7 @@ _NEAR = 0.01  # of a pixel: a length that misses a whole number by less was mean
 def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a resize of any file."""
     kernel = op.spec.kernel
-    if op.dialect == "onnx" and isinstance(kernel, Linear | Cubic) and kernel.antialias is not Antialias.OFF:
+    if op.dialect == "onnx" and isinstance(kernel, Linear | Cubic) and kernel.is_antialiased:
         if isinstance(kernel, Cubic) and kernel.a == -0.75:
             yield "IRI011", "antialias with cubic_coeff_a=-0.75; Pillow and PyTorch antialias with -0.5"
         if not kernel.exclude_outside:

@@ -19,7 +19,7 @@ from ir_interp.executor.resize import stored
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import axis_taps
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -95,11 +95,7 @@ def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[
     """Lay the spec's zeros around ``x``."""
     if not spec.pads:
         return x, shape
-    begin, end = [0] * len(shape), [0] * len(shape)
-    for pad in spec.pads:
-        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
-    sums = zip(shape, begin, end, strict=True)
-    return ops.pad(x, begin, end), tuple(None if n is None else n + before + after for n, before, after in sums)
+    return ops.pad(x, *spec.padding(len(shape))), spec.padded(shape)
 
 
 def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, ResizeSpec | None]:
@@ -109,29 +105,14 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
     open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
     places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
-    joined = spec.aspect is not Aspect.STRETCH or _antialias(spec) is Antialias.ANY_SHRINKING
+    joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
     if not places:
         return bare, None
     if len(places) == len(axes) or joined:
         return None, bare
     others = [place for place in range(len(axes)) if place not in places]
-    return _only(bare, axes, others), _only(bare, axes, places)
-
-
-def _only(spec: ResizeSpec, axes: tuple[int, ...], places: list[int]) -> ResizeSpec:
-    """Return the resize of some of the axes."""
-    assert isinstance(spec.target, Sizes | Scales)
-    values: Any = tuple(spec.target.values[place] for place in places)
-    coordinates = spec.coordinates
-    if isinstance(coordinates, Crop) and coordinates.roi is not None:
-        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in places))
-    return replace(
-        spec, axes=tuple(axes[place] for place in places), target=type(spec.target)(values), coordinates=coordinates
-    )
-
-
-def _antialias(spec: ResizeSpec) -> Antialias:
-    return Antialias.OFF if isinstance(spec.kernel, Nearest | Area) else spec.kernel.antialias
+    listing = replace(bare, axes=axes)
+    return listing.only(others), listing.only(places)
 
 
 def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:
@@ -141,7 +122,7 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
     """
     if spec is None:
         return
-    bound = plan(spec, tuple(1 if length is None else length for length in shape))
+    bound = plan(spec, with_ones(shape))
     pairs = sorted(
         zip(bound.axes, axis_taps(bound), strict=True),
         key=lambda pair: (pair[0].out_size == 0, pair[0].out_size / pair[0].in_size),

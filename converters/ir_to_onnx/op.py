@@ -12,7 +12,7 @@ from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
 from ir_interp.ir.fold import fold, is_decided
 from ir_interp.ir.model import Layer, Net, Port
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx.graph import Graph
@@ -175,9 +175,9 @@ class Op:
     def lengths(self, index: int = 0, axes: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return the lengths of an input (on some axes), which must be known."""
         rank, shape = self.rank(index), self.shape(index) or ()
-        chosen = [shape[axis] for axis in (range(rank) if axes is None else axes)]
-        known = tuple(length for length in chosen if length is not None)
-        if len(known) < len(chosen):
+        chosen = tuple(shape[axis] for axis in (range(rank) if axes is None else axes))
+        known = static_shape(chosen)
+        if known is None:
             raise self.refusal(f"the lengths of input {index} are known only at run time")
         return known
 

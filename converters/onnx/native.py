@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade, Translation, write
@@ -138,21 +138,14 @@ def _shape(op: ResizeOp) -> PartialShape:
 
 def _without_pads(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec, PartialShape]:
     """Return the resize of the padded input, and its shape."""
-    lengths = list(shape)
-    for pad in spec.pads:
-        length = lengths[pad.axis]
-        lengths[pad.axis] = None if length is None else length + pad.begin + pad.end
-    return replace(spec, pads=()), tuple(lengths)
+    return replace(spec, pads=()), spec.padded(shape)
 
 
 def _pad_nodes(
     spec: ResizeSpec, shape: PartialShape, source: str, opset: int
 ) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
     """Return a Pad node; before operator set 11 its pads are an attribute."""
-    rank = len(shape)
-    begin, end = [0] * rank, [0] * rank
-    for pad in spec.pads:
-        begin[pad.axis], end[pad.axis] = pad.begin, pad.end
+    begin, end = spec.padding(len(shape))
     if opset < 11:
         return [helper.make_node("Pad", [source], ["padded"], name="pad", pads=begin + end)], []
     pads = numpy_helper.from_array(np.array(begin + end, np.int64), "pads")
@@ -212,8 +205,8 @@ def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
     if not isinstance(spec.target, Sizes | Scales):
         return (None,) * len(shape)
-    known = tuple(length for length in shape if length is not None)
-    if len(known) == len(shape):
+    known = static_shape(shape)
+    if known is not None:
         exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape
         pairs = zip(exact, plan(spec, known).out_shape, strict=True)
         return tuple(length if length == other else None for length, other in pairs)

@@ -14,8 +14,8 @@ import onnx.inliner
 import onnx.shape_inference
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.op import ResizeOp, interpret
-from ir_interp.shapes import PartialShape
+from ir_interp.op import ResizeOp, read
+from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
@@ -130,19 +130,8 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         raise error.under(where) from None
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
-    context = Context(version=version, shape=shape, semantics=semantics)
-    spec, diagnostics = interpret(DIALECT, attributes, context, where=where)
-    return ResizeOp(
-        name=node.name or node.output[0],
-        where=where,
-        spec=spec,
-        dialect=DIALECT.name,
-        version=version,
-        shape=shape,
-        dtype=dtype,
-        diagnostics=diagnostics,
-        attributes=attributes,
-    )
+    context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
+    return read(DIALECT, attributes, context, name=node.name or node.output[0], where=where)
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:
@@ -188,9 +177,8 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
     """Return the lengths that shape inference found for the output; None unless it found them all."""
     if output is None:
         return None
-    chosen = [output[axis] for axis in axes or range(len(output)) if -len(output) <= axis < len(output)]
-    known = tuple(length for length in chosen if length is not None)
-    return known if len(known) == len(chosen) else None
+    rank = len(output)
+    return static_shape(tuple(output[axis] for axis in axes or range(rank) if -rank <= axis < rank))
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -12,7 +12,7 @@ from onnx import external_data_helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ir_interp.errors import ReadError
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, static_shape
 
 Array = NDArray[Any]
 _MAX_ELEMENTS = 4096
@@ -125,7 +125,7 @@ class Values:
             return self._constant(node)
         if node.op_type not in _FOLDED or node.domain not in ("", "ai.onnx") or depth > _MAX_DEPTH:
             return None
-        if node.op_type in ("Shape", "Size") and (lengths := _closed(self.shape(node.input[0]))) is not None:
+        if node.op_type in ("Shape", "Size") and (lengths := static_shape(self.shape(node.input[0]))) is not None:
             inputs: dict[str, Array] = {node.input[0]: np.broadcast_to(np.float32(0), lengths)}
         else:
             found = {each: self.value(each, depth + 1) for each in node.input if each}
@@ -168,9 +168,3 @@ class Values:
             return numpy_helper.to_array(tensor)
         except (ValueError, OSError, TypeError, onnx.checker.ValidationError) as error:
             raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
-
-
-def _closed(shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return a shape of which every length is known; None for any other."""
-    known = tuple(length for length in shape or () if length is not None)
-    return known if shape is not None and len(known) == len(shape) else None

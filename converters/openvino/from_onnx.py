@@ -17,7 +17,7 @@ from openvino.frontend.onnx import ConversionExtension
 from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
-from ir_interp.op import ResizeOp, interpret
+from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 from ir_interp.translation.dialect import Context, Semantics
@@ -123,23 +123,12 @@ class _Builder:
         constants = {name: _constant(value) for name, value in inputs.items()}
         given = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
         attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
-        shape = partial_shape(x)
-        spec, diagnostics = interpret(
-            DIALECT, attributes, Context(version=version, shape=shape, semantics=self.semantics), where=where
-        )
-        op = ResizeOp(
-            name="",
-            where=where,
-            spec=spec,
-            dialect=DIALECT.name,
-            version=version,
-            shape=shape,
-            dtype=_numpy_name(x.get_element_type()),
-            diagnostics=diagnostics,
-        )
-        if not isinstance(spec.target, AtRunTime):
+        dtype = _numpy_name(x.get_element_type())
+        context = Context(version=version, shape=partial_shape(x), dtype=dtype, semantics=self.semantics)
+        op = read(DIALECT, attributes, context, name="", where=where)
+        if not isinstance(op.spec.target, AtRunTime):
             return op, RunTime(roi=inputs.get("roi"))
-        op, target = _narrowed(op, x, inputs[spec.target.value])
+        op, target = _narrowed(op, x, inputs[op.spec.target.value])
         return op, RunTime(target=target, roi=inputs.get("roi"))
 
     def rows(self) -> tuple[Row, ...]:
@@ -149,7 +138,7 @@ class _Builder:
         for op, output, result in self.found:
             name = self._name(output)
             if isinstance(result, InexactError):
-                refusals.append(InexactError(name, result.target, result.differences, result.reason))
+                refusals.append(result.of(name))
             else:
                 source = replace(op, name=name, where=f'{op.where}["{name}"]')
                 rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))

@@ -9,7 +9,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from ir_interp.errors import InexactError
+from ir_interp.errors import Cause, InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Scales, Sizes
@@ -81,7 +81,7 @@ def resize(
     op = replace(op, spec=spec, shape=shape)
     made = _choose(x, op, given, wish.form, alone)
     if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
-        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise")
+        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise", cause=Cause.FLOAT32)
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
     return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))

@@ -12,7 +12,7 @@ from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import bind
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed
@@ -90,7 +90,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
 
 def _check_lengths(spec: ResizeSpec, shape: PartialShape) -> None:
     """Raise ShapeError where an axis is so long that to list its taps would take long, too."""
-    axes = plan(spec, tuple(1 if length is None else length for length in shape)).axes
+    axes = plan(spec, with_ones(shape)).axes
     longest = max((max(axis.in_size, axis.out_size) for axis in axes), default=0)
     if longest > _LONGEST:
         raise ShapeError(f"an axis is {longest} long")

@@ -13,7 +13,6 @@ from typing import Any
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
-    Antialias,
     Arithmetic,
     Aspect,
     Coordinates,
@@ -89,9 +88,9 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
     at = geometry(op)
     if dtype not in TYPES:
         yield f"no Resize of {dtype}"
-    if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not _is_filtered(kernel):
+    if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         yield "exclude_outside needs cubic, or antialias"
-    if isinstance(kernel, Cubic) and not _is_filtered(kernel) and dtype in _INTEGERS and (at is None or at.changing):
+    if isinstance(kernel, Cubic) and not kernel.is_antialiased and dtype in _INTEGERS and (at is None or at.changing):
         yield f"no cubic Resize of {dtype}"
     if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         yield "Upsample shrinks nothing"
@@ -109,12 +108,8 @@ def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], at: Geometry | None
     if isinstance(kernel, Cubic):
         grows = at is not None and not at.shrinks
         images = rank == 4 and scaled <= _SPATIAL[rank]
-        return rank == 2 or images or (channels_last and (_is_filtered(kernel) or grows))
+        return rank == 2 or images or (channels_last and (kernel.is_antialiased or grows))
     return rank in (2, 3) or (rank in _SPATIAL and scaled <= _SPATIAL[rank]) or channels_last
-
-
-def _is_filtered(kernel: Kernel) -> bool:
-    return isinstance(kernel, Linear | Cubic) and kernel.antialias is not Antialias.OFF
 
 
 def _mode(kernel: Kernel) -> str:
@@ -135,7 +130,7 @@ def deviation(op: ResizeOp) -> Outcome | None:
 
 
 def _loses_signs(op: ResizeOp, at: Geometry) -> Outcome | None:
-    if _is_filtered(op.spec.kernel) and op.dtype == "int8":
+    if op.spec.kernel.is_antialiased and op.dtype == "int8":
         return differs("it makes negative int8 zero under antialias")
     return None
 
@@ -151,13 +146,13 @@ def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
     channels_last = len(at.lengths) == 4 and 1 in at.scaled and at.scaled <= _CHANNELS_LAST
     cubic = isinstance(kernel, Cubic)
-    if channels_last and ((crops and (cubic or _is_filtered(kernel))) or (cubic and at.keeping)):
+    if channels_last and ((crops and (cubic or kernel.is_antialiased)) or (cubic and at.keeping)):
         return differs("it mixes up the axes of crops and cubics whose channels come last")
     return None
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
-    if not _is_filtered(op.spec.kernel) or isinstance(op.spec.coordinates, Crop) or not at.keeping:
+    if not op.spec.kernel.is_antialiased or isinstance(op.spec.coordinates, Crop) or not at.keeping:
         return None
     return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its length")
 
@@ -194,10 +189,10 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
 
 def cuts_off(op: ResizeOp) -> bool:
     """Say whether a linear resize in its arithmetic leaves out what follows the point of an integer."""
-    plain = isinstance(op.spec.kernel, Linear) and not _is_filtered(op.spec.kernel)
+    plain = isinstance(op.spec.kernel, Linear) and not op.spec.kernel.is_antialiased
     return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in _INTEGERS
 
 
 def rounds_each_axis(op: ResizeOp) -> bool:
     """Say whether integers are rounded, and clipped, after each axis rather than once."""
-    return _is_filtered(op.spec.kernel) and op.dtype in _INTEGERS
+    return op.spec.kernel.is_antialiased and op.dtype in _INTEGERS

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 from ir_interp.op import ResizeOp
 from ir_interp.spec import (
-    Antialias,
     Arithmetic,
     Aspect,
     Coordinates,
     Cubic,
     Length,
-    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -53,9 +51,7 @@ def _upsample(op: ResizeOp) -> Outcome:
 
 def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     """Return what comes of an axis with a single output: it lies at -1/2, or is not noticed under a fraction."""
-    filtered = isinstance(spec.kernel, Cubic) or (
-        isinstance(spec.kernel, Linear) and spec.kernel.antialias is not Antialias.OFF
-    )
+    filtered = isinstance(spec.kernel, Cubic) or spec.kernel.is_antialiased
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
     stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH
     if single and not stretched and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.op import ResizeOp, interpret
+from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Attributes, Context
 from ir_interp.translation.translate import Translation, write
@@ -57,21 +57,8 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     words: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
     settings = words | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
-    dtype = _dtype(source)
-    where = f'tensorrt:layer["{layer.name}"]'
-    version = DIALECT.versions[0]
-    context = Context(version=version, shape=lengths, dtype=dtype)
-    spec, diagnostics = interpret(DIALECT, settings, context, where=where)
-    return ResizeOp(
-        name=layer.name,
-        where=where,
-        spec=spec,
-        dialect=DIALECT.name,
-        version=version,
-        shape=lengths,
-        dtype=dtype,
-        diagnostics=diagnostics,
-    )
+    context = Context(version=DIALECT.versions[0], shape=lengths, dtype=_dtype(source))
+    return read(DIALECT, settings, context, name=layer.name, where=f'tensorrt:layer["{layer.name}"]')
 
 
 def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:

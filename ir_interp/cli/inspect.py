@@ -48,7 +48,7 @@ def _record(op: ResizeOp) -> dict[str, Any]:
         "version": op.version,
         "shape": op.shape,
         "dtype": op.dtype,
-        "target": describe.target(op.spec),
+        "target": op.spec.resized_to,
         "formula": describe.formula(op.spec),
         "arithmetic": op.spec.arithmetic.value,
         "diagnostics": [{"code": each.code, "message": each.message} for each in op.diagnostics],
@@ -66,7 +66,7 @@ def _show(file: Path, found: list[ResizeOp]) -> None:
         table.add_column(column, overflow="fold")
     for op in found:
         name = f"{op.name or op.where}\n{op.dialect} {op.version}"
-        cells = (name, describe.shape_text(op.shape), describe.target(op.spec), describe.formula(op.spec))
+        cells = (name, describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
         table.add_row(*map(escape, cells))
     console.print(table)
     for op in found:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ir_interp.arguments import checked, member, reals, shown, wholes
+from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import half, plain, tiles
 from ir_interp.plan.geometry import Plan, plan
@@ -78,16 +78,16 @@ def bind(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
-    """Return ``spec`` with its target or its arithmetic replaced."""
+    """Return ``spec`` with its target or its arithmetic replaced. Raises SpecError for wrong values."""
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales are both given; they exclude each other")
-    if sizes is not None:
-        spec = replace(spec, target=Sizes(wholes(sizes, "sizes")))
-    if scales is not None:
-        spec = replace(spec, target=Scales(reals(scales, "scales")))
+    changes: dict[str, Any] = {}
+    given: Any = scales if sizes is None else sizes  # of any type: the target checks it
+    if given is not None:
+        changes["target"] = Sizes(given) if sizes is not None else Scales(given)
     if arithmetic is not None:
-        spec = replace(spec, arithmetic=member(Arithmetic, arithmetic, "arithmetic"))
-    return spec
+        changes["arithmetic"] = arithmetic
+    return replace(spec, **changes) if changes else spec
 
 
 def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:

@@ -11,8 +11,8 @@ from ir_interp.ir import xml
 from ir_interp.ir.dialect import DIALECT, axes_in_order
 from ir_interp.ir.fold import fold
 from ir_interp.ir.model import Layer, MissingBinaryError, Net, nets, tensor_name
-from ir_interp.op import ResizeOp, interpret
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.op import ResizeOp, read
+from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
 _TYPE = "interpolate"
@@ -62,21 +62,10 @@ def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
 def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
     """Return one Interpolate layer as a resize; constant inputs are followed through ``net``."""
     shape, dtype = _input_shape(net, layer), _dtype(net, layer)
-    context = Context(version=_version(net, layer), shape=shape, semantics=semantics)
+    context = Context(version=_version(net, layer), shape=shape, dtype=dtype, semantics=semantics)
     attributes = _attributes(layer, context.version)
     attributes |= _inputs(net, layer, attributes, context)
-    spec, diagnostics = interpret(DIALECT, attributes, context, where=layer.where)
-    return ResizeOp(
-        name=layer.name,
-        where=layer.where,
-        spec=spec,
-        dialect=DIALECT.name,
-        version=context.version,
-        shape=shape,
-        dtype=dtype,
-        diagnostics=diagnostics,
-        attributes=attributes,
-    )
+    return read(DIALECT, attributes, context, name=layer.name, where=layer.where)
 
 
 def _version(net: Net, layer: Layer) -> int:
@@ -161,10 +150,7 @@ def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Any:
 
 def _output_shape(layer: Layer) -> tuple[int, ...] | None:
     shape = layer.outputs[0].shape if layer.outputs else None
-    if shape is None or not shape:
-        return None
-    known = tuple(length for length in shape if length is not None)
-    return known if len(known) == len(shape) else None
+    return static_shape(shape) or None
 
 
 def _input_shape(net: Net, layer: Layer) -> PartialShape | None:

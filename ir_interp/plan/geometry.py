@@ -13,13 +13,10 @@ from ir_interp.errors import ShapeError, SpecError
 from ir_interp.plan.coordinates import AxisPlan, affine, single
 from ir_interp.shapes import Shape, resolve_axes
 from ir_interp.spec import (
-    Antialias,
     Arithmetic,
     Aspect,
     Coordinates,
     Crop,
-    Cubic,
-    Linear,
     ResizeSpec,
     Scales,
     Sizes,
@@ -49,7 +46,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
         raise SpecError(f"{wanted} must be given: they are an input at run time")
     axes = check_rank(spec, len(shape))
     windows = _windows(spec.coordinates, len(axes))
-    padding = _padding(spec, len(shape))
+    padding = tuple(zip(*spec.padding(len(shape)), strict=True))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
     lengths, scales = _lengths(spec, [padded[axis] for axis in axes])
     bound = zip(axes, (padded[axis] for axis in axes), lengths, scales, windows, strict=True)
@@ -68,8 +65,7 @@ def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
         raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi and len(spec.coordinates.roi) != len(axes):
         raise ShapeError(f"roi has {len(spec.coordinates.roi)} windows for {len(axes)} axes")
-    for pad in spec.pads:
-        resolve_axes((pad.axis,), rank)
+    resolve_axes(tuple(pad.axis for pad in spec.pads), rank)
     return axes
 
 
@@ -142,9 +138,8 @@ def _axis_plan(
 
 def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
     """Say whether an axis is copied: its coordinates stay, and no filter widens over them."""
-    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
-    return stays and (axis.scale == 1 or not filtered)
+    return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)
 
 
 def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, float]]:
@@ -153,11 +148,3 @@ def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, f
     if coordinates.roi is None:
         raise SpecError("roi is an input at run time here: tf_crop_and_resize needs its values")
     return [(float(np.float32(start)), float(np.float32(end))) for start, end in coordinates.roi]
-
-
-def _padding(spec: ResizeSpec, rank: int) -> tuple[tuple[int, int], ...]:
-    padding = [(0, 0)] * rank
-    for pad in spec.pads:
-        (axis,) = resolve_axes((pad.axis,), rank)
-        padding[axis] = (pad.begin, pad.end)
-    return tuple(padding)

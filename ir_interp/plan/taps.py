@@ -92,7 +92,7 @@ def spread(
     weights = kernels.weigh(kernel, xp.abs(steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
     if kernel.exclude_outside:
         weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
-    if kernel.exclude_outside or kernel.antialias is not Antialias.OFF:
+    if kernel.exclude_outside or kernel.is_antialiased:
         total = xp.sum(weights, axis=1, keepdims=True)
         nothing = xp.abs(total) <= _NOTHING
         weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))

@@ -16,7 +16,6 @@ from ir_interp.spec import (
     Crop,
     Cubic,
     Length,
-    Linear,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -49,15 +48,14 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
 def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
     """Return what a spec computes as named parts, equal for every way to say the same."""
     kernel = spec.kernel
-    said: dict[str, Hashable] = {"kernel": type(kernel).__name__.lower(), "position": _position(spec)}
-    if isinstance(kernel, Linear | Cubic):
-        said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
+    said: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
+    said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         said["cubic coefficient"] = kernel.a
     said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
-        said["windows"] = _windowed(spec, shape)
+        said["windows"] = _windowed(spec, spec.coordinates, shape)
     if not spec.gives_sizes:
         said["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
@@ -137,7 +135,7 @@ def _is_cornered(spec: ResizeSpec) -> bool:
 
 def _step(spec: ResizeSpec) -> Hashable:
     """Return how the step is found, the same where two ways agree for every input."""
-    filtered = isinstance(spec.kernel, Linear | Cubic) and spec.kernel.antialias is not Antialias.OFF
+    filtered = spec.kernel.is_antialiased
     directed = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
     if _is_cornered(spec) and spec.length is Length.WHOLE and not filtered and not directed:
         return None
@@ -155,22 +153,30 @@ def _target(spec: ResizeSpec) -> Hashable:
     return spec.target
 
 
+def _resized(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return the axes, from the first where the rank is known; None for all of an unknown number."""
+    return spec.axes if shape is None else resolve_axes(spec.axes, len(shape))
+
+
 def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     """Return the axes, each with its target where that is known, without those that stay as they are."""
+    axes = _resized(spec, shape)
     values = spec.target.values if isinstance(spec.target, Sizes | Scales) else None
-    if shape is None and spec.axes is None:
+    if axes is None:
         return "all", values
-    axes = resolve_axes(spec.axes, len(shape)) if shape is not None else spec.axes or ()
     if values is None:
         return axes  # the order in which run time gives them
-    entries = zip(axes, values, _windows(spec, len(axes)), strict=False)
+    entries = zip(axes, values, _windows(spec, len(axes)), strict=True)
     return frozenset(entry[:2] for entry in entries if not _keeps(spec, *entry, shape))
 
 
-def _windowed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hashable:
     """Return the axes that a crop takes a part of, each with its window."""
-    axes = spec.axes if spec.axes is not None and shape is None else resolve_axes(spec.axes, len(shape or ()))
-    return frozenset(each for each in zip(axes, _windows(spec, len(axes)), strict=False) if each[1] != _WHOLE_WINDOW)
+    axes = _resized(spec, shape)
+    if crop.roi is None:
+        return "at run time", axes
+    pairs = zip(range(len(crop.roi)) if axes is None else axes, crop.roi, strict=True)
+    return frozenset(pair for pair in pairs if pair[1] != _WHOLE_WINDOW)
 
 
 _WHOLE_WINDOW = (0.0, 1.0)
@@ -201,17 +207,12 @@ def _from_first(axis: int, shape: PartialShape | None) -> int:
 
 def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     """Return the differences in position in the specs' own words; a rounding that has no counterpart is none."""
-    pairs: list[tuple[str, object, object]] = [("coordinates", coordinates_name(wanted), coordinates_name(offered))]
+    pairs: list[tuple[str, object, object]] = [("coordinates", str(wanted.coordinates), str(offered.coordinates))]
     if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
         pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
     if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
         pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
-
-
-def coordinates_name(spec: ResizeSpec) -> str:
-    """Return the name of the coordinate transformation."""
-    return "tf_crop_and_resize" if isinstance(spec.coordinates, Crop) else spec.coordinates.value
 
 
 def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
@@ -220,12 +221,8 @@ def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
     if not isinstance(spec.target, Sizes | Scales):
         return replace(spec, axes=axes)
     entries = zip(axes, spec.target.values, _windows(spec, len(axes)), strict=True)
-    changing = [entry for entry in entries if not _keeps(spec, *entry, shape)]
-    short = _with_targets(spec, tuple(axis for axis, _, _ in changing), [value for _, value, _ in changing])
-    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is not None and changing:
-        windows = tuple(window for _, _, window in changing if window is not None)
-        return replace(short, coordinates=replace(spec.coordinates, roi=windows))
-    return short
+    changing = [place for place, entry in enumerate(entries) if not _keeps(spec, *entry, shape)]
+    return replace(spec, axes=axes).only(changing)
 
 
 def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
@@ -241,8 +238,8 @@ def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) 
     if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH or not set(own) <= set(wanted):
         return None
     given = dict(zip(own, spec.target.values, strict=True))
-    values = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]
-    return None if None in values else _with_targets(spec, axes, values)
+    values: list[Any] = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]
+    return None if None in values else replace(spec, axes=axes, target=type(spec.target)(tuple(values)))
 
 
 def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
@@ -253,8 +250,3 @@ def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[
     given = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
     windows = tuple(given.get(axis, _WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
     return replace(plain, coordinates=replace(crop, roi=windows))
-
-
-def _with_targets(spec: ResizeSpec, axes: tuple[int, ...] | None, values: list[Any]) -> ResizeSpec:
-    assert isinstance(spec.target, Sizes | Scales)
-    return replace(spec, axes=axes, target=type(spec.target)(tuple(values)))

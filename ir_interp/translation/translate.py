@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.errors import Difference, InexactError
+from ir_interp.errors import Cause, Difference, InexactError
 from ir_interp.plan.geometry import check_rank, plan
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Aspect,
     AtRunTime,
@@ -66,17 +66,12 @@ def write(
     """
     if shape is not None:
         check_rank(spec, len(shape))
-    refusals = []
-    for each in dialect.versions if version is None else (version,):
-        try:
-            context = Context(version=each, shape=shape, dtype=dtype, semantics=semantics)
-            return _write(spec, dialect, context, name)
-        except InexactError as error:
-            refusals.append(error)
-    raise min(refusals, key=lambda error: (not error.reason.startswith(_TIES), _distance(error.differences)))
-
-
-_TIES = "float32 decides: "
+    versions = dialect.versions if version is None else (version,)
+    contexts = [Context(version=each, shape=shape, dtype=dtype, semantics=semantics) for each in versions]
+    best = next((found for context in contexts for found in _graded(spec, dialect, context)), None)
+    if best is None:
+        raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)
+    return best
 
 
 @lru_cache(maxsize=256)
@@ -89,8 +84,7 @@ def ways(spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, vers
 
     ``write`` returns the first of them, and says why there is none.
     """
-    context = Context(version=version, shape=shape)
-    yield from _graded(spec, dialect, context, _offered(spec, dialect, context))
+    yield from _graded(spec, dialect, Context(version=version, shape=shape))
 
 
 def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
@@ -98,18 +92,22 @@ def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) 
     return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), _fixed(spec, shape))
 
 
-def _write(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> Translation:
+def _refusal(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
+    """Return why no sentence of one version of a dialect computes the same."""
     shape, target = context.shape, f"{dialect.name} {context.version}"
     offers = _offered(spec, dialect, context)
     if not offers:
-        raise _unsayable(spec, dialect, context, name)
-    best = next(_graded(spec, dialect, context, offers), None)
-    if best is not None:
-        return best
+        return _unsayable(spec, dialect, context, name)
     same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
     if same and fixed:
-        raise InexactError(name, target, reason=_TIES + str(first_difference(spec, same[0], fixed)))
-    raise InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+        reason = f"float32 decides: {first_difference(spec, same[0], fixed)}"
+        return InexactError(name, target, reason=reason, cause=Cause.FLOAT32)
+    return InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+
+
+def _remoteness(refusal: InexactError) -> tuple[bool, tuple[bool, int]]:
+    """Return what makes a refusal less telling than another: one for float32's sake alone is the closest."""
+    return refusal.cause is not Cause.FLOAT32, _distance(refusal.differences)
 
 
 def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
@@ -149,10 +147,9 @@ def _other_words(spec: ResizeSpec, said: ResizeSpec) -> tuple[bool, bool]:
     return said.coordinates != spec.coordinates, said.kernel != spec.kernel
 
 
-def _graded(
-    spec: ResizeSpec, dialect: Dialect, context: Context, offers: Mapping[ResizeSpec, Any]
-) -> Iterator[Translation]:
+def _graded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
     """Yield the offers that compute the same, with their grades."""
+    offers = _offered(spec, dialect, context)
     same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
     rest = (said for said in offers if said not in same)
     others = sorted(rest, key=lambda said: _other_words(spec, said))
@@ -218,7 +215,7 @@ def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, 
     if fixed and spec.axes not in fixed:
         return None
     named: dict[str, Any] = {}
-    for part, value in _carried(spec, context.shape).items():
+    for part, value in _carried(spec, context.shape):
         name = dialect.number(part, context.version)
         if name is not None:
             named[name] = value
@@ -229,33 +226,31 @@ def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, 
 
 def _unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
     """Return what the dialect has no name for: the target, or else the axes, beside those that it fixes."""
-    carried, fixed = _carried(spec, context.shape), dialect.fixed_axes(context)
+    carried, fixed = dict(_carried(spec, context.shape)), dialect.fixed_axes(context)
     for part in ("sizes", "scales"):
         if part in carried and dialect.number(part, context.version) is None:
             return Difference(part, carried[part], None)
     return Difference("axes", spec.axes, fixed[0] if fixed else None)
 
 
-def _carried(spec: ResizeSpec, shape: PartialShape | None) -> dict[str, Any]:
-    """Return every number of a spec by the part that it is; None where it is an input at run time."""
-    carried: dict[str, Any] = {}
+def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str, Any]]:
+    """Yield every number of a spec, after the part that it is; None where it is an input at run time."""
     if isinstance(spec.kernel, Cubic):
-        carried["a"] = spec.kernel.a
+        yield "a", spec.kernel.a
     if spec.axes is not None:
-        carried["axes"] = spec.axes
-    if isinstance(spec.target, Sizes | Scales | AtRunTime):
-        values = None if isinstance(spec.target, AtRunTime) else spec.target.values
-        carried["sizes" if spec.gives_sizes else "scales"] = values
+        yield "axes", spec.axes
+    match spec.target:
+        case Sizes(values):
+            yield "sizes", values
+        case Scales(values):
+            yield "scales", values
+        case AtRunTime():
+            yield spec.target.value, None
     if isinstance(spec.coordinates, Crop):
-        roi = spec.coordinates.roi
-        carried["roi"] = roi and tuple(start for start, _ in roi) + tuple(end for _, end in roi)
-        carried["extrapolation"] = spec.coordinates.extrapolation
+        yield "roi", spec.coordinates.edges
+        yield "extrapolation", spec.coordinates.extrapolation
     if spec.pads and shape is not None:
-        begin, end = [0] * len(shape), [0] * len(shape)
-        for pad in spec.pads:
-            begin[pad.axis], end[pad.axis] = pad.begin, pad.end
-        carried |= {"pads_begin": tuple(begin), "pads_end": tuple(end)}
-    return carried
+        yield from zip(("pads_begin", "pads_end"), spec.padding(len(shape)), strict=True)
 
 
 def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
@@ -267,4 +262,4 @@ def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | No
     resized = resolve_axes(listed(spec, shape).axes, len(shape))
     if any(shape[axis] is None for axis in resized):
         return None
-    return tuple(1 if length is None else length for length in shape)
+    return with_ones(shape)

@@ -14,7 +14,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed
@@ -190,7 +190,7 @@ def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
     for axis in sorted(resized):
         if shape[axis] is None:
             raise ShapeError(f"the length of axis {axis} is open, and the taps depend on it")
-    return tuple(1 if length is None else length for length in shape)
+    return with_ones(shape)
 
 
 def _table(plans: Mapping[Way, Plan], axis: int) -> AxisTable:

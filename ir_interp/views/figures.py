@@ -18,7 +18,7 @@ from ir_interp.plan.geometry import plan
 from ir_interp.spec import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences
-from ir_interp.views import describe, images, pictures
+from ir_interp.views import images, pictures
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 
 _OPEN = 48  # what open lengths are in a picture of an image
@@ -42,7 +42,7 @@ def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> A
             return pictures.positions(table, title)
         case Picture.WEIGHTS:
             return pictures.weights(table, title)
-    kernels = {describe.kernel(spec): spec.kernel for spec in explained.readings.values()}
+    kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}
     return pictures.kernel(table, kernels, title)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.plan import kernels
-from ir_interp.spec import Antialias, Cubic, Kernel, Linear
+from ir_interp.spec import Cubic, Kernel, Linear
 from ir_interp.views.explain import AxisTable, Column
 
 NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
@@ -170,7 +170,7 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
 
 def _curve(shape: Linear | Cubic, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a kernel as the taps of an axis of this scale have it, but for what edges do."""
-    widening = min(scale, 1.0) if shape.antialias is not Antialias.OFF else 1.0
+    widening = min(scale, 1.0) if shape.is_antialiased else 1.0
     reach = kernels.radius(shape) / widening
     distance = np.linspace(-reach, reach, 401)
     return distance, np.asarray(kernels.weigh(shape, np.abs(distance) * widening, np)) * widening

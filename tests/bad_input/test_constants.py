@@ -87,7 +87,7 @@ def test_scales_in_a_constant(scale: float, said: str, fails_to_load: LoadFails,
     target = 'element_type="f32" shape="4" offset="0" size="16"'
     text = net('mode="linear" shape_calculation_mode="scales"', target, version=11).text()
     assert fails_to_load("a.xml", text) == (
-        f'a.xml:layer[2 "up"]: scales must be finite and greater than 0: [1.0, 1.0, 2.0, {said}]'
+        f'a.xml:layer[2 "up"]: scales must be finite and greater than 0 as float32: [1.0, 1.0, 2.0, {said}]'
     )
 
 

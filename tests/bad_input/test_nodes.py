@@ -46,17 +46,17 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
         (
             {"mode": "linear"},
             {"scales": [1, 1, 0, 2]},
-            ": scales must be finite and greater than 0: [1.0, 1.0, 0.0, 2.0]",
+            ": scales must be finite and greater than 0 as float32: [1.0, 1.0, 0.0, 2.0]",
         ),
         (
             {"mode": "linear"},
             {"scales": [1, 1, -1, 2]},
-            ": scales must be finite and greater than 0: [1.0, 1.0, -1.0, 2.0]",
+            ": scales must be finite and greater than 0 as float32: [1.0, 1.0, -1.0, 2.0]",
         ),
         (
             {"mode": "linear"},
             {"scales": [1, 1, float("nan"), 2]},
-            ": scales must be finite and greater than 0: [1.0, 1.0, nan, 2.0]",
+            ": scales must be finite and greater than 0 as float32: [1.0, 1.0, nan, 2.0]",
         ),
         (
             {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"},

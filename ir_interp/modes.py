@@ -1,0 +1,107 @@
+"""The words of a spec: what can be chosen, and the formula of each choice."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Word(Enum):
+    """A choice that is written as its value."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Coordinates(Word):
+    """How an output index becomes a source coordinate (computed in ``plan.coordinates``)."""
+
+    HALF_PIXEL = "half_pixel"
+    HALF_PIXEL_SYMMETRIC = "half_pixel_symmetric"
+    PYTORCH_HALF_PIXEL = "pytorch_half_pixel"
+    ALIGN_CORNERS = "align_corners"
+    ASYMMETRIC = "asymmetric"
+    TF_HALF_PIXEL_FOR_NN = "tf_half_pixel_for_nn"
+
+    @property
+    def formula(self) -> str:
+        """The source coordinate of output index ``i``."""
+        return _FORMULAS[self]
+
+
+_FORMULAS = {
+    Coordinates.HALF_PIXEL: "(i + 1/2) * step - 1/2",
+    Coordinates.HALF_PIXEL_SYMMETRIC: "(i + 1/2) * step - 1/2, centred",
+    Coordinates.PYTORCH_HALF_PIXEL: "(i + 1/2) * step - 1/2, but 0 for a single output",
+    Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
+    Coordinates.ASYMMETRIC: "i * step",
+    Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
+}
+
+
+class Rounding(Word):
+    """Which neighbour a nearest resize takes."""
+
+    ROUND_PREFER_FLOOR = "round_prefer_floor"
+    ROUND_PREFER_CEIL = "round_prefer_ceil"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    SIMPLE = "simple"  # on each axis: ceil where it shrinks, floor elsewhere
+
+    def of(self, formula: str) -> str:
+        """Return ``formula``, rounded."""
+        return f"{_ROUNDED[self]}({formula})"
+
+
+_ROUNDED = {
+    Rounding.ROUND_PREFER_FLOOR: "round half down",
+    Rounding.ROUND_PREFER_CEIL: "round half up",
+    Rounding.FLOOR: "floor",
+    Rounding.CEIL: "ceil",
+    Rounding.SIMPLE: "ceil where an axis shrinks, else floor",
+}
+
+
+class Antialias(Word):
+    """Whether a kernel is widened to cover all the source pixels that fall into one output pixel."""
+
+    OFF = "off"
+    SHRINKING = "shrinking"  # on each axis that shrinks (ONNX, Pillow, PyTorch)
+    ANY_SHRINKING = "any_shrinking"  # if any axis shrinks, on every axis by its own scale (OpenVINO's `linear`)
+
+
+class AtRunTime(Word):
+    """A target that is an input of the model."""
+
+    SIZES = "sizes"
+    SCALES = "scales"
+
+
+class Aspect(Word):
+    """What ``sizes`` bound when the aspect ratio is kept."""
+
+    STRETCH = "stretch"
+    NOT_LARGER = "not_larger"
+    NOT_SMALLER = "not_smaller"
+
+
+class Step(Word):
+    """Source units per output index where ``scales`` are given (with ``sizes`` it is always input / output)."""
+
+    GIVEN = "given"  # 1 / scale
+    GIVEN_UNLESS_EQUAL = "given_unless_equal"  # the same, but an axis that keeps its length is copied
+    RATIO = "ratio"  # input / output; scales only determine the output lengths
+
+
+class Length(Word):
+    """What plays the output length in ``align_corners`` and ``tf_crop_and_resize``."""
+
+    WHOLE = "whole"  # the number of output elements
+    FRACTIONAL = "fractional"  # scale * input length, before it is rounded down
+
+
+class Arithmetic(Word):
+    """In what numbers lengths and coordinates are computed: they differ where a coordinate falls on a tie."""
+
+    EXACT = "exact"  # rationals
+    ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
+    OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin

@@ -1,0 +1,73 @@
+"""What specs mean is kept apart, and why there is no exact form is said by a type."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from ir_interp import Arithmetic, Coordinates, Crop, InexactError, Linear, Nearest, ResizeSpec, Rounding, Scales, Sizes
+from ir_interp.converters import registry
+from ir_interp.errors import Cause, Difference
+from ir_interp.translation.meaning import differences, listed, meaning
+from ir_interp.translation.translate import write
+
+WHOLE, HALF = (0.0, 1.0), (0.25, 0.75)
+
+
+def crop(*windows: tuple[float, float], axes: tuple[int, ...] | None = None) -> ResizeSpec:
+    return ResizeSpec(kernel=Linear(), coordinates=Crop(roi=windows or None), target="sizes", axes=axes)  # type: ignore[arg-type]
+
+
+def test_windows_of_an_unknown_rank() -> None:
+    assert meaning(crop(WHOLE, HALF)) != meaning(crop(WHOLE, WHOLE))
+    assert meaning(crop(WHOLE, HALF)) != meaning(crop())
+    assert meaning(crop(WHOLE, WHOLE)) != meaning(crop())
+    (difference,) = differences(crop(WHOLE, HALF), crop(HALF, WHOLE))
+    assert (difference.part, difference.wanted) == ("windows", frozenset({(1, HALF)}))
+    assert meaning(crop(WHOLE, HALF), (4, None)) == meaning(crop(WHOLE, HALF, axes=(0, 1)), (4, None))
+
+
+def test_axes_that_stay_take_their_windows_along() -> None:
+    spec = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(WHOLE, HALF)), target=Scales((1.0, 1.0)))
+    short = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(HALF,)), target=Scales((1.0,)), axes=(1,))
+    assert listed(spec, (4, 5)) == short
+    still = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(WHOLE, WHOLE)), target=Scales((1.0, 1.0)))
+    assert listed(still, (4, 5)) == ResizeSpec(
+        kernel=Linear(), coordinates=Coordinates.ASYMMETRIC, target=Scales(()), axes=()
+    )
+
+
+def refused(spec: ResizeSpec, **more: object) -> InexactError:
+    with pytest.raises(InexactError) as refusal:
+        write(spec, registry.get("openvino"), **more)  # type: ignore[arg-type]
+    return refusal.value
+
+
+def test_causes() -> None:
+    tie = ResizeSpec(
+        kernel=Nearest(rounding=Rounding.ROUND_PREFER_CEIL),
+        coordinates=Coordinates.ASYMMETRIC,
+        target=Sizes((1, 2, 4, 7)),
+        arithmetic=Arithmetic.ONNXRUNTIME,
+    )
+    refusal = refused(tie, shape=(1, 2, 7, 7))
+    assert (refusal.cause, refusal.differences) == (Cause.FLOAT32, ())
+    assert refusal.reason == "float32 decides: output 2 of axis 2 (7 -> 4) takes other source pixels"
+    symmetric = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL_SYMMETRIC, target=Scales((1.5, 1.5)))
+    refusal = refused(symmetric)
+    assert refusal.cause is Cause.DIFFERENT
+    assert refusal.reason == f"closest differs in {refusal.differences_text}"
+    assert refused(ResizeSpec(kernel=Linear(), target=None)).cause is not Cause.FLOAT32
+
+
+def test_a_refusal_of_another_name() -> None:
+    refusal = InexactError("", "openvino 11", (Difference("step", 1, 2),), cause=Cause.FLOAT32)
+    for twin in (refusal.of("up"), pickle.loads(pickle.dumps(refusal.of("up")))):
+        assert (twin.name, twin.target, twin.differences, twin.cause) == (
+            "up",
+            refusal.target,
+            refusal.differences,
+            Cause.FLOAT32,
+        )
+        assert str(twin) == "up: no exact form in openvino 11; closest differs in step (1, 2)"
