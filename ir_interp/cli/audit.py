@@ -12,6 +12,7 @@ import typer
 from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError, closest
+from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
 from ir_interp.views.describe import count
 
@@ -75,7 +76,7 @@ def audit(
     else:
         print(FORMATS[style.value](rows, findings))
     for error in errors:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {shown(str(error))}", file=sys.stderr)
     if errors:
         return 2
     return 1 if any(each.rule.severity is not Severity.NOTE for each in findings) else 0
@@ -89,10 +90,9 @@ def _is_wanted(code: str, select: list[str] | None, ignore: list[str] | None) ->
 
 
 def _show(rows: list[Audited], findings: list[Finding]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
+    from ir_interp.cli.terminal import Console, escape
     from ir_interp.converters.audit.audit import alike
 
     console = Console()

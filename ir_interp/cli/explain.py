@@ -21,7 +21,7 @@ from ir_interp.views import describe
 from ir_interp.views.explain import AxisTable, Cell, tables
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ir_interp.cli.terminal import Console
 
 EXAMPLES = """
 Examples:
@@ -99,7 +99,7 @@ def _record(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable,
 
 
 def _show(op: ResizeOp, shape: tuple[int | None, ...], found: tuple[AxisTable, ...], every: bool) -> None:
-    from rich.console import Console
+    from ir_interp.cli.terminal import Console
 
     console = Console()
     for line in (

@@ -17,6 +17,7 @@ from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.converters.files import EXTENSIONS, load, readings
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.executor.resize import bind, resize
+from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.spec import Arithmetic, ResizeSpec
@@ -73,7 +74,7 @@ def plot(
         figure = _axis(op, file, what, target, lengths, axis)
     with replacing(output) as (temporary,):
         pictures.save(figure, temporary)
-    print(f"wrote {output}")
+    print(shown(f"wrote {output}"))
 
 
 def _axis(
@@ -85,7 +86,7 @@ def _axis(
         raise IrInterpError(f"{op.where}: the rank of its input is unknown; give its lengths with --shape")
     found = readings(op, file)
     table = _chosen(tables(found, known, **target), axis)
-    title = op.name or op.where
+    title = shown(op.name or op.where)
     match what:
         case What.POSITIONS:
             return pictures.positions(table, title)
@@ -120,7 +121,7 @@ def _image(
     results = [pictures.plane(resize(x, each), axes) for each in (mine, second)]
     own = f"{op.spec.arithmetic.value} ({Semantics.RUNTIME.value})"
     first, other = (pictures.Resized(name=n, values=v) for n, v in zip((own, name), results, strict=True))
-    return pictures.images(first, other, op.name or op.where)
+    return pictures.images(first, other, shown(op.name or op.where))
 
 
 def _other(op: ResizeOp, file: Path, against: str | None) -> tuple[str, ResizeSpec]:

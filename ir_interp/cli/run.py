@@ -14,6 +14,7 @@ from ir_interp.cli import images, options
 from ir_interp.cli.layers import array_or_image, choose
 from ir_interp.converters.files import load
 from ir_interp.errors import IrInterpError
+from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
@@ -50,7 +51,7 @@ def run(
     )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    print(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}")
+    print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
