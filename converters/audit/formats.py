@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
 from ir_interp.version import VERSION
 from ir_interp.views import describe
@@ -63,7 +64,7 @@ def to_github(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return shown(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -5,7 +5,6 @@ Elements are built, never written as text, so that whatever a model is called st
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +14,7 @@ from lxml import etree
 from lxml.builder import ElementMaker
 
 from ir_interp.atomic import replacing
+from ir_interp.names import shown
 from ir_interp.version import VERSION
 
 Element: TypeAlias = etree._Element
@@ -29,7 +29,6 @@ Tone = Literal["good", "doubt", "bad", "plain"]
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _RUNTIMES = ("onnxruntime", "openvino", "onnx")
 _SIGNS = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STYLE = """
 :root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b }
 @media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92 } }
@@ -57,8 +56,8 @@ img { display: block; max-width: 100%; max-height: 36rem; background: white }
 
 
 def clean(text: str) -> str:
-    """Return a text with a replacement character for what no page can hold: control characters, half surrogates."""
-    return _UNPRINTABLE.sub("\ufffd", text)
+    """Return a text with escapes for what no page can hold, or would not show; its lines stay."""
+    return shown(text, but="\t\n\r")
 
 
 def _add(element: Element, text: str) -> None:

@@ -13,6 +13,7 @@ import typer
 import ir_interp
 from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
+from ir_interp.names import shown
 from ir_interp.rules import Severity
 from ir_interp.views.describe import count
 
@@ -67,17 +68,16 @@ def audit(
     else:
         print(FORMATS[style.value](found.rows, found.findings))
     for error in found.errors:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {shown(str(error))}", file=sys.stderr)
     if found.errors:
         return 2
     return 1 if any(each.rule.severity is not Severity.NOTE for each in found.findings) else 0
 
 
 def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
+    from ir_interp.cli.terminal import Console, escape
     from ir_interp.converters.audit.audit import alike
 
     console = Console()

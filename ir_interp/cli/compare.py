@@ -15,9 +15,9 @@ from ir_interp.cli import options, progress
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from ir_interp.cli.terminal import Console
     from ir_interp.converters.verify.first_difference import Located
     from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison
 
@@ -70,7 +70,7 @@ def compare(
 
 
 def _show(found: ModelComparison) -> None:
-    from rich.console import Console
+    from ir_interp.cli.terminal import Console
 
     console = Console()
     for output in found.outputs:
@@ -82,8 +82,9 @@ def _show(found: ModelComparison) -> None:
 
 
 def _show_output(console: Console, output: OutputComparison, found: ModelComparison) -> None:
-    from rich.markup import escape
     from rich.table import Table
+
+    from ir_interp.cli.terminal import escape
 
     table = Table(title=escape(f"output {output.name}"), title_justify="left")
     for column in ("", "shape", "min", "mean", "max"):
@@ -105,8 +106,9 @@ def _bars(histogram: tuple[HistogramBin, ...]) -> list[str]:
 
 
 def _resizes_table(resizes: tuple[Located, ...]) -> Table:
-    from rich.markup import escape
     from rich.table import Table
+
+    from ir_interp.cli.terminal import escape
 
     table = Table(title=f"{count(len(resizes), 'resize')}, in order", title_justify="left")
     for column in ("resize", "its data", "its output"):

@@ -140,9 +140,9 @@ def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semant
 
 
 def _show(report: ConversionReport) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from ir_interp.cli.terminal import Console, escape
 
     console = Console()
     table = Table(title=escape(f"{count(len(report.rows), 'resize')} of {report.source.name}"), title_justify="left")
@@ -163,12 +163,14 @@ def _show(report: ConversionReport) -> None:
 def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
     from rich.table import Table
 
+    from ir_interp.cli.terminal import escape
+
     table = Table(title="operations", title_justify="left")
     for name, counts in (("before", before), ("after", after)):
         table.add_column(name)
         table.add_column(str(sum(counts.values())), justify="right")
     for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", "")):
-        table.add_row(mine, str(many), theirs, str(more))
+        table.add_row(escape(mine), str(many), escape(theirs), str(more))
     return table
 
 

@@ -17,7 +17,7 @@ from ir_interp.views import describe
 from ir_interp.views.explain import AxisTable, Cell, Explanation
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ir_interp.cli.terminal import Console
 
 EXAMPLES = """
 Examples:
@@ -66,7 +66,7 @@ def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
 
 
 def _show(found: Explanation, every: bool) -> None:
-    from rich.console import Console
+    from ir_interp.cli.terminal import Console
 
     console, op = Console(), found.op
     for line in (

@@ -56,18 +56,18 @@ def _record(op: ResizeOp) -> dict[str, Any]:
 
 
 def _show(file: Path, found: list[ResizeOp]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from ir_interp.cli.terminal import Console, escape
 
     console = Console()
     table = Table(title=escape(f"{count(len(found), 'resize')} in {file.name}"), title_justify="left")
     for column in ("resize", "input", "target", "computes"):
         table.add_column(column, overflow="fold")
     for op in found:
-        name = f"{op.name or op.where}\n{op.dialect} {op.version}"
-        cells = (name, describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
-        table.add_row(*map(escape, cells))
+        name = f"{escape(op.name or op.where)}\n{op.dialect} {op.version}"
+        cells = (describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
+        table.add_row(name, *map(escape, cells))
     console.print(table)
     for op in found:
         for diagnostic in op.diagnostics:

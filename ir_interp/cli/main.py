@@ -11,6 +11,7 @@ import typer
 
 from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
+from ir_interp.names import shown
 
 NOT_EXACT = 1
 BAD_INPUT = 2
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
         for each in problems:
-            print(f"error: {each}", file=sys.stderr)
+            print(f"error: {shown(str(each))}", file=sys.stderr)
         return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
             raise
-        print(f"error: unexpected {type(error).__name__}: {error}; please report it", file=sys.stderr)
+        print(f"error: unexpected {type(error).__name__}: {shown(str(error))}; please report it", file=sys.stderr)
         return BAD_INPUT
     return int(code or 0)
 

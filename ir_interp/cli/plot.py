@@ -9,6 +9,7 @@ import typer
 
 import ir_interp
 from ir_interp.cli import options
+from ir_interp.names import shown
 from ir_interp.views.figures import Picture
 
 EXAMPLES = """
@@ -49,4 +50,4 @@ def plot(
         x=source,
         against=against,
     )
-    print(f"wrote {output}")
+    print(shown(f"wrote {output}"))

@@ -12,7 +12,11 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
+    from ir_interp.cli.terminal import escape
+
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task("reading", total=None)
-        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total or None)
+        yield lambda what, done, total: shown.update(
+            task, description=escape(what), completed=done, total=total or None
+        )

@@ -14,6 +14,7 @@ from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
+from ir_interp.names import shown
 from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
@@ -51,7 +52,7 @@ def run(
     )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    print(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}")
+    print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
 from ir_interp.kinds import WITH_RESIZES, FileKind
+from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.spec import Arithmetic, ResizeSpec
@@ -36,7 +37,7 @@ class Picture(Enum):
 def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> Any:
     """Return a figure of one axis, by default the first that changes. Raises ShapeError where that does not."""
     table = _chosen(explained.axes, axis)
-    title = explained.op.name or explained.op.where
+    title = shown(explained.op.name or explained.op.where)
     match what:
         case Picture.POSITIONS:
             return pictures.positions(table, title)
@@ -72,7 +73,7 @@ def of_image(
         pictures.Resized(name=name, values=pictures.plane(resize(values, each), axes))
         for name, each in zip(names, specs, strict=True)
     )
-    return pictures.images(first, second, op.name or op.where)
+    return pictures.images(first, second, shown(op.name or op.where))
 
 
 def configuration(against: object, op: ResizeOp, readings: Readings) -> tuple[str, ResizeSpec] | None:
