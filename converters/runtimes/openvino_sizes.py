@@ -2,11 +2,12 @@
 
 A Gather of single elements (the lengths behind its axis are all 1, be it known or not), and a static one of up to 16
 behind its axis, is done by code of its own. It addresses bytes by signed numbers of 32 bits; and where a dimension is
-dynamic, it finds the row and column at which each thread begins in float32. Whether the indices are constants does not matter. One thread begins at 0 and is right.
+dynamic, it finds the row and column at which each thread begins in float32. Whether the indices are constants does not
+matter. One thread begins at 0 and is right.
 
 Right beyond 2^24 elements, static and dynamic, are GatherElements (up to 2^31 elements), a Gather of longer pieces, and
-all other operations that resizes are made of, native Interpolates among them. Seen by
-``tests/openvino/test_real_sizes.py``, and of all of them by ``tests/sweeps/real_sizes.py``.
+all other operations that resizes are made of, native Interpolates among them. The faults are seen in
+``tests/openvino/test_real_sizes.py``, the rest in ``tests/sweeps/real_sizes.py``.
 """
 
 from __future__ import annotations
