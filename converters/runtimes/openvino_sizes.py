@@ -6,8 +6,8 @@ dynamic, it finds the row and column at which each thread begins in float32. Whe
 matter. One thread begins at 0 and is right.
 
 Right beyond 2^24 elements, static and dynamic, are GatherElements (up to 2^31 elements), a Gather of longer pieces, and
-all other operations that resizes are made of, native Interpolates among them. Seen by
-``tests/openvino/test_real_sizes.py``, and of all of them by ``tests/sweeps/real_sizes.py``.
+all other operations that resizes are made of, native Interpolates among them. The faults are seen in
+``tests/openvino/test_real_sizes.py``, the rest in ``tests/sweeps/real_sizes.py``.
 """
 
 from __future__ import annotations
