@@ -16,7 +16,7 @@ from ir_interp.translation.translate import Translation, write
 
 from . import registry
 from .files import Source, as_file, load, operations, shown_path
-from .report import ConversionReport, Form, Progress, Row, Verification, Wish, form, silent
+from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
 from .verify.processes import Inputs
 
 
@@ -129,7 +129,7 @@ def _check_unnamed(destination: Path) -> None:
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .openvino import from_onnx, save
 
-    built = from_onnx.build(source, options.semantics, _wish(options))
+    built = from_onnx.build(source, options.semantics, _policy(options))
     if options.fp16:
         save.save_half(built.model, output, built.exact)
     else:
@@ -140,7 +140,7 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .portable import model as portable
 
-    return portable.write_model(source, output, options.target or "", _wish(options))
+    return portable.write_model(source, output, options.target or "", _policy(options))
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -158,18 +158,18 @@ def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, .
 def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .openvino.one_resize import write_resize
 
-    return (write_resize(_single(source, options), output, _wish(options)),)
+    return (write_resize(_single(source, options), output, _policy(options)),)
 
 
-def _wish(options: Options) -> Wish:
-    return Wish(form=options.only, strict=options.strict)
+def _policy(options: Options) -> FormPolicy:
+    return FormPolicy(form=options.only, strict=options.strict)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from . import layer_json
 
-    said, rows = _translated(source, options)
-    output.write_text(layer_json.dump(said), encoding="utf-8")
+    translated, rows = _translated(source, options)
+    output.write_text(layer_json.dump(translated), encoding="utf-8")
     return rows
 
 
@@ -178,8 +178,8 @@ def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 
     if options.dialect != "tensorrt":
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
-    said, rows = _translated(source, options)
-    output.write_text(layer.python_script(said), encoding="utf-8")
+    translated, rows = _translated(source, options)
+    output.write_text(layer.python_script(translated), encoding="utf-8")
     return rows
 
 
@@ -196,23 +196,23 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     found = load(source, options.semantics)
     if not found:
         raise UnsupportedLayerError("no resize in it", source.name)
-    said, refusals = [], []
+    translated, refusals = [], []
     for op in found:
         try:
-            said.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
+            translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
         except InexactError as error:
             refusals.append(error)
     if refusals:
         raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
-    return said, tuple(
+    return translated, tuple(
         Row(
             name=op.name or op.where,
             source=op,
-            form=form(translation),
+            form=expressed(translation),
             grade=translation.grade,
             note=", ".join(code for code, _ in translation.remarks),
         )
-        for op, translation in said
+        for op, translation in translated
     )
 
 

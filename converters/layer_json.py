@@ -90,7 +90,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics, where: str) -> ResizeOp:
     if not isinstance(layer, dict):
         raise ReadError("not an object", where)
-    known = {*_OWN, *dialect.words(version), *(name for name, _ in dialect.numbers.values())}
+    known = {*_OWN, *dialect.choices(version), *(name for name, _ in dialect.numbers.values())}
     at_run_time = [dialect.number(each.value, version) for each in AtRunTime]
     for key, value in layer.items():
         if key not in known:
@@ -104,7 +104,7 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
 
 
 def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:
-    """Return the input's shape (null where open) and dtype."""
+    """Return the input's shape (null where dynamic) and dtype."""
     shape = described.get("shape") if isinstance(described, dict) else ()
     dtype = described.get("dtype") if isinstance(described, dict) else None
     if dtype is not None and dtype not in _DTYPES:
@@ -113,7 +113,7 @@ def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, s
         return None, dtype
     if not isinstance(shape, list) or not all(n is None or (type(n) is int and n >= 0) for n in shape):
         raise ReadError(
-            "expected an object with a shape (lengths from 0, null where open) and a dtype", f"{where}@input"
+            "expected an object with a shape (lengths from 0, null where dynamic) and a dtype", f"{where}@input"
         )
     return tuple(shape), dtype
 

@@ -33,7 +33,7 @@ class Row:
     @property
     def configuration(self) -> str:
         """The resize as it was, in one line."""
-        return describe.sentence(self.source.spec)
+        return describe.summary(self.source.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +113,10 @@ class ConversionReport:
         }
 
 
-def form(translation: Translation) -> str:
+def expressed(translation: Translation) -> str:
     """Return a translation in one line: its version and its attributes."""
-    words = ", ".join(f"{name}={text(value)}" for name, value in translation.attributes.items())
-    return f"{translation.dialect} {translation.version}: {words}"
+    attributes = ", ".join(f"{name}={text(value)}" for name, value in translation.attributes.items())
+    return f"{translation.dialect} {translation.version}: {attributes}"
 
 
 def text(value: object) -> str:
@@ -135,7 +135,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class FormPolicy:
     """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
 
     form: Form = Form.ANY

@@ -218,7 +218,7 @@ def convert(
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
-    random arrays, of ``shapes`` (lengths by input name) where the model leaves lengths open. ``reports`` are
+    random arrays, of ``shapes`` (lengths by input name) where the model has dynamic dimensions. ``reports`` are
     further files to write, each by a function of the report and a path. ``progress`` is told what is being done.
 
     What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an
@@ -292,7 +292,7 @@ def compare(
     """Run two models (.onnx, .xml), each in its own runtime in a process of its own, and compare their outputs.
 
     They run on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (lengths by input name)
-    where the first leaves lengths open. ``tolerance`` is relative to the largest value of an output, and absolute
+    where the first has dynamic dimensions. ``tolerance`` is relative to the largest value of an output, and absolute
     where that is below 1; by default 1e-4, of float16 1e-2. Outputs are paired by name, else by place. With
     ``per_resize`` the resizes of the first model, or where it has none of the second, are compared in order.
 
@@ -327,7 +327,7 @@ def explain(
     ``layer`` is the name of the resize, where the source has several. ``shape`` are the lengths of its input, where
     they are open; ``sizes`` (output lengths) or ``scales`` (output / input) replace those of the layer.
 
-    Raises ReadError where there is no such resize, ShapeError where a length that is needed is open.
+    Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
     """
     from ir_interp.views.explain import explanation
 

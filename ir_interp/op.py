@@ -36,7 +36,7 @@ class Diagnostic:
 class ResizeOp:
     """One resize of a file.
 
-    ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where open, and
+    ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where dynamic, and
     as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
     ``attributes`` holds what the spec was read from: attributes, and inputs by name, None where known at run time only.
     """

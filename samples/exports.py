@@ -100,7 +100,7 @@ def torch_antialias(path: Path) -> None:
     onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.75, exclude=0)), path)
 
 
-def torch_antialias_mended(path: Path) -> None:
+def torch_antialias_fixed(path: Path) -> None:
     """Write the same as torch.onnx does since 2026: what PyTorch computes."""
     onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.5, exclude=1)), path)
 
@@ -146,7 +146,7 @@ def photo(path: Path) -> None:
 
 MODELS: dict[str, Callable[[Path], None]] = {
     "torch-antialias": torch_antialias,
-    "torch-antialias-mended": torch_antialias_mended,
+    "torch-antialias-fixed": torch_antialias_fixed,
     "tf2onnx-nearest": tf2onnx_nearest,
     "interpolate-1": interpolate_1,
     "yolo": yolo,

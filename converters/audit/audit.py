@@ -73,38 +73,38 @@ class Audited:
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """What was seen, else what was forecast; a rule that was right knows the reason better than the runtime."""
-        alike = {name: each for name, each in self.seen.items() if each.kind is self.forecast[name].kind}
-        reasons = {name: self.forecast[name].reason or each.reason for name, each in alike.items()}
+        agreeing = {name: each for name, each in self.seen.items() if each.kind is self.forecast[name].kind}
+        reasons = {name: self.forecast[name].reason or each.reason for name, each in agreeing.items()}
         return {
             **self.forecast,
             **self.seen,
-            **{name: replace(each, reason=reasons[name]) for name, each in alike.items()},
+            **{name: replace(each, reason=reasons[name]) for name, each in agreeing.items()},
         }
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything to tell about it that nobody has to ask for."""
-        said = [(each.code, each.message) for each in self.op.diagnostics]
-        said += self.mistakes
+        found = [(each.code, each.message) for each in self.op.diagnostics]
+        found += self.mistakes
         for name, each in self.verdicts.items():
             if each.kind in _CODE_OF_KIND:
-                said.append((_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}"))
+                found.append((_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}"))
         for name, each in self.seen.items():
             if each.kind is not self.forecast[name].kind:
                 message = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
-                said.append(("IRI024", message))
-        return self._found(said)
+                found.append(("IRI024", message))
+        return self._found(found)
 
     @property
     def on_request(self) -> tuple[Finding, ...]:
         """What matters to few: what keeps it off TensorRT's DLA."""
         return self._found(self.remarks)
 
-    def _found(self, said: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
-        return tuple(Finding(code=code, message=text, file=self.file, where=self.op.where) for code, text in said)
+    def _found(self, found: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
+        return tuple(Finding(code=code, message=text, file=self.file, where=self.op.where) for code, text in found)
 
 
-def alike(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
+def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
     """Yield the resizes that the same runtimes were asked about: those of ONNX models, those of IRs."""
     for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
         yield [row for row in rows if tuple(row.titles.items()) == titles]
@@ -164,8 +164,8 @@ def _found(path: Path) -> Iterator[_Found]:
             yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     else:
         for net, layer, op in layers(path):
-            dla, said = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-            yield _Found(file=path, op=op, layer=layer, mistakes=said, remarks=dla)
+            dla, likely = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+            yield _Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)
 
 
 def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
@@ -218,7 +218,7 @@ def _jobs(found: _Found, row: Audited, folder: Path) -> Iterator[tuple[str, prob
 
 
 def _written(found: _Found, folder: Path) -> bool:
-    """Write a resize as it stands in its file; say whether nothing in it is open."""
+    """Write a resize as it stands in its file; say whether everything in it is known."""
     if found.layer is not None:
         return write_layer(found.op, found.layer.attributes, folder / "own.xml")
     model = single(found.node) if found.node else None
@@ -244,7 +244,7 @@ def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
 
 
 def single(node: FoundNode) -> onnx.ModelProto | None:
-    """Return a model of a node as it stands, its sizes and the like as constants; None where something is open."""
+    """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
     op = node.op
     if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
         return None

@@ -51,7 +51,7 @@ def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
     return answers
 
 
-def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], before: list[Ran]) -> list[Ran]:
+def _batch(jobs: Sequence[Job], folder: Path, report_progress: Callable[[int], None], before: list[Ran]) -> list[Ran]:
     """Run jobs in one child; where it dies, return the answers up to the job that it died of, that one included."""
     (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
     for path in folder.glob("answer*"):
@@ -59,14 +59,14 @@ def _batch(jobs: Sequence[Job], folder: Path, told: Callable[[int], None], befor
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     seconds = _SECONDS * len(jobs)
     with started("ir_interp.converters.audit.probe", str(folder), folder=folder, seconds=seconds, **streams) as child:
-        ending = _follow(child, len(jobs), lambda n: told(len(before) + n))
+        ending = _follow(child, len(jobs), lambda n: report_progress(len(before) + n))
     found = [_answer(folder, place) for place in range(len(jobs))]
     done = next((place for place, each in enumerate(found) if each is None), len(jobs))
     answers = [each for each in found[:done] if each is not None]
     return answers if done == len(jobs) else [*answers, Ran(crash=ending)]
 
 
-def _follow(child: subprocess.Popen[str], count: int, told: Callable[[int], None]) -> str:
+def _follow(child: subprocess.Popen[str], count: int, report_progress: Callable[[int], None]) -> str:
     """Wait for a child that prints a line for each job; return how it ended."""
     assert child.stdout is not None
     hung = threading.Event()
@@ -82,7 +82,7 @@ def _follow(child: subprocess.Popen[str], count: int, told: Callable[[int], None
         timer.cancel()
         if not line:
             break
-        told(number)
+        report_progress(number)
     status = child.wait()
     return f"it did not finish in {_SECONDS} s" if hung.is_set() else f"it died with status {status}"
 

@@ -54,7 +54,7 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     if forecast.spec == op.spec:
         return Verdict(kind=Kind.SAME, reason=forecast.reason)
     shape = op.shape
-    if shape is None or not isinstance(op.spec.target, Sizes | Scales) or _resizes_open(op, forecast.spec):
+    if shape is None or not isinstance(op.spec.target, Sizes | Scales) or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
     try:
         return _measured(op.spec, forecast, shape)
@@ -72,7 +72,7 @@ def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
 
 
-def _resizes_open(op: ResizeOp, other: ResizeSpec) -> bool:
+def _resizes_dynamic(op: ResizeOp, other: ResizeSpec) -> bool:
     return any(op.shape is None or op.shape[axis] is None for axis in _resized(op.spec, other, op.shape or ()))
 
 

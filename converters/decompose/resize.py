@@ -1,4 +1,4 @@
-"""A resize as a few primitive operations, where no attributes say it: one place for every kind of graph.
+"""A resize as a subgraph of primitive operations, where no attributes express it, for every kind of graph.
 
 Along an axis of known lengths the executor's own taps become constants; along others the same formulas become nodes
 that compute indices and weights at run time.
@@ -54,7 +54,7 @@ class Decomposed:
 
 
 def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
-    """Return ``x`` (of the shape of ``op``, None where open) resized as ``op`` says, by primitive operations.
+    """Return ``x`` (of the shape of ``op``, None where dynamic) resized as ``op`` says, by primitive operations.
 
     ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
     time. Floats are computed in float32; integers too, rounded half to even and saturated, or cut off where the

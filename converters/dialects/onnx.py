@@ -120,6 +120,6 @@ DIALECT = Dialect(
         "exclude_outside": (0, since(11)),
         "keep_aspect_ratio_policy": ("stretch", since(18)),
     },
-    unstated={"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": "stretch"},
+    omitted={"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": "stretch"},
     read=read,
 )

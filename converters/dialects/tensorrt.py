@@ -109,7 +109,7 @@ def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> Non
 
 
 def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
-    """Return the output's lengths, None where open."""
+    """Return the output's lengths, None where dynamic."""
     if isinstance(target, Sizes):
         return target.values
     known = zip(shape or (), target.values, strict=False)
@@ -144,7 +144,7 @@ DIALECT = Dialect(
         "nearest_rounding": ("FLOOR", since(10)),
         "exclude_outside": (False, since(10)),
     },
-    unstated={"exclude_outside": False},
+    omitted={"exclude_outside": False},
     read=read,
     remarks=tensorrt_dla.remarks,
 )

@@ -46,6 +46,6 @@ DIALECT = Dialect(
     },
     numbers={"sizes": ("size", since(1))},
     defaults={"align_corners": (False, since(1)), "half_pixel_centers": (False, since(1))},
-    unstated={},
+    omitted={},
     read=read,
 )

@@ -61,7 +61,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class JoinedBody:
     """A net and its ends; ``carried`` names the Result whose value a Parameter has in the next iteration."""
 
     net: Net
@@ -85,16 +85,16 @@ class Body:
         return layer.outputs[0]
 
     def shape(self, port: Port) -> PartialShape | None:
-        """Return the lengths of a port inside; None where its rank is open."""
-        return None if port.shape == () and self.net.has_open_ranks else port.shape
+        """Return the lengths of a port inside; None where its rank is dynamic."""
+        return None if port.shape == () and self.net.has_dynamic_ranks else port.shape
 
 
-def read(op: Op, tag: str) -> Body:
+def read(op: Op, tag: str) -> JoinedBody:
     """Return the body of a layer that ``tag`` names."""
     held = op.net.bodies.get((op.layer.id, tag))
     if held is None:
         raise ReadError(f"it has no {tag}", op.layer.where)
-    return Body(
+    return JoinedBody(
         net=held.net,
         inputs=tuple(_end(op, each) for each in held.inputs),
         outputs=tuple(_end(op, each) for each in held.outputs),
@@ -139,7 +139,7 @@ def place(op: Op, end: End) -> int:
     raise ReadError(f"a port map names input port {end.port}, which is not there", op.layer.where)
 
 
-def joined(op: Op, body: Body) -> list[End]:
+def joined(op: Op, body: JoinedBody) -> list[End]:
     """Return the end inside for every output of the layer."""
     ends = {end.port: end for end in body.outputs}
     missing = [port.id for port in op.layer.outputs if port.id not in ends]
@@ -148,7 +148,7 @@ def joined(op: Op, body: Body) -> list[End]:
     return [ends[port.id] for port in op.layer.outputs]
 
 
-def output(inner: Graph, body: Body, result: int, tensor: str) -> onnx.ValueInfoProto:
+def output(inner: Graph, body: JoinedBody, result: int, tensor: str) -> onnx.ValueInfoProto:
     """Return an output of an inner graph; it is a tensor of its own, for it may be one from outside."""
     port = body.source(result)
     return value_info(inner.node("Identity", tensor), computed(port) or "", body.shape(port))

@@ -111,7 +111,7 @@ class _Writer:
         name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self._changes_types else port.dtype
         if "..." in layer.attributes.get("shape", ""):
-            problem = "its rank is open, and an input of ONNX has one"
+            problem = "its rank is dynamic, and an input of ONNX has a known one"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
         self.inputs.append(_value_info(name, declared, port.shape, layer))
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
@@ -139,7 +139,7 @@ class _Writer:
         self.graph.name_nodes(since)
         self.graph.rename(tensor, name)
         self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
-        shape = None if port.shape == () and self.net.has_open_ranks else port.shape
+        shape = None if port.shape == () and self.net.has_dynamic_ranks else port.shape
         self.outputs.append(_value_info(name, declared, shape, layer))
 
     def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:

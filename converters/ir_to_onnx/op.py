@@ -151,7 +151,7 @@ class Op:
         return dtype
 
     def shape(self, index: int = 0) -> PartialShape | None:
-        """Return the lengths of an input, None where open, and as a whole where its rank is."""
+        """Return the lengths of an input, None where dynamic, and as a whole where its rank is."""
         value = self.value(index) if not self.port(index).shape else None
         if value is not None:
             return value.shape
@@ -162,8 +162,8 @@ class Op:
         return self._known_rank(self.layer.outputs[index].shape)
 
     def _known_rank(self, shape: PartialShape | None) -> PartialShape | None:
-        """Return a shape; a port of open rank looks like a scalar's in an IR, where there are any."""
-        return None if shape == () and self.net.has_open_ranks else shape
+        """Return a shape; a port of dynamic rank looks like a scalar's in an IR, where there are any."""
+        return None if shape == () and self.net.has_dynamic_ranks else shape
 
     def rank(self, index: int = 0) -> int:
         """Return the rank of an input, which must be known."""

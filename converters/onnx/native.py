@@ -21,7 +21,7 @@ from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade, Translation, write
 
 from ..dialects.onnx import DIALECT
-from ..report import form
+from ..report import expressed
 from ..runtimes import onnxruntime
 from .resizes import given_names
 
@@ -45,7 +45,7 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
         translation = _translated(op, opset)
     except InexactError as refusal:
         return None, refusal.reason
-    made = said(op, translation, opset or translation.version)
+    made = model_of(op, translation, opset or translation.version)
     problem = invalid(made.model)
     if problem:
         return None, f"a Resize would not be valid: {problem}"
@@ -99,7 +99,7 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
     """
     translation = _translated(op, opset)
-    return said(op, translation, opset or translation.version)
+    return model_of(op, translation, opset or translation.version)
 
 
 def _translated(op: ResizeOp, opset: int | None) -> Translation:
@@ -108,8 +108,8 @@ def _translated(op: ResizeOp, opset: int | None) -> Translation:
     return write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
 
 
-def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
-    """Return the model of ``one_op_model`` that says ``op`` as ``translation`` does."""
+def model_of(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
+    """Return the model of ``one_op_model`` that expresses ``op`` as ``translation`` does."""
     shape = _shape(op)
     nodes, tensors = _pad_nodes(op.spec, shape, "x", opset) if op.spec.pads else ([], [])
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
@@ -127,7 +127,7 @@ def said(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
     grade = translation.grade
     if op.spec.pads and grade is Grade.EXACT:
         grade = Grade.DECOMPOSED
-    return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + form(translation), grade=grade)
+    return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + expressed(translation), grade=grade)
 
 
 def _shape(op: ResizeOp) -> PartialShape:
@@ -202,7 +202,7 @@ def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoP
 
 
 def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
-    """Return the output's lengths; None where open, and where float32 makes another of them than exact arithmetic."""
+    """Return the output's lengths; None where dynamic, and where float32 and exact arithmetic make two of them."""
     if not isinstance(spec.target, Sizes | Scales):
         return (None,) * len(shape)
     known = static_shape(shape)

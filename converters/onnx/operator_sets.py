@@ -23,15 +23,15 @@ _OTHER_MEANING = {
     "RoiAlign": 16,  # shifted by half a pixel, unless it says otherwise
     "Softmax": 13,
 }
-"""Operators of which the same words mean something else since a version (operator sets 7 to 24)."""
+"""Operators of which the same attributes mean something else since a version (operator sets 7 to 24)."""
 
 
 def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     """Return why a node of operator set ``old`` does not say the same in ``new``; nothing where it does.
 
-    It does where its operator takes the inputs and attributes that it has in both, and what it leaves unsaid has one
-    default, or was added with one: that stands for what the operator did before. Element types are no part of this:
-    they are checked where types are inferred.
+    It does where its operator takes, in both, the inputs and attributes that the node has, and every attribute that it
+    does not have has the same default in both, or was added with one: that stands for what the operator did before.
+    Element types are no part of this: they are checked where types are inferred.
     """
     mine, other = (_schema(node.op_type, version) for version in (old, new))
     if other is None:
@@ -43,7 +43,7 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     if oldest.since_version < _OTHER_MEANING.get(node.op_type, 0) <= newest.since_version and not _is_of_last(
         node, old, new
     ):
-        return f"{name} means something else by the same words"
+        return f"{name} means something else by the same attributes"
     return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
 
 
@@ -74,21 +74,21 @@ def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -
 
 
 def _of_attributes(node: onnx.NodeProto, name: str, oldest: _Schema, newest: _Schema, schema: _Schema) -> str:
-    said = {each.name for each in node.attribute}
-    for word in sorted(said - schema.attributes.keys()):
-        return f"{name} has no {word}"
-    for word, attribute in schema.attributes.items():
-        if attribute.required and word not in said:
-            return f"{name} needs the attribute {word}"
-    for word in oldest.attributes.keys() - said:
-        before, after = (_default(each, word) for each in (oldest, newest))
+    given = {each.name for each in node.attribute}
+    for attribute_name in sorted(given - schema.attributes.keys()):
+        return f"{name} has no {attribute_name}"
+    for attribute_name, attribute in schema.attributes.items():
+        if attribute.required and attribute_name not in given:
+            return f"{name} needs the attribute {attribute_name}"
+    for attribute_name in oldest.attributes.keys() - given:
+        before, after = (_default(each, attribute_name) for each in (oldest, newest))
         if before is not None and before != after:
-            return f"{name} has another default of {word}"
+            return f"{name} has another default of {attribute_name}"
     return ""
 
 
-def _default(schema: _Schema, word: str) -> object:
-    attribute = schema.attributes.get(word)
+def _default(schema: _Schema, attribute_name: str) -> object:
+    attribute = schema.attributes.get(attribute_name)
     if attribute is None or not attribute.default_value.name:
         return None
     return helper.get_attribute_value(attribute.default_value)

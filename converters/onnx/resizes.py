@@ -81,7 +81,7 @@ def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
     return found
 
 
-def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
 
     Inputs are the data, and sizes, scales or roi where they are known only at run time.

@@ -76,7 +76,7 @@ class Values:
         return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)
 
     def shape(self, name: str) -> PartialShape | None:
-        """Return the lengths of a tensor, None where open; None for an open rank."""
+        """Return the lengths of a tensor, None where dynamic; None for a dynamic rank."""
         held = self._type(name)
         if held is None or not held.HasField("shape"):
             return None

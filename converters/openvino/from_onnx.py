@@ -25,7 +25,7 @@ from ir_interp.translation.dialect import Context, Semantics
 from ..dialects.onnx import DIALECT
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
-from ..report import Row, Wish
+from ..report import FormPolicy, Row
 from .resize import Resized, RunTime, partial_shape, resize
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
@@ -40,7 +40,7 @@ class Built:
     exact: frozenset[str]
 
 
-def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | None = None) -> Built:
+def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
     """Return an ONNX model as an OpenVINO model.
 
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
@@ -49,7 +49,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, wish: Wish | N
     names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
     read = read_model(source)
     opset = default_opset(read, source.name)
-    builder = _Builder(source.name, opset, semantics, wish or Wish(), _fed_to_lone_resizes(read), names)
+    builder = _Builder(source.name, opset, semantics, policy or FormPolicy(), _fed_to_lone_resizes(read), names)
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
@@ -85,7 +85,7 @@ class _Builder:
     file: str
     opset: int
     semantics: Semantics
-    wish: Wish
+    policy: FormPolicy
     lone: frozenset[str]
     names: dict[str, str]
     found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
@@ -107,7 +107,7 @@ class _Builder:
         x = node.get_input(0)
         op, given = self._read(op_type, node, x)
         try:
-            made = resize(x, op, given, self.wish, alone=not self.lone.isdisjoint(x.get_names()))
+            made = resize(x, op, given, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
         except InexactError as error:
             output = _stand_in(x, op)
             self.found.append((op, output, error))

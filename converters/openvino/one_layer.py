@@ -25,7 +25,7 @@ _KNOWN = {
 
 
 def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool:
-    """Write a layer with its sizes or scales, and axes, as constants; return False where something is open."""
+    """Write a layer with its sizes or scales, and axes, as constants; return False where run time decides some."""
     if op.shape is None or None in op.shape or (op.dtype or "float32") not in _KNOWN:
         return False
     if not isinstance(op.spec.target, Sizes | Scales):

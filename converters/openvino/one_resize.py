@@ -13,20 +13,20 @@ from ir_interp.errors import ShapeError
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Scales, Sizes
 
-from ..report import Row, Wish
+from ..report import FormPolicy, Row
 from .primitives import element_name
 from .resize import Resized, RunTime, resize
 from .save import save
 
 
-def write_resize(op: ResizeOp, output: Path, wish: Wish | None = None) -> Row:
+def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -> Row:
     """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
-    model, made = one_op_model(op, wish)
+    model, made = one_op_model(op, policy)
     save(model, output)
     return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade, note=made.note)
 
 
-def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resized]:
+def one_op_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
     """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
@@ -39,7 +39,7 @@ def one_op_model(op: ResizeOp, wish: Wish | None = None) -> tuple[ov.Model, Resi
         parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
         target = parameters[1].output(0)
     op = replace(op, dtype=op.dtype or "float32")
-    resized = resize(x.output(0), op, RunTime(target=target), wish, alone=True)
+    resized = resize(x.output(0), op, RunTime(target=target), policy, alone=True)
     for parameter in parameters:
         parameter.output(0).set_names({parameter.get_friendly_name()})
     resized.output.get_node().set_friendly_name(op.name or "resize")

@@ -18,14 +18,13 @@ from ir_interp.translation.translate import Grade, Translation, write
 
 from ..decompose.resize import decompose
 from ..dialects.openvino import DIALECT
-from ..report import Form, Wish
-from ..report import form as form_of
+from ..report import Form, FormPolicy, expressed
 from ..runtimes import openvino
 from ..runtimes.onnxruntime import cuts_off
 from .primitives import OPS
 
 _VERSION = 11
-_WORDS = (
+_ATTRIBUTES = (
     "mode",
     "shape_calculation_mode",
     "coordinate_transformation_mode",
@@ -55,7 +54,7 @@ class RunTime:
 
 
 def partial_shape(value: ov.Output) -> PartialShape | None:
-    """Return the lengths of an OpenVINO tensor, None where open; None for an open rank."""
+    """Return the lengths of an OpenVINO tensor, None where dynamic; None for a dynamic rank."""
     shape = value.get_partial_shape()
     if shape.rank.is_dynamic:
         return None
@@ -63,24 +62,24 @@ def partial_shape(value: ov.Output) -> PartialShape | None:
 
 
 def resize(
-    x: ov.Output, op: ResizeOp, given: RunTime | None = None, wish: Wish | None = None, *, alone: bool = False
+    x: ov.Output, op: ResizeOp, given: RunTime | None = None, policy: FormPolicy | None = None, *, alone: bool = False
 ) -> Resized:
     """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
 
     A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
     is better kept. Raises InexactError where there is no exact form.
     """
-    given, wish = given or RunTime(), wish or Wish()
+    given, policy = given or RunTime(), policy or FormPolicy()
     shape = partial_shape(x)
     if shape is None:
-        raise InexactError(op.name, DIALECT.name, reason="the rank of the input is open")
+        raise InexactError(op.name, DIALECT.name, reason="the rank of the input is unknown")
     spec = listed(op.spec, shape)
-    if wish.strict:
+    if policy.strict:
         resized = resolve_axes(spec.axes, len(shape))
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
-    made = _choose(x, op, given, wish.form, alone)
-    if wish.strict and made.grade is Grade.EXACT_BUT_TIES:
+    made = _choose(x, op, given, policy.form, alone)
+    if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise", cause=Cause.FLOAT32)
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
@@ -141,7 +140,7 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
     y = x
     for group in groups:
         y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
-    return Resized(output=_own(y, x), form=form_of(translation), grade=translation.grade)
+    return Resized(output=_own(y, x), form=expressed(translation), grade=translation.grade)
 
 
 def _own(y: ov.Output, x: ov.Output) -> ov.Output:
@@ -186,7 +185,7 @@ def _node(
         values = ops.constant(np.array([given.values[place] for place in places], dtype))
     else:
         values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
-    words = {name: value for name, value in translation.attributes.items() if name in _WORDS}
-    return ops.interpolate(x, values, axes=ops.constant(np.array(axes)), pads_begin=[0], pads_end=[0], **words).output(
-        0
-    )
+    attributes = {name: value for name, value in translation.attributes.items() if name in _ATTRIBUTES}
+    return ops.interpolate(
+        x, values, axes=ops.constant(np.array(axes)), pads_begin=[0], pads_end=[0], **attributes
+    ).output(0)

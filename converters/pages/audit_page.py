@@ -11,7 +11,7 @@ from ir_interp.rules import RULES, Severity
 from ir_interp.views import describe
 from ir_interp.views.describe import count
 
-from ..audit.audit import Audited, Finding, alike
+from ..audit.audit import Audited, Finding, by_runtimes
 from ..audit.verdicts import Verdict
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
 from ..runtimes.outcome import Kind
@@ -35,9 +35,9 @@ def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Seq
         E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
-        *(_runtimes(those) for those in alike(rows)),
+        *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
-        *(_resizes(those) for those in alike(rows)),
+        *(_resizes(those) for those in by_runtimes(rows)),
         *_findings(findings),
         *gallery((Path(row.file), row.op) for row in rows),
     )
@@ -86,12 +86,12 @@ def _resizes(rows: Sequence[Audited]) -> Element:
 def _resize(row: Audited) -> Element:
     op = row.op
     form = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
-    return E.div(E.b(row.name), E.small(form), E.small(describe.sentence(op.spec)))
+    return E.div(E.b(row.name), E.small(form), E.small(describe.summary(op.spec)))
 
 
 def _verdict(verdict: Verdict, was_run: bool) -> Element:
-    said = [E.small(text) for text in (verdict.reason, "run" if was_run else "") if text]
-    return E.div(mark(verdict.short, _TONES[verdict.kind]), *said)
+    details = [E.small(text) for text in (verdict.reason, "run" if was_run else "") if text]
+    return E.div(mark(verdict.short, _TONES[verdict.kind]), *details)
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[Element]:

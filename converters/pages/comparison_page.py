@@ -26,7 +26,7 @@ def _output(found: ModelComparison, output: OutputComparison) -> Element:
     return section(
         f"Output {output.name}",
         E.p(mark(output.verdict, "good" if output.compared.passes else "bad")),
-        table(columns, ((path.name, *each.words) for path, each in models), numbers=columns[2:]),
+        table(columns, ((path.name, *each.text) for path, each in models), numbers=columns[2:]),
         *_histogram(output.histogram),
     )
 
@@ -50,7 +50,7 @@ def _bar(share: float) -> Element:
 def _resizes(found: ModelComparison) -> Iterator[Element]:
     if found.resizes is None:
         return
-    rows = ((each.name, each.where, *each.words) for each in found.resizes)
+    rows = ((each.name, each.where, *each.text) for each in found.resizes)
     yield section(
         f"{count(len(found.resizes), 'resize')}, in order",
         E.p(found.first_difference),

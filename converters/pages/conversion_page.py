@@ -83,7 +83,7 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
         resizes = load(source, semantics=semantics)
     refused = {each.name for each in problems if isinstance(each, InexactError)}
     resizes.sort(key=lambda op: (op.name or op.where) not in refused)
-    rows = [(op.name, op.where, describe.sentence(op.spec)) for op in resizes]
+    rows = [(op.name, op.where, describe.summary(op.spec)) for op in resizes]
     return page(
         f"{source.name} to {destination.name}",
         E.p(mark("refused", "bad"), ": nothing was written"),

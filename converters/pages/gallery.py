@@ -23,20 +23,20 @@ from ..files import readings
 from .frame import E, Element, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
-_OPEN = 8  # what open lengths are drawn as
+_OPEN = 8  # what dynamic dimensions are drawn as
 _LONGEST = 2**16  # axis that is drawn
 _LARGEST = 2**20  # elements of a matrix of weights that is drawn
 
 
 def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
     """Yield pictures of the configurations among some resizes of files: each once, and of many only some."""
-    alike: dict[tuple[object, ...], list[tuple[Path, ResizeOp]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[Path, ResizeOp]]] = {}
     for file, op in resizes:
-        alike.setdefault(_key(op), []).append((file, op))
-    if alike and not pictures.are_possible():
+        groups.setdefault(_key(op), []).append((file, op))
+    if groups and not pictures.are_possible():
         yield section("Pictures", note(f"left out: {pictures.NEEDED}"))
-    elif alike:
-        yield _section(list(alike.values()))
+    elif groups:
+        yield _section(list(groups.values()))
 
 
 def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
@@ -54,10 +54,10 @@ def _key(op: ResizeOp) -> tuple[object, ...]:
     return spec, tuple(op.shape[axis] for axis in spec.axes or ()), op.diagnostics != ()
 
 
-def _drawn(alike: Sequence[tuple[Path, ResizeOp]]) -> Element:
-    (file, op), *others = alike
+def _drawn(groups: Sequence[tuple[Path, ResizeOp]]) -> Element:
+    (file, op), *others = groups
     title = E.h3((op.name or op.where) + (f", and {len(others)} like it" if others else ""))
-    formula = E.p(describe.sentence(op.spec))
+    formula = E.p(describe.summary(op.spec))
     try:
         return E.div(title, formula, *_figures(file, op))
     except IrInterpError as problem:
@@ -80,7 +80,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     axis = found[0]
     title = f"axis {axis.axis}" + (f", the first of {len(found)} that change" if len(found) > 1 else "")
     if shape != op.shape or isinstance(op.spec.target, AtRunTime):
-        title += "; the file leaves lengths open, and those here are made up"
+        title += "; the file has dynamic dimensions, and those here are made up"
     yield _figure(pictures.positions(axis, "source positions"), f"Source positions along {title}")
     if axis.in_size * max(axis.out_sizes) <= _LARGEST:
         yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")

@@ -19,19 +19,19 @@ from ..onnx.graph import Graph
 from ..onnx.native import invalid
 from ..onnx.nodes import graphs, with_inner
 from ..onnx.resizes import OPS, nodes_in
-from ..report import Row, Wish
+from ..report import FormPolicy, Row
 from .resizes import Edit, Writer
 from .targets import Target, target
 
 _CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
 
 
-def write_model(source: Path, output: Path, name: str, wish: Wish | None = None) -> tuple[Row, ...]:
+def write_model(source: Path, output: Path, name: str, policy: FormPolicy | None = None) -> tuple[Row, ...]:
     """Write a model whose resizes the target of this name computes exactly as onnxruntime does those of ``source``.
 
     A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
-    resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample in other words, else
-    primitive operations. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
+    resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
+    else a subgraph. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
     it.
 
     Returns a row for each resize. Raises ReadError for an unknown target and for what cannot be read, an
@@ -40,7 +40,7 @@ def write_model(source: Path, output: Path, name: str, wish: Wish | None = None)
     chosen = target(name)
     model = _with_resizes_in_sight(read_file(source), source.name)
     own = default_opset(model, source.name)
-    writer = Writer(target=chosen, wish=wish or Wish(), graph=_names(model, chosen.opset or own))
+    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=_names(model, chosen.opset or own))
     refusals = _other_nodes(model, source.name, own, chosen)
     rows = []
     for found in nodes_in(model, source):

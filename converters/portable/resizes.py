@@ -1,4 +1,4 @@
-"""One resize of a model, made portable: kept, said in other words, or in primitive operations."""
+"""One resize of a model, made portable: kept, rewritten with other attributes, or decomposed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from onnx import helper
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translation.meaning import differences
-from ir_interp.translation.translate import Grade, Translation, compared, ways
+from ir_interp.translation.translate import Grade, Translation, compared, translations
 
 from ..decompose.resize import decompose
 from ..dialects.onnx import DIALECT
 from ..onnx.graph import Graph
-from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, said
+from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
 from ..onnx.nodes import needed
 from ..onnx.resize import inlined
 from ..onnx.resizes import FoundNode, nodes_in
-from ..report import Form, Row, Wish, text
+from ..report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Kind, Outcome
 from .targets import Target
@@ -47,28 +47,30 @@ class Writer:
     """Decides on one resize after another. ``edits`` are what to change, ``graph`` holds names and constants of it."""
 
     target: Target
-    wish: Wish
+    policy: FormPolicy
     graph: Graph
     edits: list[Edit] = field(default_factory=list)
 
     def row(self, found: FoundNode) -> Row:
         """Return what becomes of a node. Raises InexactError where it has no form."""
-        forecast, way = self.target.forecast(found), own_way(found)
+        forecast, deviates = self.target.forecast(found), deviation(found)
         grade = self._grade(found, forecast)
-        stays = self.target.opset is not None or not way  # in ONNX itself a node computes what it did, whatever that is
-        if grade and stays and self.wish.form is not Form.DECOMPOSED:
+        stays = (
+            self.target.opset is not None or not deviates
+        )  # in ONNX itself a node computes what it did, whatever that is
+        if grade and stays and self.policy.form is not Form.DECOMPOSED:
             return self._row(found, f"{_label(found)}, kept", grade)
-        if way:
-            raise self._refusal(found, way)
+        if deviates:
+            raise self._refusal(found, deviates)
         why = "as asked" if grade else _shortfall(found, forecast)
         if found.op.shape is None:
-            raise self._refusal(found, f"{why}; and the rank of its input is open")
-        if self.wish.form is not Form.DECOMPOSED:
+            raise self._refusal(found, f"{why}; and the rank of its input is unknown")
+        if self.policy.form is not Form.DECOMPOSED:
             native = next(self._natives(found), None)
             if native is not None:
                 return self._native(found, *native, why)
-        if self.wish.form is Form.NATIVE:
-            raise self._refusal(found, f"{why}; and no Resize in other words computes the same")
+        if self.policy.form is Form.NATIVE:
+            raise self._refusal(found, f"{why}; and no Resize with other attributes computes the same")
         return self._decomposed(found, why)
 
     def _refusal(self, found: FoundNode, reason: str) -> InexactError:
@@ -86,36 +88,36 @@ class Writer:
         return grade if self._is_enough(grade) else None
 
     def _is_enough(self, grade: Grade | None) -> bool:
-        too_little = (None, Grade.EXACT_BUT_TIES, Grade.EXACT_FOR_SHAPE if self.wish.strict else None)
+        too_little = (None, Grade.EXACT_BUT_TIES, Grade.EXACT_FOR_SHAPE if self.policy.strict else None)
         return grade not in too_little
 
     def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
-        """Yield the Resizes in other words that onnxruntime and the target compute exactly, the best first."""
+        """Yield the Resizes with other attributes that onnxruntime and the target compute exactly, the best first."""
         op, opset = found.op, self.graph.opset
         version = max(version for version in DIALECT.versions if version <= opset)
         if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
             return  # an Upsample shrinks nothing, and this may
-        for words in ways(op.spec, DIALECT, shape=op.shape, version=version):
-            made, told = said(op, words, opset), replace(op, spec=words.spec)
-            guessed = isinstance(words.spec.target, Scales) and not is_long_as_inferred(told)
-            if guessed or invalid(made.model) or not self._is_enough(words.grade):
+        for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
+            made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
+            guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
+            if guessed or invalid(made.model) or not self._is_enough(translation.grade):
                 continue
-            grades: list[Grade | None] = [words.grade]
+            grades: list[Grade | None] = [translation.grade]
             for candidate in nodes_in(made.model, Path(op.where)):  # none where nothing is left to resize
                 runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec
                 grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
             sure = [grade for grade in grades if grade is not None]
             if len(sure) == len(grades):
-                yield words, made, max(sure, key=_GRADES.index)
+                yield translation, made, max(sure, key=_GRADES.index)
 
-    def _native(self, found: FoundNode, words: Translation, made: OneResize, grade: Grade, why: str) -> Row:
+    def _native(self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str) -> Row:
         """Put another Resize in a node's place."""
         inner = self._inner(found)
         target = _target(found)
         result = inlined(inner, made, {"x": found.node.input[0], "sizes": target, "scales": target})
         self._replace(found, inner, result)
-        label = f"{inner.nodes[-1].op_type}-{words.version}"
-        changes = _changes(found.op.attributes, words.attributes) if words.spec.axes != () else "a copy"
+        label = f"{inner.nodes[-1].op_type}-{translation.version}"
+        changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
         return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:
@@ -127,7 +129,7 @@ class Writer:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made)
         if not problem and not self._is_enough(made.grade):
-            problem = "it holds for the known lengths alone"
+            problem = "it is exact for the known lengths only"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(made.output)
@@ -151,7 +153,7 @@ class Writer:
         self.edits.append(Edit(graph=values.graph, depth=values.depth, output=output, nodes=inner.nodes))
 
 
-def own_way(found: FoundNode) -> str:
+def deviation(found: FoundNode) -> str:
     """Return in which way onnxruntime computes a node that is not what the node means; nothing where it is."""
     made, op = onnxruntime.outcome(found.op), found.op
     if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
@@ -189,11 +191,11 @@ def _label(found: FoundNode) -> str:
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return which attributes and inputs went, came, or have other values."""
-    old, new = ({name: text(value) for name, value in words.items()} for words in (before, after))
+    old, new = ({name: text(value) for name, value in attributes.items()} for attributes in (before, after))
     gone = [f"without {name}" for name in old if name not in new]
     come = [f"{name}={value}" for name, value in new.items() if name not in old]
     other = [f"{name}={old[name]} -> {new[name]}" for name in old if old[name] != new.get(name, old[name])]
-    return ", ".join([*gone, *other, *come]) or "the same words"
+    return ", ".join([*gone, *other, *come]) or "the same attributes"
 
 
 def _invalid(found: FoundNode, inner: Graph) -> str:

@@ -30,7 +30,7 @@ class Target:
     """A runtime, or an operator set of ONNX, ``opset``; a runtime leaves a model the set that it has.
 
     ``forecast`` is what it makes of a node as it stands. ``problem`` says why it would not compute a resize that is
-    said in ``primitives``; ``note`` is what to know of how it computes one.
+    decomposed into ``primitives``; ``note`` is what to know of how it computes one.
     """
 
     name: str
@@ -54,7 +54,7 @@ def target(name: str) -> Target:
 
 
 def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
-    """Return what a node means in an operator set, if that has its words."""
+    """Return what a node means in an operator set, if that has its attributes."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
         return refused(problem)

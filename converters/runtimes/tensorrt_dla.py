@@ -27,7 +27,7 @@ LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
 """Up to which whole number height and width may grow; for CUBIC no page says it."""
 
 LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
-_WORDS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
+_SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
 
 
 def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
@@ -39,9 +39,9 @@ def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], 
 def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
     mode = attributes["resize_mode"]
     combinations = COMBINATIONS[mode]
-    said = tuple(attributes[word] for word in _WORDS[: len(combinations[0])])
-    if said not in combinations:
-        yield f"{mode} with {', '.join(said)}"
+    chosen = tuple(attributes[setting] for setting in _SETTINGS[: len(combinations[0])])
+    if chosen not in combinations:
+        yield f"{mode} with {', '.join(chosen)}"
     target = attributes.get("scales") or attributes.get("shape")
     if target is None:
         yield "its output lengths are an input at run time"
@@ -54,7 +54,7 @@ def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
 
 
 def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
-    """Return output / input of every axis; None where a length is open."""
+    """Return output / input of every axis; None where a length is not known."""
     if "scales" in attributes:
         return [Fraction(scale) for scale in attributes["scales"]]
     shape = context.shape or (None,) * 4

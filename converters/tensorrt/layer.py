@@ -54,8 +54,8 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     layer = _typed(layer)
     source = layer.get_input(0)
     lengths = _open_shape(source.shape if shape is None else shape)
-    words: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
-    settings = words | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
+    enums: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
+    settings = enums | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
     context = Context(version=DIALECT.versions[0], shape=lengths, dtype=_dtype(source))
     return read(DIALECT, settings, context, name=layer.name, where=f'tensorrt:layer["{layer.name}"]')
@@ -136,7 +136,7 @@ def _dtype(tensor: Any) -> str | None:
 
 
 def _open_shape(shape: Iterable[int | None]) -> PartialShape:
-    """Return lengths with None where they are open, which TensorRT says by -1."""
+    """Return lengths with None where they are dynamic, which TensorRT says by -1."""
     return tuple(None if length is None or length < 0 else int(length) for length in shape)
 
 
@@ -147,7 +147,7 @@ def python_script(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
     known at run time only.
     """
     taken: set[str] = set()
-    functions = [_function(op.name, said, _identifier(op.name, taken)) for op, said in layers]
+    functions = [_function(op.name, translation, _identifier(op.name, taken)) for op, translation in layers]
     return "\n\n\n".join(["import tensorrt as trt", *functions]) + "\n"
 
 

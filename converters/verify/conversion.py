@@ -20,7 +20,7 @@ from ..report import Compared, Progress, Row, Verification, silent
 from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
 from .first_difference import first_layer, first_resize
 from .processes import Inputs, Runs
-from .tensors import Wired, is_model, sensible, wired
+from .tensors import ResizeTensors, is_model, resizes_with_tensors, sensible
 
 
 def verify(
@@ -36,7 +36,7 @@ def verify(
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. Open lengths of inputs are 1 on the first axis
+    is an .onnx, read by OpenVINO's own frontend. Dynamic dimensions of inputs are 1 on the first axis
     and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
     program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
     ``result`` does not run; it names the first resize or layer that differs.
@@ -60,7 +60,7 @@ def _verified(
     progress: Progress,
     through_openvino: frozenset[Path],
 ) -> Verification:
-    resizes = wired(source) if is_model(source) else []
+    resizes = resizes_with_tensors(source) if is_model(source) else []
     with scratch() as folder:
         run = Runs(folder, inputs, sensible(resizes), progress, through_openvino)
         if not is_model(source):
@@ -89,7 +89,7 @@ def _quantises(path: Path) -> bool:
     return any(layer.type.lower() == "fakequantize" for net in nets(path) for layer in net.layers.values())
 
 
-def _by_executor(run: Runs, resizes: list[Wired], result: Path, problem: str, tolerance: float) -> Verification:
+def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str, tolerance: float) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
     try:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..report import Compared
 from .differences import compare
 from .processes import Runs
-from .tensors import Wired
+from .tensors import ResizeTensors
 
 _PROBES = 16  # tensors that are looked at in one run
 
@@ -37,8 +37,8 @@ class Located:
         return self.data is not None and not self.data.passes
 
     @property
-    def words(self) -> tuple[str, str]:
-        """How its data and its output compare, in words."""
+    def text(self) -> tuple[str, str]:
+        """How its data and its output compare, as text."""
         return _told(self.data), _told(self.output)
 
 
@@ -49,10 +49,14 @@ def _told(compared: Compared | None) -> str:
 
 
 def resizes(
-    run: Runs, wired: Sequence[Wired], first: Path, second: Path, tolerance: float | None = None
+    run: Runs, resizes_with_tensors: Sequence[ResizeTensors], first: Path, second: Path, tolerance: float | None = None
 ) -> list[Located]:
     """Return how each resize compares between two models that show tensors of the same names."""
-    tensors = list(dict.fromkeys(name for each in wired for name in (each.inputs.get("data", ""), each.output) if name))
+    tensors = list(
+        dict.fromkeys(
+            name for each in resizes_with_tensors for name in (each.inputs.get("data", ""), each.output) if name
+        )
+    )
     (_, mine), (_, theirs) = run(first, tensors), run(second, tensors)
 
     def seen(name: str) -> Compared | None:
@@ -64,13 +68,13 @@ def resizes(
         Located(
             name=each.op.name, where=each.op.where, data=seen(each.inputs.get("data", "")), output=seen(each.output)
         )
-        for each in wired
+        for each in resizes_with_tensors
     ]
 
 
-def first_resize(run: Runs, wired: Sequence[Wired], source: Path, result: Path) -> str:
+def first_resize(run: Runs, resizes_with_tensors: Sequence[ResizeTensors], source: Path, result: Path) -> str:
     """Return which resize is the first whose own output differs between the two runtimes."""
-    first = next((each for each in resizes(run, wired, source, result) if each.differs), None)
+    first = next((each for each in resizes(run, resizes_with_tensors, source, result) if each.differs), None)
     if first is None or first.output is None:
         return "; no resize differs, so that the difference arises elsewhere"
     return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"

@@ -22,7 +22,7 @@ from .differences import compare, differences
 from .first_difference import Located
 from .processes import Inputs, Runs
 from .runners import Named
-from .tensors import is_model, sensible, wired
+from .tensors import is_model, resizes_with_tensors, sensible
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
 
@@ -38,7 +38,7 @@ class OutputValues:
     largest: float | None
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def text(self) -> tuple[str, ...]:
         """Shape with element type, and the three numbers."""
         numbers = ("none" if n is None else f"{n:.6g}" for n in (self.smallest, self.mean, self.largest))
         return ("x".join(map(str, self.shape)) + f" {self.dtype}", *numbers)
@@ -54,7 +54,7 @@ class HistogramBin:
 
     @property
     def label(self) -> str:
-        """Its ends in words."""
+        """Its ends as text."""
         if self.upper == 0:
             return "equal"
         if math.isinf(self.upper):
@@ -116,7 +116,7 @@ class ModelComparison:
         """The first resize whose output differs, in one line."""
         first = self.first_resize
         if first is None:
-            return "no resize differs that both models show"
+            return "no resize whose output both models show differs"
         source = "; its data differ already" if first.is_fed_otherwise else ""
         return f"the first resize that differs is {first.name!r}{source}"
 
@@ -159,7 +159,7 @@ def compare_models(
     """
     for path in (first, second):
         _check(path)
-    resizes = wired(first) or wired(second)
+    resizes = resizes_with_tensors(first) or resizes_with_tensors(second)
     with scratch() as folder:
         run = Runs(folder, inputs, sensible(resizes), progress)
         mine, theirs = _outputs(run, first), _outputs(run, second)

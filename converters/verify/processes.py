@@ -73,11 +73,11 @@ def _run(request: Path, name: str) -> None:
         "ir_interp.converters.verify.runners", str(request), folder=request.parent, seconds=_SECONDS, **streams
     ) as child:
         try:
-            _, said = child.communicate(timeout=_SECONDS)
+            _, errors = child.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
             raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
     if child.returncode == USAGE:
-        raise IrInterpError(said.strip())
+        raise IrInterpError(errors.strip())
     if child.returncode:
-        lines = said.strip().splitlines() or [f"it died with status {child.returncode}"]
+        lines = errors.strip().splitlines() or [f"it died with status {child.returncode}"]
         raise VerificationError(f"{name} does not run: {lines[-1]}")

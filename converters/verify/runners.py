@@ -21,7 +21,7 @@ from ..runtimes.telemetry import openvino_silent
 USAGE = 3
 """The exit code for a request that makes no sense; its message is the last line of stderr."""
 
-_OPEN_LENGTH = 64  # an open length is taken as this, a multiple of what networks shrink by; the first axis as 1
+_DYNAMIC_LENGTH = 64  # a dynamic dimension is taken as this, a multiple of what networks shrink by; the first axis as 1
 _BYTES = 24 * 2**30  # of address space; what lies beyond is no conversion's fault
 
 _AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
@@ -35,9 +35,9 @@ class Request:
     """What to run, and on what.
 
     ``inputs`` is a file of arrays, made first if it is not there: from ``files`` (.npy by input name), else at random
-    with ``shapes`` where lengths are open; ``values`` holds numbers for inputs at which nothing random makes sense.
-    The outputs go to ``outputs``, and those of ``tensors`` that the model has to ``found``. ``in_openvino`` chooses
-    the runtime, which is onnxruntime otherwise.
+    with ``shapes`` where dimensions are dynamic; ``values`` holds numbers for inputs at which nothing random makes
+    sense. The outputs go to ``outputs``, and those of ``tensors`` that the model has to ``found``. ``in_openvino``
+    chooses the runtime, which is onnxruntime otherwise.
     """
 
     model: str
@@ -105,7 +105,7 @@ def _input(
     wanted = f"input {name!r} is {dtype} of shape [{', '.join('?' if n is None else str(n) for n in lengths)}]"
     if name in request.files:
         return _read(request.files[name], wanted, lengths, dtype)
-    sensible = [n if n is not None else _OPEN_LENGTH if i else 1 for i, n in enumerate(lengths)]
+    sensible = [n if n is not None else _DYNAMIC_LENGTH if i else 1 for i, n in enumerate(lengths)]
     shape = request.shapes.get(name, sensible)
     if not _fits(shape, lengths):
         raise IrInterpError(f"no {dtype} of shape {shape}; {wanted}")

@@ -11,7 +11,7 @@ from ir_interp.op import ResizeOp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wired:
+class ResizeTensors:
     """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if given."""
 
     op: ResizeOp
@@ -28,20 +28,20 @@ def is_model(path: Path) -> bool:
     return FileKind.of(path) is FileKind.ONNX
 
 
-def wired(model: Path) -> list[Wired]:
+def resizes_with_tensors(model: Path) -> list[ResizeTensors]:
     """Return the resizes of the main graph of a model (.onnx, .xml), in the order of the file."""
     if FileKind.of(model) is FileKind.ONNX:
         from ..onnx import resizes as of_onnx
 
-        found = of_onnx.wired(model)
+        found = of_onnx.resizes_with_tensors(model)
     else:
         from ir_interp.ir import resizes as of_ir
 
-        found = of_ir.wired(model)
-    return [Wired(op=op, inputs=inputs, output=output) for op, inputs, output in found]
+        found = of_ir.resizes_with_tensors(model)
+    return [ResizeTensors(op=op, inputs=inputs, output=output) for op, inputs, output in found]
 
 
-def sensible(resizes: Iterable[Wired]) -> dict[str, list[float]]:
+def sensible(resizes: Iterable[ResizeTensors]) -> dict[str, list[float]]:
     """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
     values: dict[str, list[float]] = {}
     for each in resizes:

@@ -55,9 +55,15 @@ def audit(
     from ir_interp.converters.audit.formats import FORMATS
 
     check_outputs([html] if html else [], expanded(models))
-    with progress.bar() as told:
+    with progress.bar() as report_progress:
         found = ir_interp.audit(
-            models, run=run, runtimes=runtime, select=select or (), ignore=ignore or (), jobs=jobs, progress=told
+            models,
+            run=run,
+            runtimes=runtime,
+            select=select or (),
+            ignore=ignore or (),
+            jobs=jobs,
+            progress=report_progress,
         )
     if html:
         from ir_interp.converters.pages import audit_page, frame
@@ -78,10 +84,10 @@ def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
     from rich.table import Table
 
     from ir_interp.cli.terminal import Console, escape
-    from ir_interp.converters.audit.audit import alike
+    from ir_interp.converters.audit.audit import by_runtimes
 
     console = Console()
-    for those in alike(rows):
+    for those in by_runtimes(rows):
         titles = those[0].titles
         table = Table(title_justify="left")
         for column in ("resize", *titles.values()):

@@ -48,7 +48,7 @@ def compare(
     """Run two models, each in its own runtime, and compare their outputs."""
     inputs = options.files(array or [])
     check_outputs([html] if html else [], [first, second, *inputs.values()])
-    with progress.bar() as told:
+    with progress.bar() as report_progress:
         found = ir_interp.compare(
             first,
             second,
@@ -56,7 +56,7 @@ def compare(
             inputs=inputs,
             tolerance=tolerance,
             per_resize=per_resize,
-            progress=told,
+            progress=report_progress,
         )
     if html:
         from ir_interp.converters.pages import comparison_page, frame
@@ -90,7 +90,7 @@ def _show_output(console: Console, output: OutputComparison, found: ModelCompari
     for column in ("", "shape", "min", "mean", "max"):
         table.add_column(column, overflow="fold")
     for path, values in ((found.first, output.first), (found.second, output.second)):
-        table.add_row(escape(path.name), *values.words)
+        table.add_row(escape(path.name), *values.text)
     console.print(table)
     for line in (output.verdict, *_bars(output.histogram)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -114,5 +114,5 @@ def _resizes_table(resizes: tuple[Located, ...]) -> Table:
     for column in ("resize", "its data", "its output"):
         table.add_column(column, overflow="fold")
     for each in resizes:
-        table.add_row(escape(each.name), *each.words)
+        table.add_row(escape(each.name), *each.text)
     return table

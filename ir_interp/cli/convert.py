@@ -89,7 +89,7 @@ def convert(
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
     wanted = {report: _save_json, html: _save_page}
     try:
-        with progress.bar() as told:
+        with progress.bar() as report_progress:
             done = ir_interp.convert(
                 source,
                 destination,
@@ -103,7 +103,7 @@ def convert(
                 verify=verify,
                 shapes=shapes,
                 inputs=inputs,
-                progress=told,
+                progress=report_progress,
                 reports={path: save for path, save in wanted.items() if path},
             )
     except OutputError:

@@ -35,7 +35,7 @@ _TAPS = 6  # shown of one output
 def explain(
     subject: Annotated[str, typer.Argument(help="A code (IRI001), or the file of a resize: .onnx, .xml or .json.")],
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where open: 1,3,20,30.")] = None,
+    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where dynamic: 1,3,20,30.")] = None,
     sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
     scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every output.")] = False,
@@ -71,7 +71,7 @@ def _show(found: Explanation, every: bool) -> None:
     console, op = Console(), found.op
     for line in (
         f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(found.shape)}",
-        describe.sentence(op.spec),
+        describe.summary(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -109,7 +109,7 @@ def _chosen(axis: AxisTable, differing: Iterable[int], every: bool) -> list[int]
 
 def _summary(axis: AxisTable, differing: int, every: bool) -> str:
     count = max(axis.out_sizes)
-    verdict = f"* {differing} of {count} outputs differ" if differing else f"{count} outputs, the same in every way"
+    verdict = f"* {differing} of {count} outputs differ" if differing else f"{count} outputs, the same in every column"
     return verdict + ("" if every or count <= _ROWS else "; --all shows every one")
 
 

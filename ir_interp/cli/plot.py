@@ -29,7 +29,7 @@ def plot(
     what: Annotated[Picture, typer.Option(help="What to show.")] = Picture.POSITIONS,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     axis: Annotated[int | None, typer.Option(help="Axis to show, if not the first that changes.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where open: 1,3,20,30.")] = None,
+    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where dynamic: 1,3,20,30.")] = None,
     sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
     scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
     source: Annotated[Path | None, typer.Option("--input", help="For image: an array (.npy) or an image.")] = None,

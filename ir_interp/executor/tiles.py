@@ -30,7 +30,7 @@ _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class AxisStep:
     """One axis of a tile: from ``shape_in`` to ``shape_out``, each [outer, along, inner]."""
 
     operation: Pick | Band
@@ -46,7 +46,7 @@ class Tile:
     items: slice
     rows_in: slice
     rows_out: slice
-    steps: tuple[Step, ...]
+    steps: tuple[AxisStep, ...]
 
 
 def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) -> None:
@@ -198,7 +198,9 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
     return stages
 
 
-def _steps(lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]) -> tuple[Step, ...]:
+def _steps(
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]
+) -> tuple[AxisStep, ...]:
     """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest."""
     rows = operations[first].span
     lengths[1] = rows.in_stop - rows.in_start
@@ -208,7 +210,7 @@ def _steps(lengths: list[int], order: list[int], first: int, operations: dict[in
         before = _split(lengths, place)
         needed = slice(None) if axis == first else slice(span.in_start, span.in_stop)
         lengths[place] = span.out_stop - span.out_start
-        steps.append(Step(operations[axis], needed, before, _split(lengths, place)))
+        steps.append(AxisStep(operations[axis], needed, before, _split(lengths, place)))
     return tuple(steps)
 
 

@@ -180,6 +180,6 @@ DIALECT = Dialect(
         "nearest_mode": (Rounding.ROUND_PREFER_FLOOR.value, since(1)),
         "antialias": (False, since(1)),
     },
-    unstated={"antialias": False},
+    omitted={"antialias": False},
     read=read,
 )

@@ -72,7 +72,7 @@ def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
     found = net.source(layer, 0)
     if shape is None and found is not None:
         shape = found[1].shape
-    if shape is None or None in shape or (shape == () and net.has_open_ranks):  # an open rank looks like a scalar
+    if shape is None or None in shape or (shape == () and net.has_dynamic_ranks):  # a dynamic rank looks like a scalar
         return None
     return np.array(shape, dtype or "int64")
 

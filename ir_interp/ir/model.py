@@ -100,7 +100,7 @@ class Net:
     folded: dict[tuple[int, int], NDArray[Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def has_open_ranks(self) -> bool:
+    def has_dynamic_ranks(self) -> bool:
         """Whether a parameter leaves even its rank open."""
         parameters = (layer for layer in self.layers.values() if layer.type.lower() == "parameter")
         return any("..." in layer.attributes.get("shape", "") for layer in parameters)

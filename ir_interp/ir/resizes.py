@@ -47,7 +47,7 @@ def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[N
     return found
 
 
-def wired(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a net itself with the names of their tensors: the data, and the output."""
     net = next(nets(path))
     found = []
@@ -138,7 +138,7 @@ def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Contex
 
 
 def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Any:
-    """Return the value of an input; None where it is open, or in a .bin that is missing but not needed."""
+    """Return the value of an input; None where run time decides it, or in a .bin that is missing but not needed."""
     try:
         value = fold(net, layer, index)
     except MissingBinaryError:
@@ -156,7 +156,7 @@ def _output_shape(layer: Layer) -> tuple[int, ...] | None:
 def _input_shape(net: Net, layer: Layer) -> PartialShape | None:
     shape = layer.inputs[0].shape if layer.inputs else None
     found = net.source(layer, 0) if shape is None else None
-    return (found[1].shape if found else shape) or None  # a port of open rank has no dimensions, like a scalar's
+    return (found[1].shape if found else shape) or None  # a port of dynamic rank has no dimensions, like a scalar's
 
 
 def _dtype(net: Net, layer: Layer) -> str | None:

@@ -22,26 +22,26 @@ _BY_RATIO = (
 )
 
 
-def arithmetics_agree(spec: ResizeSpec, said: ResizeSpec) -> bool:
+def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
     """Say whether two specs of one meaning compute the same for every shape, each in its own arithmetic.
 
     Weights of a continuous kernel move by a rounding error only; what float32 can decide is a nearest pixel, the
     edge of a crop, and the length under fractional scales. Whole scales have neither (axes below a million). With
     sizes, onnxruntime and OpenVINO share their float32 order for floor and ceil, but not where 1/2 is a tie.
     """
-    if spec.arithmetic is said.arithmetic and (spec.coordinates, spec.kernel) == (said.coordinates, said.kernel):
+    same = spec.coordinates == offered.coordinates and spec.kernel == offered.kernel
+    if same and spec.arithmetic is offered.arithmetic:
         return True
     if isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return False
     whole = isinstance(spec.target, Scales) and are_whole(spec.target)
     if not isinstance(spec.kernel, Nearest):
         return whole or spec.gives_sizes
-    if spec.coordinates not in _BY_RATIO or not isinstance(said.kernel, Nearest):
+    if spec.coordinates not in _BY_RATIO or not isinstance(offered.kernel, Nearest):
         return False
     directed = spec.kernel.rounding in (Rounding.FLOOR, Rounding.CEIL, Rounding.SIMPLE)
-    alike = spec.coordinates is said.coordinates and spec.kernel == said.kernel
-    float32 = Arithmetic.EXACT not in (spec.arithmetic, said.arithmetic)
-    return whole or (spec.gives_sizes and directed and alike and float32)
+    float32 = Arithmetic.EXACT not in (spec.arithmetic, offered.arithmetic)
+    return whole or (spec.gives_sizes and directed and float32 and same)
 
 
 def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""What a dialect is: its words, their versions, and how a sentence in them is read."""
+"""What a dialect is: its attributes, the values that each version knows, and how a set of them is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import ResizeSpec
 
 Attributes = Mapping[str, Any]
-"""What a layer says: words and flags by name, and its numbers; a number of value None is an input at run time."""
+"""The attributes of a layer, choices, flags and numbers, by name; a number of value None is an input at run time."""
 
 
 class Semantics(Enum):
@@ -52,17 +52,18 @@ def since(version: int) -> range:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """The words of one format for a resize, and what a sentence in them means.
+    """The attributes that one format has for a resize, and what a set of them means.
 
     ``vocabulary`` maps each attribute to its allowed values, the preferred one first, and each value to the versions
     that know it. ``numbers`` maps a part of a spec (one of ``PARTS``) to the name of the attribute or input that
     carries it, with the versions that have it; a format without axes gives targets for every axis, or for those that
     its reader names (``fixed_axes``). ``defaults`` holds what a missing attribute means, and since when; without an
-    entry it must be there. ``unstated`` holds the values that are left unsaid when a sentence is written: switches
-    that are off. ``read`` is total on complete sentences and raises SpecError for combinations, ranks and types that
-    the format forbids. ``remarks`` are codes and messages of what else is to be said of a complete sentence.
+    entry it must be there. ``omitted`` holds the values that are left out when attributes are written: switches
+    that are off. ``read`` is total on complete attribute sets and raises SpecError for combinations, ranks and
+    types that the format forbids. ``remarks`` are codes and messages of what else there is to know of a complete
+    attribute set.
 
-    Raises SpecError for a part that no spec has, and for a default or an unstated value that is no attribute's.
+    Raises SpecError for a part that no spec has, and for a default or an omitted value that is no attribute's.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Dialect:
     vocabulary: Mapping[str, Mapping[Any, range]]
     numbers: Mapping[str, tuple[str, range]]
     defaults: Mapping[str, tuple[Any, range]]
-    unstated: Mapping[str, Any]
+    omitted: Mapping[str, Any]
     read: Callable[[Attributes, Context], ResizeSpec]
     remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
 
@@ -78,7 +79,7 @@ class Dialect:
         for table, names, known in (
             ("numbers", self.numbers, PARTS),
             ("defaults", self.defaults, self.vocabulary),
-            ("unstated", self.unstated, self.vocabulary),
+            ("omitted", self.omitted, self.vocabulary),
         ):
             for name in names:
                 if name not in known:
@@ -93,8 +94,8 @@ class Dialect:
 
     def complete(self, raw: Attributes, version: int) -> dict[str, Any]:
         """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""
-        words = {name: self._word(name, known, raw, version) for name, known in self.words(version).items()}
-        return words | self._given_numbers(raw, version)
+        choices = {name: self._choice(name, known, raw, version) for name, known in self.choices(version).items()}
+        return choices | self._given_numbers(raw, version)
 
     def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
         return {
@@ -103,7 +104,7 @@ class Dialect:
             if version in versions and name in raw
         }
 
-    def _word(self, name: str, known: tuple[Any, ...], raw: Attributes, version: int) -> Any:
+    def _choice(self, name: str, known: tuple[Any, ...], raw: Attributes, version: int) -> Any:
         default, versions = self.defaults.get(name, (None, range(0)))
         value = raw.get(name, default if version in versions else None)
         if value is None:
@@ -114,7 +115,7 @@ class Dialect:
             )
         return value
 
-    def words(self, version: int) -> dict[str, tuple[Any, ...]]:
+    def choices(self, version: int) -> dict[str, tuple[Any, ...]]:
         """Return the attributes that exist in ``version``, each with its values."""
         allowed = {
             name: tuple(value for value, versions in values.items() if version in versions)
@@ -138,44 +139,44 @@ class Dialect:
         rank = None if context.shape is None else len(context.shape)
         return _fixed_axes(self, context.version, rank, context.semantics)
 
-    def sentences(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
-        """Yield everything that the dialect can say around ``numbers``, preferred wording first."""
-        words = self.words(version)
-        for values in itertools.product(*words.values()):
-            yield dict(zip(words, values, strict=True)) | dict(numbers)
+    def attribute_sets(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
+        """Yield every attribute set that the dialect has around ``numbers``, preferred values first."""
+        choices = self.choices(version)
+        for values in itertools.product(*choices.values()):
+            yield dict(zip(choices, values, strict=True)) | dict(numbers)
 
     def offers(self, numbers: Attributes, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
-        """Return each distinct meaning that can be said around ``numbers``, with its preferred sentence."""
+        """Return each distinct meaning that can be expressed around ``numbers``, with its preferred attributes."""
         offers: dict[ResizeSpec, dict[str, Any]] = {}
-        for sentence in self.sentences(context.version, numbers):
+        for attributes in self.attribute_sets(context.version, numbers):
             with suppress(SpecError, ReadError):  # a combination that the dialect forbids
-                offers.setdefault(self.read(sentence, context), sentence)
+                offers.setdefault(self.read(attributes, context), attributes)
         return offers
 
     def objection(self, numbers: Attributes, context: Context) -> str:
-        """Return what the format forbids in the preferred sentence around ``numbers``, if anything."""
+        """Return what the format forbids in the preferred attributes around ``numbers``, if anything."""
         with suppress(ReadError):
             try:
-                self.read(next(self.sentences(context.version, numbers)), context)
+                self.read(next(self.attribute_sets(context.version, numbers)), context)
             except SpecError as error:
                 return str(error)
         return ""
 
-    def concise(self, sentence: Attributes, context: Context) -> dict[str, Any]:
-        """Return ``sentence`` without the words that go without saying, or that change nothing whatever they are."""
-        wanted, kept = self.read(sentence, context), dict(sentence)
-        for name, values in self.words(context.version).items():
+    def concise(self, attributes: Attributes, context: Context) -> dict[str, Any]:
+        """Return ``attributes`` without those that have their default, or that change nothing whatever they are."""
+        wanted, kept = self.read(attributes, context), dict(attributes)
+        for name, values in self.choices(context.version).items():
             if name in self.defaults:
-                unsaid = name in self.unstated and kept[name] == self.unstated[name]
-                if unsaid or self._is_idle(name, values, kept, wanted, context):
+                is_default = name in self.omitted and kept[name] == self.omitted[name]
+                if is_default or self._is_idle(name, values, kept, wanted, context):
                     del kept[name]
         return kept
 
     def _is_idle(
-        self, name: str, values: tuple[Any, ...], sentence: Attributes, wanted: ResizeSpec, context: Context
+        self, name: str, values: tuple[Any, ...], attributes: Attributes, wanted: ResizeSpec, context: Context
     ) -> bool:
         with suppress(SpecError, ReadError):
-            return all(self.parse({**sentence, name: value}, context) == wanted for value in values)
+            return all(self.parse({**attributes, name: value}, context) == wanted for value in values)
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a spec computes, in a form that is the same however it is said; and where two specs part."""
+"""What a spec computes, in a form that is the same however it is named; and where two specs part."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ir_interp.spec import (
 def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
     """Return a key that is equal for specs of equal values in exact arithmetic, for every input that fits ``shape``.
 
-    ``shape`` may leave lengths open with None; without it, specs are compared for every rank.
+    ``shape`` may have dynamic dimensions with None; without it, specs are compared for every rank.
     """
     return frozenset(parts(spec, shape).items())
 
@@ -38,7 +38,7 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     mine, theirs = parts(wanted, shape), parts(offered, shape)
     found: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
-        difference = Difference(part, *(said.get(part, _ABSENT.get(part)) for said in (mine, theirs)))
+        difference = Difference(part, *(each.get(part, _ABSENT.get(part)) for each in (mine, theirs)))
         implied = part == "windows" and isinstance(wanted.coordinates, Crop) != isinstance(offered.coordinates, Crop)
         if difference.wanted != difference.offered and not implied:
             found += _unfolded(wanted, offered) if part == "position" else [difference]
@@ -48,19 +48,19 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
 def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
     """Return what a spec computes as named parts, equal for every way to say the same."""
     kernel = spec.kernel
-    said: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
-    said |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
+    named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
+    named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
-        said["cubic coefficient"] = kernel.a
-    said["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
-    said |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
+        named["cubic coefficient"] = kernel.a
+    named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
+    named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
-        said["windows"] = _windowed(spec, spec.coordinates, shape)
+        named["windows"] = _windowed(spec, spec.coordinates, shape)
     if not spec.gives_sizes:
-        said["step"] = _step(spec)
+        named["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
-        said["length"] = spec.length
-    return {part: value for part, value in said.items() if value != _ABSENT.get(part)}
+        named["length"] = spec.length
+    return {part: value for part, value in named.items() if value != _ABSENT.get(part)}
 
 
 _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none

@@ -1,4 +1,4 @@
-"""Say a spec in another dialect: the writer that every reader implies, and how exact the result is."""
+"""Express a spec in another dialect: the writer that every reader implies, and how exact the result is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Grade(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A spec said in a dialect: ``attributes`` in its words, ``spec`` what they mean there, and remarks on it."""
+    """A spec expressed in a dialect: its ``attributes``, ``spec`` as what they mean there, and remarks on it."""
 
     dialect: str
     version: int
@@ -58,11 +58,11 @@ def write(
     semantics: Semantics = Semantics.RUNTIME,
     name: str = "resize",
 ) -> Translation:
-    """Say ``spec`` in ``dialect``, in its newest version that can, or in ``version``.
+    """Express ``spec`` in ``dialect``, in its newest version that can, or in ``version``.
 
-    With a ``shape`` (lengths of the input, None where open) more can be said: attributes that compute the same for
-    this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused. Raises
-    InexactError, which names the smallest difference, where nothing does.
+    With a ``shape`` (lengths of the input, None where dynamic) more can be expressed: attributes that compute the same
+    for this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused.
+    Raises InexactError, which names the smallest difference, where nothing does.
     """
     if shape is not None:
         check_rank(spec, len(shape))
@@ -75,12 +75,14 @@ def write(
 
 
 @lru_cache(maxsize=256)
-def _sentences(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
+def _attribute_sets(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
     return dialect.offers(dict(numbers), context)
 
 
-def ways(spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, version: int) -> Iterator[Translation]:
-    """Yield every sentence of one version of a dialect that computes the same as ``spec``, the best first.
+def translations(
+    spec: ResizeSpec, dialect: Dialect, *, shape: PartialShape | None, version: int
+) -> Iterator[Translation]:
+    """Yield every attribute set of one version of a dialect that computes the same as ``spec``, the best first.
 
     ``write`` returns the first of them, and says why there is none.
     """
@@ -93,16 +95,16 @@ def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) 
 
 
 def _refusal(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
-    """Return why no sentence of one version of a dialect computes the same."""
+    """Return why no attributes of one version of a dialect computes the same."""
     shape, target = context.shape, f"{dialect.name} {context.version}"
     offers = _offered(spec, dialect, context)
     if not offers:
-        return _unsayable(spec, dialect, context, name)
+        return _inexpressible(spec, dialect, context, name)
     same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
     if same and fixed:
         reason = f"float32 decides: {first_difference(spec, same[0], fixed)}"
         return InexactError(name, target, reason=reason, cause=Cause.FLOAT32)
-    return InexactError(name, target, min((differences(spec, said, shape) for said in offers), key=_distance))
+    return InexactError(name, target, min((differences(spec, offered, shape) for offered in offers), key=_distance))
 
 
 def _remoteness(refusal: InexactError) -> tuple[bool, tuple[bool, int]]:
@@ -110,10 +112,10 @@ def _remoteness(refusal: InexactError) -> tuple[bool, tuple[bool, int]]:
     return refusal.cause is not Cause.FLOAT32, _distance(refusal.differences)
 
 
-def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
-    """Return why a dialect has no sentence at all around the numbers of ``spec``."""
+def _inexpressible(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
+    """Return why a dialect has no attributes at all around the numbers of ``spec``."""
     target = f"{dialect.name} {context.version}"
-    objections = [dialect.objection(numbers, context) for numbers in _sayable(spec, dialect, context)]
+    objections = [dialect.objection(numbers, context) for numbers in _expressible(spec, dialect, context)]
     if objections and all(objections):
         return InexactError(name, target, reason=objections[0])
     if isinstance(spec.target, AtRunTime):
@@ -121,7 +123,7 @@ def _unsayable(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) 
     return InexactError(name, target, (_unnamed(spec, dialect, context),))
 
 
-def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
+def _expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
     """Return the numbers of every way to give axes and target that the dialect has names for."""
     fixed = dialect.fixed_axes(context)
     variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape, fixed))
@@ -129,41 +131,41 @@ def _sayable(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[
 
 
 def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
-    """Return every meaning that the dialect can say around the numbers of ``spec``, each with its sentence."""
+    """Return every meaning that the dialect can express around the numbers of ``spec``, each with its attributes."""
     offers: dict[ResizeSpec, dict[str, Any]] = {}
-    for numbers in _sayable(spec, dialect, context):
-        offers |= _sentences(dialect, tuple(numbers.items()), context)
+    for numbers in _expressible(spec, dialect, context):
+        offers |= _attribute_sets(dialect, tuple(numbers.items()), context)
     return offers
 
 
 def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
     """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
     wanted = meaning(spec, shape)
-    same = [said for said in offers if meaning(said, shape) == wanted]
-    return sorted(same, key=lambda said: (not arithmetics_agree(spec, said), *_other_words(spec, said)))
+    same = [offered for offered in offers if meaning(offered, shape) == wanted]
+    return sorted(same, key=lambda offered: (not arithmetics_agree(spec, offered), *_other_attributes(spec, offered)))
 
 
-def _other_words(spec: ResizeSpec, said: ResizeSpec) -> tuple[bool, bool]:
-    return said.coordinates != spec.coordinates, said.kernel != spec.kernel
+def _other_attributes(spec: ResizeSpec, offered: ResizeSpec) -> tuple[bool, bool]:
+    return offered.coordinates != spec.coordinates, offered.kernel != spec.kernel
 
 
 def _graded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
     """Yield the offers that compute the same, with their grades."""
     offers = _offered(spec, dialect, context)
     same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
-    rest = (said for said in offers if said not in same)
-    others = sorted(rest, key=lambda said: _other_words(spec, said))
-    for said in [*same, *others]:
-        grade = _grade(spec, said, said in same, fixed)
+    rest = (offered for offered in offers if offered not in same)
+    others = sorted(rest, key=lambda offered: _other_attributes(spec, offered))
+    for offered in [*same, *others]:
+        grade = _grade(spec, offered, offered in same, fixed)
         if grade:
-            words = dialect.concise(offers[said], context)
+            attributes = dialect.concise(offers[offered], context)
             yield Translation(
                 dialect=dialect.name,
                 version=context.version,
-                attributes=words,
-                spec=said,
+                attributes=attributes,
+                spec=offered,
                 grade=grade,
-                remarks=dialect.remarks(dialect.complete(words, context.version), context),
+                remarks=dialect.remarks(dialect.complete(attributes, context.version), context),
             )
 
 
@@ -172,12 +174,12 @@ def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
     return any(each.part in ("axes", "sizes", "scales", "target") for each in found), len(found)
 
 
-def _grade(spec: ResizeSpec, said: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
+def _grade(spec: ResizeSpec, offered: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
     """Grade an offer; None where it does not compute the same."""
-    if means_same and arithmetics_agree(spec, said):
+    if means_same and arithmetics_agree(spec, offered):
         return Grade.EXACT
     if fixed:
-        return None if first_difference(spec, said, fixed) else Grade.EXACT_FOR_SHAPE
+        return None if first_difference(spec, offered, fixed) else Grade.EXACT_FOR_SHAPE
     return Grade.EXACT_BUT_TIES if means_same else None
 
 
@@ -208,7 +210,7 @@ def _variants(
 def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, Any] | None:
     """Return the numbers of ``spec`` under the dialect's names; None where axes or target have no name there.
 
-    Axes that the dialect fixes need none. Any other number without a name is left out: the sentence is read back
+    Axes that the dialect fixes need none. Any other number without a name is left out: the attributes are read back
     before it is offered, and then differs.
     """
     fixed = dialect.fixed_axes(context)

@@ -1,4 +1,4 @@
-"""Say in words what a resize computes."""
+"""What a resize computes, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def sentence(spec: ResizeSpec) -> str:
+def summary(spec: ResizeSpec) -> str:
     """Return what is resized to what, and how, in one line."""
     return f"{spec.resized_to}: {formula(spec)}"
 

@@ -64,7 +64,7 @@ class AxisTable:
         readings, arithmetics = ({way[part] for way in column.ways} for part in (0, 1))
         if len(column.ways) < len(readings) * len(arithmetics):
             return tuple(f"{reading.value}: {arithmetic.value}" for reading, arithmetic in column.ways)
-        said = [
+        parts = [
             "/".join(each.value for each in kind if each in chosen)
             for kind, chosen, known in (
                 (Semantics, readings, {way[0] for way in every}),
@@ -72,7 +72,7 @@ class AxisTable:
             )
             if chosen != known
         ]
-        return (": ".join(said) or "all",)
+        return (": ".join(parts) or "all",)
 
     @property
     def is_copied(self) -> bool:
@@ -167,7 +167,7 @@ def tables(
 ) -> tuple[AxisTable, ...]:
     """Return a table for each axis that changes: every reading, in every arithmetic.
 
-    ``sizes`` or ``scales`` replace the target. Raises ShapeError where a length that is needed is open.
+    ``sizes`` or ``scales`` replace the target. Raises ShapeError where a length that is needed is not known.
     """
     bound = {reading: bind(spec, sizes=sizes, scales=scales) for reading, spec in readings.items()}
     fixed = _fixed(bound.values(), shape)
@@ -181,15 +181,15 @@ def tables(
 
 
 def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
-    """Return ``shape`` with 1 for open lengths that no resize changes."""
+    """Return ``shape`` with 1 for dynamic dimensions that no resize changes."""
     resized: set[int] = set()
     for spec in specs:
         check_rank(spec, len(shape))
-        if isinstance(spec.target, Sizes | Scales):  # else there is a better complaint than open lengths
+        if isinstance(spec.target, Sizes | Scales):  # else there is a better complaint than dynamic dimensions
             resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
     for axis in sorted(resized):
         if shape[axis] is None:
-            raise ShapeError(f"the length of axis {axis} is open, and the taps depend on it")
+            raise ShapeError(f"the length of axis {axis} is not known, and the taps depend on it")
     return with_ones(shape)
 
 

@@ -22,7 +22,7 @@ from ir_interp.translation.meaning import differences
 from ir_interp.views import images, pictures
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 
-_OPEN = 48  # what open lengths are in a picture of an image
+_OPEN = 48  # what dynamic dimensions are in a picture of an image
 
 
 class Picture(Enum):

@@ -52,7 +52,9 @@ def positions(axis: AxisTable, title: str) -> Any:
     plot.set_yticks([-place + 0.3 for place in range(len(axis.columns))])
     plot.set_yticklabels(["\n".join(axis.names(column)) for column in axis.columns])
     plot.set_ylim(-len(axis.columns) + 0.55, 1.0)
-    plot.set_xlabel("source pixel (squares) and source coordinate (numbered outputs; black where ways differ)")
+    plot.set_xlabel(
+        "source pixel (squares) and source coordinate (numbered outputs; black: readings or arithmetics disagree)"
+    )
     shown = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
     plot.set_title(f"{_plain(title)}, {_lengths(axis)}{shown}")
     return figure

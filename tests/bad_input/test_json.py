@@ -32,9 +32,9 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails
         ({"input": {"shape": [1, 1, 4, 6], "dtype": 7}}, None),
         (
             {"input": {"shape": [1, 1, -4, 6]}},
-            "@input: expected an object with a shape (lengths from 0, null where open) and a dtype",
+            "@input: expected an object with a shape (lengths from 0, null where dynamic) and a dtype",
         ),
-        ({"input": "x"}, "@input: expected an object with a shape (lengths from 0, null where open) and a dtype"),
+        ({"input": "x"}, "@input: expected an object with a shape (lengths from 0, null where dynamic) and a dtype"),
     ],
     ids=[
         "mode",

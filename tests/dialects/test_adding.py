@@ -223,8 +223,8 @@ def _nearest_only(attributes: Attributes, context: Context) -> ResizeSpec:
 
 
 LIES: dict[str, tuple[Dialect, Callable[[Any], None]]] = {
-    "a word that is not the default goes unstated": (
-        example(unstated={"interpolation": "bilinear"}),
+    "a word that is not the default goes omitted": (
+        example(omitted={"interpolation": "bilinear"}),
         laws.what_is_written_reads_back,
     ),
     "reading changes what is read": (example(read=_forgetful), laws.reading_changes_nothing_that_it_is_given),

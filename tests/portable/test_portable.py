@@ -235,8 +235,8 @@ def test_only_and_strict(tmp_path: Path) -> None:
     (row,) = ir_interp.convert(source, tmp_path / "p.onnx", target="onnx:18", only="decomposed", verify=False).rows
     assert (row.form, row.note) == ("Resize-18 -> weighted sums along axes 2, 3", "as asked")
     for options, message in (
-        ({"only": "native"}, "no Resize in other words computes the same"),
-        ({"strict": True}, "in primitive operations, it holds for the known lengths alone"),
+        ({"only": "native"}, "no Resize with other attributes computes the same"),
+        ({"strict": True}, "in primitive operations, it is exact for the known lengths only"),
     ):
         with pytest.raises(ExceptionGroup) as refusals:
             ir_interp.convert(source, tmp_path / "p.onnx", target="tensorrt", **options)
@@ -308,9 +308,9 @@ NODES = [
     ("Squeeze <axes = [0]> (x)", 11, 13, "Squeeze-13 has no axes"),
     ("Unsqueeze (x, a)", 13, 11, "Unsqueeze-11 needs the attribute axes"),
     ("ReduceSum (x)", 13, 11, ""),
-    ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 means something else by the same words"),
+    ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 means something else by the same attributes"),
     ("Softmax <axis = -1> (x)", 13, 11, ""),
-    ("Softmax <axis = -1> (x)", 13, 9, "Softmax-1 means something else by the same words"),
+    ("Softmax <axis = -1> (x)", 13, 9, "Softmax-1 means something else by the same attributes"),
     ("LayerNormalization (x, a)", 17, 16, "operator set 16 has no LayerNormalization"),
     ("AveragePool <kernel_shape = [1]> (x)", 19, 11, ""),
     ("AveragePool <kernel_shape = [1], dilations = [2]> (x)", 19, 11, "AveragePool-11 has no dilations"),
@@ -336,7 +336,7 @@ def test_other_nodes_may_stand_in_the_way(tmp_path: Path) -> None:
         ir_interp.convert(source, tmp_path / "p.onnx", target="onnx:11")
     assert [str(each) for each in refusals.value.exceptions] == [
         "m.onnx: no exact form in onnx:11; other nodes do not stay the same: Softmax-11 means something else by the "
-        "same words (1), operator set 11 has no HardSwish (1); onnx:14 is the nearest target where they do"
+        "same attributes (1), operator set 11 has no HardSwish (1); onnx:14 is the nearest target where they do"
     ]
 
 

@@ -19,7 +19,7 @@ from ir_interp.converters.onnx import native
 from ir_interp.converters.onnx.resizes import nodes_in
 from ir_interp.converters.openvino import resize
 from ir_interp.converters.openvino.one_resize import one_op_model
-from ir_interp.converters.report import Form, Wish
+from ir_interp.converters.report import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from ir_interp.ir.dialect import DIALECT
@@ -48,7 +48,7 @@ def _op(case: OnnxCase | IrCase) -> ResizeOp:
 
 
 def _model(op: ResizeOp) -> ov.Model:
-    return one_op_model(op, Wish(form=Form.NATIVE))[0]
+    return one_op_model(op, FormPolicy(form=Form.NATIVE))[0]
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -163,7 +163,7 @@ def test_a_float64_cubic_of_rank_5_is_written_as_it_is() -> None:
         sizes=(7, 9),
     )
     op = _op(case)
-    model, made = one_op_model(op, Wish(form=Form.NATIVE))
+    model, made = one_op_model(op, FormPolicy(form=Form.NATIVE))
     assert made.form.startswith("openvino 11: mode=cubic")
     x = case.array()
     ours: Array = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x])[0]

@@ -11,10 +11,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from ir_interp.converters.portable.model import write_model
-from ir_interp.converters.report import Form, Wish
+from ir_interp.converters.report import Form, FormPolicy
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
-WISH = Wish(form=Form.DECOMPOSED)
+WISH = FormPolicy(form=Form.DECOMPOSED)
 
 
 def resizes(count: int, name: str = "up{}", opset: int = 13, *, inner: bool = False) -> onnx.ModelProto:

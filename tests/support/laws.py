@@ -134,7 +134,7 @@ def a_translation_computes_the_same_or_is_refused(source: Place, target: Dialect
 def reading_changes_nothing_that_it_is_given(place: Place) -> None:
     """Neither the attributes nor lists in them."""
     for numbers in place.numbers():
-        for sentence in itertools.islice(place.dialect.sentences(place.version, numbers), 200):
+        for sentence in itertools.islice(place.dialect.attribute_sets(place.version, numbers), 200):
             before = copy.deepcopy(sentence)
             with suppress(SpecError, ReadError):
                 place.dialect.read(sentence, place.context)
@@ -154,7 +154,7 @@ def reading_ends_in_a_spec_or_a_refusal(place: Place) -> None:
 
 def the_product_stays_small(place: Place) -> None:
     """The writer reads all of it."""
-    assert sum(1 for _ in place.dialect.sentences(place.version, {})) < 5_000
+    assert sum(1 for _ in place.dialect.attribute_sets(place.version, {})) < 5_000
 
 
 def differences_are_none_exactly_where_meanings_agree(place: Place) -> None:
@@ -167,8 +167,8 @@ def differences_are_none_exactly_where_meanings_agree(place: Place) -> None:
 
 def an_unknown_word_offers_the_closest(place: Place) -> None:
     """Of every attribute."""
-    for name, values in place.dialect.words(place.version).items():
-        sentence = next(place.dialect.sentences(place.version, place.numbers()[0])) | {name: f"{values[0]}x"}
+    for name, values in place.dialect.choices(place.version).items():
+        sentence = next(place.dialect.attribute_sets(place.version, place.numbers()[0])) | {name: f"{values[0]}x"}
         with pytest.raises(ReadError) as error:
             place.dialect.parse(sentence, place.context)
         assert error.value.where == f"@{name}"
@@ -179,7 +179,7 @@ def an_unknown_word_offers_the_closest(place: Place) -> None:
 def every_word_is_some_spec_s(dialect: Dialect) -> None:
     """A word that no sentence can hold, at any rank, is a mistake in the table."""
     for version in dialect.versions:
-        unsaid = {(name, value) for name, values in dialect.words(version).items() for value in values}
+        unsaid = {(name, value) for name, values in dialect.choices(version).items() for value in values}
         for place in places(dialect):
             unsaid -= set(_words_said(place)) if unsaid and place.version == version else set()
         assert unsaid == set()
@@ -187,10 +187,10 @@ def every_word_is_some_spec_s(dialect: Dialect) -> None:
 
 def _words_said(place: Place) -> Iterator[tuple[str, Any]]:
     for numbers in place.numbers():
-        for sentence in place.dialect.sentences(place.version, numbers):
+        for sentence in place.dialect.attribute_sets(place.version, numbers):
             with suppress(SpecError, ReadError):
                 place.dialect.parse(sentence, place.context)
-                yield from ((name, sentence[name]) for name in place.dialect.words(place.version))
+                yield from ((name, sentence[name]) for name in place.dialect.choices(place.version))
 
 
 OF_A_DIALECT = (some_rank_is_taken, every_word_is_some_spec_s)

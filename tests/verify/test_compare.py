@@ -40,7 +40,7 @@ def test_equal_models_of_two_kinds(capsys: pytest.CaptureFixture[str]) -> None:
         code, printed, errors = command(capsys, "compare", *pair, "--per-resize")
         assert (code, errors) == (0, "")
         assert "equal: largest difference " in printed
-        assert "no resize differs that both models show\n1 of 1 outputs equal within the tolerance\n" in printed
+        assert "no resize whose output both models show differs\n1 of 1 outputs equal within the tolerance\n" in printed
         assert printed.count("not shown by both") == 1  # the input of the model
 
 

@@ -95,8 +95,8 @@ def test_short_tables_and_all(capsys: pytest.CaptureFixture[str]) -> None:
     given = ("explain", "a.onnx", "--shape", "1,1,30,5", "--sizes", "60,5")
     short, whole = (command(capsys, *given, *more)[1] for more in ((), ("--all",)))
     assert short.count("│") < whole.count("│") == 2 * 60 + 60
-    assert "60 outputs, the same in every way; --all shows every one\n" in short
-    assert "60 outputs, the same in every way\n" in whole
+    assert "60 outputs, the same in every column; --all shows every one\n" in short
+    assert "60 outputs, the same in every column\n" in whole
 
 
 def test_lengths_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("explain", "a.onnx")
     assert command(capsys, *asked) == (2, "", "error: sizes must be given: they are an input at run time\n")
     code, _, errors = command(capsys, *asked, "--sizes", "4,4")
-    assert (code, errors) == (2, "error: the length of axis 2 is open, and the taps depend on it\n")
+    assert (code, errors) == (2, "error: the length of axis 2 is not known, and the taps depend on it\n")
     code, _, errors = command(capsys, *asked, "--sizes", "4,4,4", "--shape", "1,1,3,3")
     assert (code, errors) == (2, "error: sizes [4, 4, 4] and axes [2, 3] differ in length\n")
     code, _, errors = command(capsys, *asked, "--layer", "down")

@@ -10,7 +10,7 @@ import onnx
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import bodies, tensors
-from ..bodies import Body, End, Slices
+from ..bodies import End, JoinedBody, Slices
 from ..op import Op, computed
 
 
@@ -34,7 +34,7 @@ class _Loop:
     graph: Graph
     inner: Graph
     op: Op
-    body: Body
+    body: JoinedBody
     step: str
 
     def write(self, trips: str, condition: str) -> tuple[str, ...]:
