@@ -19,6 +19,7 @@ from ..onnx.graph import Graph
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
+from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
 from .table import EMITTERS
@@ -170,7 +171,9 @@ class _Writer:
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
-        made = emit(self.graph, Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion))
+        op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
+        made = emit(self.graph, op)
+        refuse_unread(op)
         return (made,) if isinstance(made, str) else made
 
     def _tensor(self, layer: Layer, index: int) -> str:

@@ -41,12 +41,13 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
-    """A layer, and the tensors that feed it (empty names where nothing does)."""
+    """A layer, and the tensors that feed it (empty names where nothing does); ``read`` are attributes looked up."""
 
     net: Net
     layer: Layer
     inputs: tuple[str, ...]
     conversion: Conversion
+    read: set[str] = field(default_factory=set)
 
     @property
     def version(self) -> int:
@@ -107,6 +108,10 @@ class Op:
         """Return a list of numbers; empty where there is none."""
         return tuple(self._parsed(name, xml.reals, ()))
 
+    def text(self, name: str, default: str = "") -> str:
+        """Return an attribute as it stands."""
+        return str(self._parsed(name, str, default))
+
     def word(self, name: str, known: Sequence[str], default: str | None = None) -> str:
         """Return an attribute that is one of ``known``, in lower case."""
         text = str(self._parsed(name, str, default)).lower()
@@ -115,6 +120,7 @@ class Op:
         return text
 
     def _parsed(self, name: str, parse: Any, default: Any) -> Any:
+        self.read.add(name)
         text = self.layer.attributes.get(name)
         if text is None:
             if default is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..onnx.graph import Graph
 from . import emitters
@@ -14,10 +14,19 @@ Emitter = Callable[[Graph, Op], str | tuple[str, ...]]
 """Adds the nodes of a layer and returns its outputs; raises UnsupportedLayerError or InexactError to refuse."""
 
 
-def _tables() -> Iterator[dict[str, Emitter]]:
-    for module in pkgutil.iter_modules(emitters.__path__, emitters.__name__ + "."):
-        yield importlib.import_module(module.name).TABLE
+def found() -> dict[str, Emitter]:
+    """Return the emitters of all modules by layer type in lower case. Raises ValueError where two write one type."""
+    written: dict[str, Emitter] = {}
+    modules: dict[str, str] = {}
+    for module in pkgutil.iter_modules(emitters.__path__):
+        table: dict[str, Emitter] = importlib.import_module(f"{emitters.__name__}.{module.name}").TABLE
+        for kind, emit in table.items():
+            first = modules.setdefault(kind.lower(), module.name)
+            if kind.lower() in written:
+                raise ValueError(f"two emitters write {kind}: one of {first}, one of {module.name}")
+            written[kind.lower()] = emit
+    return written
 
 
-EMITTERS: dict[str, Emitter] = {kind.lower(): emit for table in _tables() for kind, emit in table.items()}
+EMITTERS = found()
 """By layer type in lower case: OpenVINO reads types in any."""

@@ -188,11 +188,11 @@ def proposal(version: int) -> Configuration:
         scores = draw.numbers([1, 2 * count, rows, columns], low=0, high=1)
         moves = draw.numbers([1, 4 * count, rows, columns], low=-0.5, high=0.5)
         stated: dict[str, Any] = {
-            "base_size": 16,
+            "base_size": draw.among(16, 8),
             "pre_nms_topn": draw.among(10, 1000),
             "post_nms_topn": draw.among(3, 8, 30),
             "nms_thresh": draw.among(0.3, 0.7),
-            "feat_stride": 16,
+            "feat_stride": draw.among(16, 12),
             "min_size": 1,
             "ratio": ratios,
             "scale": scales,

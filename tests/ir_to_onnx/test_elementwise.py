@@ -53,6 +53,15 @@ def power(draw: Draw) -> Any:
     return layer("Power", 1, draw.numbers(shape), exponent)
 
 
+def bitwise(kind: str) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        shape, dtype = draw.shape(), draw.among(np.int32, np.uint8, np.bool_)
+        x = draw.numbers(shape, dtype, -9, 9)
+        return layer(kind, 13, x, *([] if kind == "BitwiseNot" else [draw.either(draw.values(shape, dtype, -9, 9))]))
+
+    return draw_layer
+
+
 def no_broadcast(draw: Draw) -> Any:
     shape = draw.shape()
     return layer("Add", 1, draw.numbers(shape), draw.numbers(shape), auto_broadcast="none")
@@ -179,11 +188,13 @@ UNARY: dict[str, Configuration] = {
     "SoftMax-1": along_axis("Softmax", 1),
     "SoftMax": along_axis("Softmax", 8),
     "LogSoftmax": along_axis("LogSoftmax", 5),
+    "Identity": unary("Identity", 16),
     **{kind: not_finite(kind) for kind in ("IsFinite", "IsInf", "IsNaN")},
 }
+BITWISE = {kind: bitwise(kind) for kind in ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot")}
 
 
-@pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY))
+@pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY | BITWISE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 

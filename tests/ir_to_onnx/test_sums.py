@@ -92,7 +92,7 @@ def normalize_l2(draw: Draw) -> Any:
 
 def lrn(draw: Draw) -> Any:
     attributes = {
-        "alpha": 0.1,
+        "alpha": draw.among(0.1, 0.02),
         "beta": draw.among(0.75, 1.0),
         "bias": draw.among(1.0, 2.0),
         "size": draw.among(1, 3, 5),

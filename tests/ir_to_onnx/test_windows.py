@@ -85,7 +85,8 @@ def backprop_to_shape(groups: int) -> Configuration:
 
 def deformable(draw: Draw) -> Any:
     size, groups, stride, pad = draw.between(1, 3), draw.among(1, 2), draw.between(1, 2), draw.between(0, 1)
-    rows, columns = ((length + 2 * pad - size) // stride + 1 for length in (6, 7))
+    apart = draw.between(1, 2)
+    rows, columns = ((length + 2 * pad - (size - 1) * apart - 1) // stride + 1 for length in (6, 7))
     shifted = draw.among(1, 2)
     inputs = [
         draw.numbers([1, 4, 6, 7]),
@@ -98,7 +99,7 @@ def deformable(draw: Draw) -> Any:
         "strides": [stride] * 2,
         "pads_begin": [pad] * 2,
         "pads_end": [pad] * 2,
-        "dilations": [1, 1],
+        "dilations": [apart] * 2,
     }
     attributes |= {"group": groups, "deformable_group": shifted, "bilinear_interpolation_pad": True}
     return layer("DeformableConvolution", 8, *inputs, **attributes)

@@ -138,6 +138,8 @@ def _is_finite(graph: Graph, op: Op) -> str:
 
 
 def _bitwise_not(graph: Graph, op: Op) -> str:
+    if op.dtype() == "bool":
+        return graph.node("Not", op.inputs[0])
     op.needs(18, graph.opset)
     return graph.node("BitwiseNot", op.inputs[0])
 

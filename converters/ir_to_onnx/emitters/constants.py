@@ -12,6 +12,7 @@ _NARROW = ("int16", "int8", "uint16", "uint8")
 
 def _const(graph: Graph, op: Op) -> str:
     """Keep the type of the file, so that half precision is stored and then made single."""
+    op.read.update(("element_type", "shape", "offset", "size"))  # by the net
     stored, used = op.layer.outputs[0].dtype or "", op.result_dtype()
     op.needs(_SINCE.get(stored, 0), graph.opset, f"element type {stored}")
     name = graph.constant(op.net.constant(op.layer), name=op.layer.name)

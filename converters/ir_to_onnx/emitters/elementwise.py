@@ -37,10 +37,18 @@ def _aligned(graph: Graph, op: Op) -> str:
     return operators.unsqueeze(graph, op.inputs[1], range(own, rank - axis))
 
 
-def _node(kind: str, since: int = 0, **attributes: int) -> _Binary:
+def _node(kind: str, **attributes: int) -> _Binary:
+    return lambda graph, op, x, y: graph.node(kind, x, y, **attributes)
+
+
+def _bitwise(kind: str) -> _Binary:
+    """Combine bits; ONNX has other nodes for booleans."""
+
     def write(graph: Graph, op: Op, x: str, y: str) -> str:
-        op.needs(since, graph.opset)
-        return graph.node(kind, x, y, **attributes)
+        if op.dtype() == "bool":
+            return graph.node(kind, x, y)
+        op.needs(18, graph.opset)
+        return graph.node(f"Bitwise{kind}", x, y)
 
     return write
 
@@ -143,9 +151,7 @@ _BINARY: dict[str, _Binary] = {
     "LogicalAnd": _node("And"),
     "LogicalOr": _node("Or"),
     "LogicalXor": _node("Xor"),
-    "BitwiseAnd": _node("BitwiseAnd", 18),
-    "BitwiseOr": _node("BitwiseOr", 18),
-    "BitwiseXor": _node("BitwiseXor", 18),
+    **{f"Bitwise{kind}": _bitwise(kind) for kind in ("And", "Or", "Xor")},
 }
 
 TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {

@@ -26,7 +26,7 @@ def _swapped(rank: int) -> list[int]:
 
 def _einsum(graph: Graph, op: Op) -> str:
     op.needs(12, graph.opset)
-    return graph.node("Einsum", *op.inputs, equation=op.layer.attributes.get("equation", ""))
+    return graph.node("Einsum", *op.inputs, equation=op.text("equation"))
 
 
 TABLE = {"MatMul": _matmul, "Einsum": _einsum}

@@ -25,8 +25,8 @@ def _mvn(graph: Graph, op: Op) -> str:
         axes = op.axes(1, rank)
         inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
     else:
-        listed = op.integers("reduction_axes", ())  # of which OpenVINO regards axis 1 alone
-        across = 1 in listed if listed else op.flag("across_channels")
+        across, listed = op.flag("across_channels"), op.integers("reduction_axes", ())
+        across = 1 in listed if listed else across  # OpenVINO regards axis 1 alone
         axes = tuple(range(1 if across else 2, rank))
     first = rank - len(axes)
     is_last = bool(axes) and sorted(axes) == list(range(first, rank))

@@ -68,7 +68,7 @@ class _Recurrence:
             raise self.op.refusal("it has peepholes, which OpenVINO's CPU plugin does not regard")
 
     def _activations(self) -> list[str] | None:
-        text = self.op.layer.attributes.get("activations", "")
+        text = self.op.text("activations")
         given = tuple(each.strip().lower() for each in text.split(",")) if text else self.kind.activations
         unknown = [each for each in given if each not in _ACTIVATIONS]
         if unknown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir_interp.ir.dialect import DIALECT
 from ir_interp.ir.resizes import read_layer
 from ir_interp.spec import AtRunTime
 
@@ -15,6 +16,7 @@ from ..op import Op
 
 def _interpolate(graph: Graph, op: Op) -> str:
     resize = replace(read_layer(op.net, op.layer, op.conversion.semantics), dtype=op.dtype())
+    op.read.update(DIALECT.vocabulary, (name for name, _ in DIALECT.numbers.values()))
     target = ""
     if resize.spec.target is AtRunTime.SIZES:
         target = tensors.int64(graph, op, 1)

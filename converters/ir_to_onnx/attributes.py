@@ -1,0 +1,73 @@
+"""Every attribute of a layer is read by its emitter or known to have no effect; another name is a mistake."""
+
+from __future__ import annotations
+
+from ir_interp.errors import UnsupportedLayerError, closest
+
+from .op import Op
+
+_TYPES = frozenset(  # the ports say them too
+    (
+        "classes_index_type",
+        "count_element_type",
+        "destination_type",
+        "index_element_type",
+        "output_type",
+        "sequence_length_type",
+    )
+)
+_RECURRENT = ("activations_alpha", "activations_beta")  # of activations that the CPU plugin does not run
+_WRITTEN_OF_OLD = ("activation_alpha", "activation_beta")  # by the model optimizer, which named them so
+
+WITHOUT_EFFECT: dict[str, frozenset[str]] = {
+    kind: frozenset(names)
+    for kind, names in {
+        "convolution": ("output_padding",),  # the model optimizer wrote it to every convolution
+        "groupconvolution": ("output_padding",),
+        "deformableconvolution": ("output_padding",),
+        "detectionoutput": (
+            "input_height",  # of boxes in pixels, which are refused
+            "input_width",
+            "num_classes",  # the lengths of the inputs say it
+            "objectness_score",  # of boxes that another detector refines, which are refused
+        ),
+        "divide": ("m_pythondiv",),  # the CPU plugin disregards it
+        "grucell": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "grusequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "lstmcell": (*_RECURRENT, *_WRITTEN_OF_OLD, "weights_format"),  # the last OpenVINO does not regard
+        "lstmsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "maxpool": (
+            "axis",  # of places that nothing takes
+            "exclude-pad",  # the model optimizer wrote it to every pooling
+        ),
+        "mvn": ("eps",),  # where the variance stays
+        "priorbox": (
+            "flip",  # where there are no ratios
+            "min_max_aspect_ratios_order",  # where there are no sizes
+            "offset",  # where the step follows from the lengths
+        ),
+        "priorboxclustered": ("img_h", "img_w"),  # the model optimizer wrote them; an input says them
+        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode, which is refused
+        "regionyolo": ("anchors", "axis", "end_axis", "mask", "num"),  # the output's port says what is flattened
+        "rnncell": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "rnnsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "roipooling": ("output_size",),  # where output_roi is given
+        "scatterelementsupdate": ("use_init_val",),  # where nothing is reduced
+        "topk": ("stable",),  # ONNX takes the first of equal values in any case
+    }.items()
+}
+"""Names of attributes by layer type in lower case, which an emitter may leave unread."""
+
+
+def may_stay_unread(kind: str) -> frozenset[str]:
+    """Return the attributes of a layer type that have no effect, or none where an emitter leaves them unread."""
+    return WITHOUT_EFFECT.get(kind.lower(), frozenset()) | _TYPES
+
+
+def refuse_unread(op: Op) -> None:
+    """Raise UnsupportedLayerError for an attribute that was not read and may have an effect, with the closest name."""
+    unknown = op.layer.attributes.keys() - op.read - may_stay_unread(op.layer.type)
+    if unknown:
+        name = min(unknown)
+        known = closest(name, op.read) if op.read else f"{op.layer.type} has none"
+        raise UnsupportedLayerError(f"unknown attribute; {known}", f"{op.layer.where}@{name}")

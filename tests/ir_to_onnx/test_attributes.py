@@ -1,0 +1,152 @@
+"""Every attribute that OpenVINO writes is read, or has no effect; any other is refused."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ir_interp.converters.ir_to_onnx import attributes, model, write
+from ir_interp.converters.ir_to_onnx.emitters import refused
+from ir_interp.converters.ir_to_onnx.op import Op
+from ir_interp.converters.ir_to_onnx.table import EMITTERS
+from ir_interp.translation.dialect import Semantics
+from tests.ir_to_onnx import test_detection, test_elementwise, test_indices, test_recurrent, test_windows
+from tests.support.layers import Configuration, Draw, in_openvino
+
+
+def drawn(configuration: Configuration, seed: int, path: Path) -> Draw:
+    """Save a configuration as OpenVINO writes it."""
+    draw = Draw(seed)
+    made = configuration(draw)
+    outputs = list(made) if isinstance(made, list | tuple) else made.outputs()
+    parameters = draw.parameters
+    ov.save_model(ov.Model([ov.opset13.result(each) for each in outputs], parameters), path, compress_to_fp16=False)
+    return draw
+
+
+def tables() -> list[Configuration]:
+    """Return the configurations of all tests of this folder."""
+    names = [path.stem for path in sorted(Path(__file__).parent.glob("test_*.py")) if path != Path(__file__)]
+    modules = [importlib.import_module(f"tests.ir_to_onnx.{name}") for name in names if "torch" not in name]
+    held = [value for module in modules for name, value in sorted(vars(module).items()) if name.isupper()]
+    found = [value for value in held if isinstance(value, dict) and value is not EMITTERS]
+    return [each for table in found for each in table.values() if callable(each)]
+
+
+def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each type that is written, drawn by the tests of its family and serialised by OpenVINO."""
+    written: defaultdict[str, set[str]] = defaultdict(set)
+    read: defaultdict[str, set[str]] = defaultdict(set)
+
+    def watch(op: Op) -> None:
+        written[op.layer.type.lower()] |= op.layer.attributes.keys()
+        read[op.layer.type.lower()] |= op.read
+
+    monkeypatch.setattr(model, "refuse_unread", watch)
+    for configuration in tables():
+        for seed in range(6):
+            drawn(configuration, seed, tmp_path / "x.xml")
+            write.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
+    assert read.keys() == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}
+    unread = {kind: written[kind] - read[kind] - attributes.may_stay_unread(kind) for kind in written}
+    assert {kind: names for kind, names in unread.items() if names} == {}
+    assert attributes.WITHOUT_EFFECT.keys() <= read.keys()
+
+
+IDLE: dict[str, tuple[Configuration, str, str, str]] = {
+    "DetectionOutput, height": (test_detection.TABLE["DetectionOutput-8"], "DetectionOutput", "input_height", "7"),
+    "DetectionOutput, width": (test_detection.TABLE["DetectionOutput-8"], "DetectionOutput", "input_width", "7"),
+    "DetectionOutput, score": (test_detection.TABLE["DetectionOutput-8"], "DetectionOutput", "objectness_score", "1"),
+    "LSTMCell": (test_recurrent.TABLE["LSTMCell-1"], "LSTMCell", "weights_format", "fico"),
+    "LSTMSequence": (test_recurrent.TABLE["LSTMSequence"], "LSTMSequence", "activations_alpha", "0.5, 0.5, 0.5"),
+    "PSROIPooling, rows": (test_detection.TABLE["PSROIPooling"], "PSROIPooling", "spatial_bins_y", "3"),
+    "PSROIPooling, columns": (test_detection.TABLE["PSROIPooling"], "PSROIPooling", "spatial_bins_x", "3"),
+    "RegionYolo": (test_detection.TABLE["RegionYolo"], "RegionYolo", "anchors", "3, 4, 5, 6"),
+    "PriorBoxClustered": (test_detection.TABLE["PriorBoxClustered"], "PriorBoxClustered", "img_h", "3"),
+    "Divide": (test_elementwise.BINARY["Divide"], "Divide", "m_pythondiv", "false"),
+    "TopK": (test_indices.SELECTIONS["TopK-11"], "TopK", "stable", "true"),
+    "Convolution": (test_windows.CONVOLUTIONS["Convolution"], "Convolution", "output_padding", "1, 1"),
+    "MaxPool": (test_windows.POOLING["MaxPool-1"], "MaxPool", "exclude-pad", "true"),
+}
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_what_may_stay_unread_has_no_effect(name: str, tmp_path: Path) -> None:
+    configuration, kind, attribute, value = IDLE[name]
+    for seed in range(3):
+        path = tmp_path / "x.xml"
+        draw = drawn(configuration, seed, path)
+        before = in_openvino(ov.Core().read_model(path), draw.feeds)
+        path.write_text(_stated(path.read_text(), kind, attribute, value))
+        after = in_openvino(ov.Core().read_model(path), draw.feeds)
+        for one, other in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def _stated(text: str, kind: str, attribute: str, value: str) -> str:
+    """Return an IR in which every layer of a type has an attribute of this value."""
+
+    def state(data: re.Match[str]) -> str:
+        return f'{data[1]}{attribute}="{value}" ' + re.sub(rf'(?<= ){attribute}="[^"]*" ?', "", " " + data[2])[1:]
+
+    stated, count = re.subn(rf'(type="{kind}" version="\w+">\s*<data )([^>]*>)', state, text)
+    assert count
+    return stated
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kind", "attribute", "value", "refusal"),
+    [
+        (
+            test_detection.TABLE["PriorBoxClustered"],
+            "PriorBoxClustered",
+            "stepw",
+            "3",
+            "@stepw: unknown attribute; expected one of clip, height, offset, step, step_h, step_w, variance, width; "
+            "did you mean 'step_w'?",
+        ),
+        (test_elementwise.UNARY["Elu"], "Elu", "alfa", "1", "@alfa: unknown attribute; expected one of alpha; did "),
+    ],
+)
+def test_an_attribute_that_nothing_reads_is_refused(
+    configuration: Configuration, kind: str, attribute: str, value: str, refusal: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.xml"
+    drawn(configuration, 0, path)
+    path.write_text(_stated(path.read_text(), kind, attribute, value))
+    assert refusal in refusals(path)
+
+
+def test_a_layer_without_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    drawn(test_elementwise.UNARY["Abs"], 0, path)
+    layer = 'type="Abs" version="opset1">'
+    path.write_text(path.read_text().replace(layer, layer + '<data a="1"/>'))
+    assert refusals(path).endswith("@a: unknown attribute; Abs has none")
+
+
+def test_an_attribute_of_a_resize(tmp_path: Path) -> None:
+    """OpenVINO tolerates it, and ``load`` does."""
+    x, sizes = ov.opset13.parameter([1, 1, 4, 6], np.float32), np.array([8, 12], np.int64)
+    attributes: dict[str, Any] = {"mode": "nearest", "shape_calculation_mode": "sizes"}
+    path = tmp_path / "x.xml"
+    made = ov.opset13.interpolate(x, sizes, axes=np.array([2, 3], np.int64), **attributes)
+    ov.save_model(ov.Model([ov.opset13.result(made)], [x]), path)
+    path.write_text(_stated(path.read_text(), "Interpolate", "nearest_mod", "floor"))
+    assert "@nearest_mod: unknown attribute; " in refusals(path)
+    assert refusals(path).endswith("did you mean 'nearest_mode'?")
+
+
+def refusals(path: Path) -> str:
+    """Return why an IR is not written."""
+    with pytest.raises(ExceptionGroup) as caught:
+        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+    (error,) = caught.value.exceptions
+    return str(error)

@@ -1,0 +1,37 @@
+"""The table of emitters: whatever modules there are."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from ir_interp.converters.ir_to_onnx import emitters, table
+
+MODULE = """
+def emit(graph, op):
+    return graph.node("Identity", op.inputs[0])
+
+
+TABLE = {"%s": emit}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return another folder of emitters."""
+    monkeypatch.setattr(emitters, "__path__", [*emitters.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+def test_a_module_adds_a_type(folder: Path) -> None:
+    (folder / "wobbles.py").write_text(MODULE % "Wobble")
+    assert table.found().keys() - table.EMITTERS.keys() == {"wobble"}
+
+
+def test_two_emitters_of_one_type_are_an_error(folder: Path) -> None:
+    (folder / "wobbly_sums.py").write_text(MODULE % "ADD")
+    with pytest.raises(ValueError, match=r"^two emitters write ADD: one of elementwise, one of wobbly_sums$"):
+        table.found()
