@@ -98,6 +98,11 @@ def test_beyond_2_31_bytes_nothing_gathers_single_elements(tmp_path: Path) -> No
     node = _resize("cubic", (1, 64, 2900, 2900), 0.5, exclude_outside=1)
     onnx.save(model_of(node), tmp_path / "x.onnx")
     ir_interp.convert(tmp_path / "x.onnx", tmp_path / "x.xml", verify=False, only="decomposed")
-    written = {each.get_type_name() for each in ov.Core().read_model(tmp_path / "x.xml").get_ops()}
-    assert "GatherElements" in written
-    assert "Gather" not in written
+    nodes = ov.Core().read_model(tmp_path / "x.xml").get_ops()
+    takes = {each.get_type_name() for each in nodes if "Gather" in each.get_type_name() and _takes_a_map(each)}
+    assert takes == {"GatherElements"}
+
+
+def _takes_a_map(node: ov.Node) -> bool:
+    """Say whether a node takes more than a shape."""
+    return int(node.input(0).get_partial_shape().rank.get_length()) > 1
