@@ -84,16 +84,18 @@ class Audited:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything to tell about it that nobody has to ask for."""
-        found = [(each.code, each.message) for each in self.op.diagnostics]
-        found += self.mistakes
+        diagnostics = ((each.code, each.message) for each in self.op.diagnostics)
+        return self._found((*diagnostics, *self.mistakes, *self._bad_verdicts(), *self._wrong_forecasts()))
+
+    def _bad_verdicts(self) -> Iterator[tuple[str, str]]:
         for name, each in self.verdicts.items():
             if each.kind in _CODE_OF_KIND:
-                found.append((_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}"))
+                yield _CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}"
+
+    def _wrong_forecasts(self) -> Iterator[tuple[str, str]]:
         for name, each in self.seen.items():
             if each.kind is not self.forecast[name].kind:
-                message = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
-                found.append(("IRI024", message))
-        return self._found(found)
+                yield "IRI024", f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
 
     @property
     def on_request(self) -> tuple[Finding, ...]:

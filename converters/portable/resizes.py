@@ -55,14 +55,15 @@ class Writer:
         """Return what becomes of a node. Raises InexactError where it has no form."""
         forecast, deviates = self.target.forecast(found), deviation(found)
         grade = self._grade(found, forecast)
-        stays = (
-            self.target.opset is not None or not deviates
-        )  # in ONNX itself a node computes what it did, whatever that is
-        if grade and stays and self.policy.form is not Form.DECOMPOSED:
+        within_onnx = self.target.opset is not None  # where a node goes on to compute what it did, whatever that is
+        if grade and (within_onnx or not deviates) and self.policy.form is not Form.DECOMPOSED:
             return self._row(found, f"{_label(found)}, kept", grade)
         if deviates:
             raise self._refusal(found, deviates)
-        why = "as asked" if grade else _shortfall(found, forecast)
+        return self._rewritten(found, "as asked" if grade else _shortfall(found, forecast))
+
+    def _rewritten(self, found: FoundNode, why: str) -> Row:
+        """Put another node, or a subgraph, in a node's place."""
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is unknown")
         if self.policy.form is not Form.DECOMPOSED:
@@ -100,15 +101,18 @@ class Writer:
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
             made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
-            if guessed or invalid(made.model) or not self._is_enough(translation.grade):
-                continue
-            grades: list[Grade | None] = [translation.grade]
-            for candidate in nodes_in(made.model, Path(op.where)):  # none where nothing is left to resize
-                runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec
-                grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
-            sure = [grade for grade in grades if grade is not None]
-            if len(sure) == len(grades):
-                yield translation, made, max(sure, key=_GRADES.index)
+            grade = None if guessed or invalid(made.model) else self._lowest_grade(found, translation, made)
+            if grade is not None:
+                yield translation, made, grade
+
+    def _lowest_grade(self, found: FoundNode, translation: Translation, made: OneResize) -> Grade | None:
+        """Return how exactly the target computes a new node; None where it, or onnxruntime, does not."""
+        grades = [translation.grade if self._is_enough(translation.grade) else None]
+        for candidate in nodes_in(made.model, Path(found.op.where)):  # none where nothing is left to resize
+            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec
+            grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
+        sure = [grade for grade in grades if grade is not None]
+        return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
     def _native(self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str) -> Row:
         """Put another Resize in a node's place."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Scales, Sizes
 
 
@@ -41,10 +41,9 @@ class Geometry:
 
 def geometry(op: ResizeOp) -> Geometry | None:
     """Return the geometry of a resize in its spec's arithmetic; None where a length is not known."""
-    spec, shape = op.spec, op.shape
-    if shape is None or None in shape or not isinstance(spec.target, Sizes | Scales):
+    spec, known = op.spec, static_shape(op.shape)
+    if known is None or not isinstance(spec.target, Sizes | Scales):
         return None
-    known = tuple(length for length in shape if length is not None)
     bound = plan(spec, known)
     scales = {axis.axis: float(axis.scale) for axis in bound.axes}
     if isinstance(spec.target, Scales):

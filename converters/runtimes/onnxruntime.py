@@ -57,18 +57,7 @@ def _without_negative_axes(op: ResizeOp) -> ResizeOp:
     spec, axes = op.spec, op.spec.axes or ()
     if spec.aspect is Aspect.STRETCH or min(axes, default=0) >= 0 or not isinstance(spec.target, Sizes):
         return op
-    found = [place for place, axis in enumerate(axes) if axis >= 0]
-    coordinates = spec.coordinates if found else Coordinates.ASYMMETRIC  # of no axis at all: a copy
-    if isinstance(coordinates, Crop) and coordinates.roi is not None:
-        coordinates = replace(coordinates, roi=tuple(coordinates.roi[place] for place in found))
-    kept = replace(
-        spec,
-        axes=tuple(axes[place] for place in found),
-        target=Sizes(tuple(spec.target.values[place] for place in found)),
-        coordinates=coordinates,
-        aspect=spec.aspect if found else Aspect.STRETCH,
-    )
-    return replace(op, spec=kept)
+    return replace(op, spec=spec.only([place for place, axis in enumerate(axes) if axis >= 0]))
 
 
 # What it refuses
@@ -159,11 +148,8 @@ def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
     """Return a resize that leaves some of its axes alone."""
-    assert isinstance(spec.target, Sizes | Scales)
     listed = resolve_axes(spec.axes, rank)
-    kept = [(axis, value) for axis, value in zip(listed, spec.target.values, strict=True) if axis not in axes]
-    values: Any = tuple(value for _, value in kept)
-    return replace(spec, axes=tuple(axis for axis, _ in kept), target=type(spec.target)(values))
+    return replace(spec, axes=listed).only([place for place, axis in enumerate(listed) if axis not in axes])
 
 
 def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:

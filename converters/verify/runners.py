@@ -105,13 +105,18 @@ def _input(
     wanted = f"input {name!r} is {dtype} of shape [{', '.join('?' if n is None else str(n) for n in lengths)}]"
     if name in request.files:
         return _read(request.files[name], wanted, lengths, dtype)
-    sensible = [n if n is not None else _DYNAMIC_LENGTH if i else 1 for i, n in enumerate(lengths)]
-    shape = request.shapes.get(name, sensible)
+    shape = request.shapes.get(name, _sensible(lengths))
     if not _fits(shape, lengths):
         raise IrInterpError(f"no {dtype} of shape {shape}; {wanted}")
     if name in request.values:
         return np.array(request.values[name], dtype)
     return _random(rng, shape, np.dtype(dtype))
+
+
+def _sensible(lengths: Sequence[int | None]) -> list[int]:
+    """Return lengths in place of dynamic ones: 1 for the first axis, which is the batch."""
+    dynamic = [1, *[_DYNAMIC_LENGTH] * len(lengths)]
+    return [dynamic[axis] if length is None else length for axis, length in enumerate(lengths)]
 
 
 def _fitting(arrays: Named, inputs: dict[str, tuple[list[int | None], str]]) -> list[NDArray[Any]]:
