@@ -238,7 +238,7 @@ def convert(
         fp16=arguments.flag(fp16, "fp16"),
         verify=arguments.flag(verify, "verify"),
         inputs=_inputs(shapes, inputs),
-        reports={arguments.path(path, "a path in reports"): save for path, save in (reports or {}).items()},
+        reports=_reports(reports),
         progress=_progress(progress),
     )
     return inner.convert(source, arguments.path(destination, "destination"), options)
@@ -417,6 +417,15 @@ def _inputs(shapes: Mapping[str, Sequence[int]] | None, inputs: Mapping[str, str
 
     lengths = arguments.by_name(shapes, arguments.lengths, "shapes")
     return Inputs(shapes=lengths, files=arguments.by_name(inputs, arguments.path, "inputs"))
+
+
+def _reports(
+    reports: Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]] | None,
+) -> dict[Path, Callable[[ConversionReport, Path], None]]:
+    if not isinstance(reports, Mapping | None):
+        raise SpecError(f"reports is {arguments.shown(reports)}; expected a mapping from paths to functions")
+    named = (reports or {}).items()
+    return {arguments.path(path, "a path in reports"): arguments.function(save, "a report") for path, save in named}
 
 
 def _progress(progress: Progress | None) -> Progress:

@@ -103,7 +103,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
         "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, inputs, only, opset, progress, "
-        "semantics, shapes, source, strict, target, verify; did you mean 'only'?",
+        "reports, semantics, shapes, source, strict, target, verify; did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
@@ -139,7 +139,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic is 'exat'; expected one of exact, onnxruntime, openvino; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, onnxruntime, openvino; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),

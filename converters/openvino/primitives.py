@@ -10,7 +10,7 @@ import openvino as ov
 import openvino.opset13 as ops
 
 from ..decompose.symbols import Symbol
-from ..runtimes.openvino_sizes import LARGEST_GATHER, LARGEST_STATIC_GATHER
+from ..runtimes.openvino_sizes import LARGEST_STATIC_GATHER
 
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": ops.add,
@@ -123,18 +123,13 @@ class _Ops:
         build: Callable[[_Ops], ov.Output],
         rank: int,
     ) -> ov.Output:
-        """Return what ``build`` makes of ``given``: beyond the size of a Gather that is right, without one."""
-        if not isinstance(elements, Symbol):
-            return build(self if elements <= LARGEST_STATIC_GATHER else _OpsOfAnySize())
-        few = ops.less_equal(elements.value, np.float32(LARGEST_GATHER))
-        bodies = [_body(build(each), given) for each in (self, _OpsOfAnySize())]
-        (small, _), (large, _) = bodies
-        node = ops.if_op(few.output(0))
-        node.set_then_body(small)
-        node.set_else_body(large)
-        for value, *parameters in zip(given, *(parameters for _, parameters in bodies), strict=True):
-            node.set_input(value, *parameters)
-        return node.set_output(small.results[0], large.results[0])
+        """Return what ``build`` makes: without a Gather where lengths are dynamic, or too large for one.
+
+        An If that chooses by the lengths would cost less for small tensors, but where one stands the CPU plugin's
+        dynamic Interpolates may read garbage in their first inference (2026.4).
+        """
+        static = not isinstance(elements, Symbol) and elements <= LARGEST_STATIC_GATHER
+        return build(self if static else _OpsOfAnySize())
 
 
 class _OpsOfAnySize(_Ops):
@@ -151,32 +146,6 @@ class _OpsOfAnySize(_Ops):
         places = ops.broadcast(flat, ops.concat([before, ops.slice(ops.shape_of(flat), [0], [1], [1]), after], 0))
         taken = ops.gather_elements(x, places, axis)
         return ops.reshape(taken, ops.concat([before, ops.shape_of(indices), after], 0), False).output(0)
-
-
-def _body(output: ov.Output, given: Sequence[ov.Output]) -> tuple[ov.Model, list[ov.Node]]:
-    """Return a model that ends in ``output``, cut off the values ``given``, and its parameters in their place.
-
-    Their lengths are dynamic: a body that is not taken keeps what it is told here when the model is reshaped.
-    """
-    parameters = [
-        ops.parameter(ov.PartialShape.dynamic(each.get_partial_shape().rank), each.get_element_type()) for each in given
-    ]
-    replaced = {_key(value): parameter for value, parameter in zip(given, parameters, strict=True)}
-    seen, open_ends = set(), [output.get_node()]
-    while open_ends:
-        node = open_ends.pop()
-        seen.add(node.get_name())
-        for place in node.inputs():
-            source = place.get_source_output()
-            if _key(source) in replaced:
-                place.replace_source_output(replaced[_key(source)].output(0))
-            elif source.get_node().get_name() not in seen:
-                open_ends.append(source.get_node())
-    return ov.Model([ops.result(output)], parameters), parameters
-
-
-def _key(value: ov.Output) -> tuple[str, int]:
-    return value.get_node().get_name(), value.get_index()
 
 
 OPS = _Ops()

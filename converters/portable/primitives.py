@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from onnx import GraphProto, ValueInfoProto
-
 from ..decompose.symbols import Symbol
 from ..onnx.primitives import Primitives
-from ..runtimes.openvino_sizes import LARGEST_GATHER, LARGEST_STATIC_GATHER
+from ..runtimes.openvino_sizes import LARGEST_STATIC_GATHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +30,9 @@ class PrimitivesForOpenVINO(Primitives):
     def at_any_size(
         self, given: Sequence[str], elements: float | Symbol, build: Callable[[Primitives], str], rank: int
     ) -> str:
-        """Return what ``build`` makes: beyond the size of a Gather that is right, without one."""
-        if not isinstance(elements, Symbol):
-            return build(self if elements <= LARGEST_STATIC_GATHER else _PrimitivesOfAnySize(self.graph, rank))
-        many = self.graph.node("Less", self.constant(np.float32(LARGEST_GATHER)), elements.value)
-        small, large = PrimitivesForOpenVINO(self.graph.inner()), _PrimitivesOfAnySize(self.graph.inner(), rank)
-        return self.graph.node("If", many, then_branch=_branch(large, build), else_branch=_branch(small, build))
-
-
-def _branch(ops: Primitives, build: Callable[[Primitives], str]) -> GraphProto:
-    """Return a graph that knows the values around it."""
-    output = ValueInfoProto(name=build(ops))
-    return ops.graph.proto(output.name, [], [output])
+        """Return what ``build`` makes: without a Gather where lengths are dynamic, or too large for one."""
+        static = not isinstance(elements, Symbol) and elements <= LARGEST_STATIC_GATHER
+        return build(self if static else _PrimitivesOfAnySize(self.graph, rank))
 
 
 @dataclass(frozen=True, slots=True)

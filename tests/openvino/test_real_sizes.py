@@ -13,11 +13,12 @@ import onnx
 import openvino as ov
 import openvino.opset13 as ops
 import pytest
+from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
 from tests.support.configurations import OnnxCase, model_of
-from tests.support.runtimes import Array, Child
+from tests.support.runtimes import Array, Child, onnxruntime_resize
 from tests.sweeps.real_sizes import RealCase, check
 
 _ROWS, _COLUMNS = 300_000, 128  # taken of 64 columns: 2.3 times 2^24 elements
@@ -106,3 +107,25 @@ def test_beyond_2_31_bytes_nothing_gathers_single_elements(tmp_path: Path) -> No
 def _takes_a_map(node: ov.Node) -> bool:
     """Say whether a node takes more than a shape."""
     return int(node.input(0).get_partial_shape().rank.get_length()) > 1
+
+
+@pytest.mark.parametrize("between", [[], ["Conv"], ["Relu"]], ids=str)
+def test_a_chain_is_right_in_its_first_inference(between: list[str], tmp_path: Path) -> None:
+    """A decomposed resize before a native one, of dynamic dimensions: nothing makes the plugin misread."""
+    nodes = [helper.make_node("Resize", ["x", "", "half"], ["t0"], mode="nearest")]
+    for place, kind in enumerate(between):
+        given = [f"t{place}", "w"] if kind == "Conv" else [f"t{place}"]
+        words: dict[str, Any] = {"pads": [1, 1, 1, 1]} if kind == "Conv" else {}
+        nodes.append(helper.make_node(kind, given, [f"t{place + 1}"], **words))
+    nodes.append(helper.make_node("Resize", [f"t{len(between)}", "", "twice"], ["y"], mode="linear"))
+    values = {"half": [1, 1, 0.5, 0.5], "twice": [1, 1, 2, 2], "w": np.full((1, 1, 3, 3), 0.1)}
+    tensors = [numpy_helper.from_array(np.array(value, np.float32), name) for name, value in values.items()]
+    ends = [helper.make_tensor_value_info(name, 1, [1, 1, None, None]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:], tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), tmp_path / "a.onnx")
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.xml", verify=False)
+    x = np.random.default_rng(0).random((1, 1, 64, 64), np.float32)
+    wanted = onnxruntime_resize(onnx.load(tmp_path / "a.onnx"), {"x": x})
+    for _ in range(3):
+        compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        np.testing.assert_allclose(compiled([x])[0], wanted, rtol=0, atol=1e-5)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ir_interp.kinds import FileKind
 from tests.support.commands import command
 from tests.support.external import save_external
 from tests.support.graphs import save_model
@@ -122,7 +123,9 @@ def test_every_output_is_checked_before_anything_is_done(
 ) -> None:
     Path("folder.json").mkdir()
     os.mkfifo("fifo.html")
-    monkeypatch.setattr("ir_interp.converters.convert.PATHS", {(".onnx", ".xml"): None})  # nothing can be done
+    monkeypatch.setattr(
+        "ir_interp.converters.convert.PATHS", {(FileKind.ONNX, FileKind.IR): None}
+    )  # nothing can be done
     before = everything()
     assert command(capsys, "convert", "a.onnx", "c.xml", *arguments) == (2, "", f"error: {said}\n")
     assert everything() == before

@@ -41,7 +41,7 @@ def test_equal_models_of_two_kinds(capsys: pytest.CaptureFixture[str]) -> None:
         assert (code, errors) == (0, "")
         assert "equal: largest difference " in printed
         assert "no resize whose output both models show differs\n1 of 1 outputs equal within the tolerance\n" in printed
-        assert printed.count("not shown by both") == 1  # the input of the model
+        assert "not shown by both" not in printed
 
 
 def test_the_first_resize_that_differs_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,9 +52,7 @@ def test_the_first_resize_that_differs_is_named(capsys: pytest.CaptureFixture[st
     assert "DIFFERS: largest difference " in printed
     assert "the first resize that differs is 'two'\n0 of 1 outputs equal within the tolerance\n" in printed
     said = words(printed)
-    assert (
-        "3 resizes, in order resize its data its output one not shown by both equal within 0 two equal within 0" in said
-    )
+    assert "3 resizes, in order resize its data its output one equal within 0 equal within 0 two equal within 0" in said
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
