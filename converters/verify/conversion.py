@@ -17,6 +17,7 @@ from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
+from ..runtimes import onnxruntime
 from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
 from .first_difference import first_layer, first_resize
 from .processes import Inputs, Runs
@@ -73,8 +74,9 @@ def _verified(
         try:
             return Verification(outputs=compared(wanted, got, result.name, tolerance))
         except VerificationError as problem:
-            if any(_rounds(each.op) for each in resizes):
-                return _by_executor(run, resizes, result, f"{problem}, for integers are rounded", tolerance)
+            cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+            if cause:
+                return _by_executor(run, resizes, result, f"{problem}, for {cause}", tolerance)
             is_onnx = FileKind.of(source) is FileKind.ONNX
             where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
             raise VerificationError(f"{problem}{where}") from None
@@ -135,6 +137,14 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
 def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any], tolerance: float) -> Compared:
     least = 1.0 if _rounds(op) else 0.0
     return passed(op.name or op.where, wanted, got, tolerance, kind="resize", least=least)
+
+
+def _known_deviation(op: ResizeOp) -> str:
+    """Return why the source's own runtime does not compute what a resize means; nothing where it is known to."""
+    if _rounds(op):
+        return "integers are rounded"
+    found = onnxruntime.deviation(op) if op.dialect == "onnx" else None
+    return f"onnxruntime is at fault: {found.reason}" if found else ""
 
 
 def _rounds(op: ResizeOp) -> bool:

@@ -225,3 +225,14 @@ def test_a_quantised_ir_is_computed_as_it_is_written(tmp_path: Path) -> None:
     (output,) = verification.outputs
     assert output.relative < 1e-6
     assert output.limit >= QUANTISED_TOLERANCE
+
+
+def test_a_fault_of_the_source_s_own_runtime_is_known(tmp_path: Path) -> None:
+    """onnxruntime ignores the crop of an axis whose scale is 1; the executor judges then, and the note says why."""
+    roi = "float[8] r = {0, 0, 0.1, 0.1, 1, 1, 0.9, 0.9}, int64[4] z = {1, 1, 4, 3}"
+    crop = 'Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, , z)'
+    save_model(tmp_path / "a.onnx", f"g (float[1,1,4,8] x) => (float[k,l,m,n] y) <{roi}> {{ [crop] y = {crop} }}")
+    verification = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml").verification
+    assert verification is not None
+    assert "for onnxruntime is at fault: it ignores the crop of an axis whose scale is 1; 1 of 1" in verification.note
+    assert [each.passes for each in verification.outputs] == [True]
