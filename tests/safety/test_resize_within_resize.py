@@ -24,26 +24,39 @@ SPEC = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL, axes=(1, 
 UNIX = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 
 
-@contextmanager
-def interrupted(job: Callable[[], None]) -> Iterator[None]:
-    """Run a job every other millisecond, wherever this thread then is."""
+def nothing(*_: object) -> None:
+    """For a signal that comes late: without a handler it would end the process."""
 
-    stopped = threading.Event()
+
+@contextmanager
+def interrupted(job: Callable[[], None], period: float) -> Iterator[None]:
+    """Run a job each time a period in seconds has passed, wherever this thread then is."""
 
     def run(*_: object) -> None:
+        job()
         if not stopped.is_set():
-            job()
-            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            signal.setitimer(signal.ITIMER_REAL, period)
 
-    before = signal.signal(signal.SIGALRM, run)
-    signal.setitimer(signal.ITIMER_REAL, 0.002)
+    stopped = threading.Event()
+    signal.signal(signal.SIGALRM, run)
+    signal.setitimer(signal.ITIMER_REAL, period)
     try:
         yield
     finally:
         stopped.set()
+        signal.signal(signal.SIGALRM, nothing)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        time.sleep(0.001)  # for a signal that is on its way
-        signal.signal(signal.SIGALRM, before)
+
+
+def seconds(x: np.ndarray) -> float:
+    """The time of one resize of ``x``, the shortest of five."""
+
+    def once() -> float:
+        begin = time.perf_counter()
+        resize(x, SPEC)
+        return time.perf_counter() - begin
+
+    return min(once() for _ in range(5))
 
 
 @UNIX
@@ -54,14 +67,15 @@ def test_in_a_signal_handler(count: int, dtype: str, monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(0)
     x, other = ((rng.random((count, 200, 210)) * 200).astype(dtype) for _ in range(2))
     wanted, inner = resize(x, SPEC), resize(other, SPEC)
+    period = seconds(x) / 3
     within: list[bool] = []
     outside: list[bool] = []
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
-        with interrupted(lambda: within.append(np.array_equal(resize(other, SPEC), inner))):
+    end = time.monotonic() + 30
+    while len(within) < 60 and time.monotonic() < end:
+        with interrupted(lambda: within.append(np.array_equal(resize(other, SPEC), inner)), period):
             found = resize(x, SPEC)
         outside.append(np.array_equal(found, wanted))
-    assert len(within) > 1
+    assert len(within) > 20
     assert all(within)
     assert all(outside)
 
