@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import functools
-import math
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from ir_interp.shapes import PartialShape
 
 from .symbols import Functions, Ops, Symbol, Value
 
@@ -35,20 +31,53 @@ class AxisTaps:
     beyond: Any
 
 
-def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int) -> Value:
+Take = Callable[[Ops, Value, Any, int, int], Value]
+"""Returns the entries of an axis of a tensor of some rank at indices of any rank: (ops, x, indices, axis, rank)."""
+
+
+def by_gather(ops: Ops, x: Value, indices: Any, axis: int, rank: int) -> Value:
+    """Take entries by one Gather."""
+    return ops.gather(x, _index(ops, indices), axis)
+
+
+def by_elements(ops: Ops, x: Value, indices: Any, axis: int, rank: int) -> Value:
+    """Take entries by GatherElements, which names an index for each element."""
+    index = _index(ops, indices)
+    before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([axis])))
+    _, after = ops.cut(rest, ops.constant(np.array([1])))
+    flat = ops.reshape(index, ops.constant(np.array([-1] + [1] * (rank - axis - 1))))
+    count, _ = ops.cut(ops.lengths(flat), ops.constant(np.array([1])))
+    taken = ops.gather_elements(x, ops.broadcast(flat, ops.concat([before, count, after], 0)), axis)
+    return ops.reshape(taken, ops.concat([before, ops.lengths(index), after], 0))
+
+
+def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return ``x`` resized along one axis."""
+    return _way(axis, rank)(ops, x, axis, rank, take)
+
+
+def gathers(axis: AxisTaps, rank: int) -> bool:
+    """Say whether ``resized`` takes entries of ``x``."""
+    return _way(axis, rank) not in (_product, _run_time_product)
+
+
+def gathered_at_once(ops: Ops, axis: AxisTaps) -> Any:
+    """Return how many taps of an output are taken in one go."""
+    if axis.weights is None or (axis.count is not None and axis.count <= _FEW):
+        return 1
+    return length(ops, axis.indices, 1) if isinstance(axis.indices, Symbol) else axis.indices.shape[1]
+
+
+def _way(axis: AxisTaps, rank: int) -> Callable[[Ops, Value, AxisTaps, int, Take], Value]:
     if axis.weights is None:
-        return ops.gather(x, _index(ops, axis.indices), axis.axis)
+        return _copies
     if axis.in_size is not None and axis.in_size <= _DENSE:
-        return _product(ops, x, axis, rank)
+        return _product
     if axis.count is not None and axis.count <= _FEW:
-        return _few(ops, x, axis, axis.count, rank)
+        return _few
     if rank > 5:  # a Multiply of rank 7 may compute garbage in OpenVINO's CPU plugin
-        return _run_time_product(ops, x, axis, rank) if axis.in_size is None else _product(ops, x, axis, rank)
-    taps = ops.gather(x, _index(ops, axis.indices), axis.axis)
-    after = range(2, rank - axis.axis + 1)
-    weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, after))
-    return ops.total(weighted, axis.axis + 1, keep=False)
+        return _run_time_product if axis.in_size is None else _product
+    return _many
 
 
 def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
@@ -61,45 +90,9 @@ def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
     return replace(axis, indices=indices, weights=weights)
 
 
-def symbols(axis: AxisTaps) -> list[Value]:
-    """Return the values of run time that taps consist of."""
-    arrays = (axis.indices, axis.weights)
-    columns = [each for array in arrays for each in (array if isinstance(array, tuple) else (array,))]
-    return [each.value for each in columns if isinstance(each, Symbol)]
-
-
-def gathers(axis: AxisTaps) -> bool:
-    """Say whether ``resized`` gathers entries of ``x``."""
-    return axis.weights is None or axis.in_size is None or axis.in_size > _DENSE
-
-
-def largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Symbol:
-    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
-    factors: list[Any] = [length if length is not None else _length(ops, x, at) for at, length in enumerate(shape)]
-    taps: Any = 1
-    for axis in axes:
-        length, at_once = _extent(ops, axis)
-        factors[axis.axis] = _larger(ops, factors[axis.axis], length)
-        taps = _larger(ops, taps, at_once)
-    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Symbol))
-    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Symbol)), float(known))
-
-
-def _larger(ops: Ops, left: Any, right: Any) -> Any:
-    open_ends = isinstance(left, Symbol) or isinstance(right, Symbol)
-    return Functions(ops).maximum(left, right) if open_ends else max(left, right)
-
-
-def _length(ops: Ops, x: Value, axis: int) -> Symbol:
-    return entry(ops, ops.convert(ops.lengths(x), "float32"), axis)
-
-
-def _extent(ops: Ops, axis: AxisTaps) -> tuple[Any, Any]:
-    """Return the length that an axis is resized to, and how many taps are gathered at once."""
-    at_once = axis.weights is None or (axis.count is not None and axis.count <= _FEW)
-    if not isinstance(axis.indices, Symbol):
-        return len(axis.indices), 1 if at_once else axis.indices.shape[1]
-    return _length(ops, axis.indices.value, 0), 1 if at_once else _length(ops, axis.indices.value, 1)
+def length(ops: Ops, array: Symbol, axis: int) -> Symbol:
+    """Return the length of an axis."""
+    return entry(ops, ops.convert(ops.lengths(array.value), "float32"), axis)
 
 
 def entry(ops: Ops, vector: Value, place: int) -> Symbol:
@@ -121,12 +114,24 @@ def aligned(ops: Ops, array: Any, axes: range) -> Value:
     return ops.constant(array.astype(dtype).reshape(array.shape + (1,) * len(axes)))
 
 
-def _few(ops: Ops, x: Value, axis: AxisTaps, count: int, rank: int) -> Value:
+def _copies(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
+    return take(ops, x, axis.indices, axis.axis, rank)
+
+
+def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
+    """Return a sum over a further axis, that of the taps."""
+    taps = take(ops, x, axis.indices, axis.axis, rank)
+    weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, range(2, rank - axis.axis + 1)))
+    return ops.total(weighted, axis.axis + 1, keep=False)
+
+
+def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a weighted sum of a few gathered copies: cheap where the axis is long."""
+    assert axis.count is not None
     after = range(1, rank - axis.axis)
     terms = []
-    for tap in range(count):
-        taken = ops.gather(x, _index(ops, _column(ops, axis.indices, tap)), axis.axis)
+    for tap in range(axis.count):
+        taken = take(ops, x, _column(ops, axis.indices, tap), axis.axis, rank)
         terms.append(ops.elementwise("multiply", taken, aligned(ops, _column(ops, axis.weights, tap), after)))
     return functools.reduce(functools.partial(ops.elementwise, "add"), terms)
 
@@ -139,7 +144,7 @@ def _column(ops: Ops, array: Any, tap: int) -> Any:
     return array[:, tap]
 
 
-def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int) -> Value:
+def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights: the fastest where the axis is short."""
     assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
@@ -149,11 +154,10 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int) -> Value:
     return _multiplied(ops, x, ops.constant(np.ascontiguousarray(matrix.T, np.float32)), axis.axis, rank)
 
 
-def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int) -> Value:
+def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights that is made at run time."""
     xp = Functions(ops)
-    length = entry(ops, ops.convert(ops.lengths(x), "float32"), axis.axis)
-    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length)
+    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Symbol(ops, x), axis.axis))
     matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)
     return _multiplied(ops, x, ops.transpose(matrix.value, (1, 0)), axis.axis, rank)
 

@@ -6,7 +6,6 @@ that compute indices and weights at run time.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +34,8 @@ from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade
 
 from ..runtimes.onnxruntime import cuts_off
-from .apply_taps import AxisTaps, aligned, gathers, in_columns, largest, resized, symbols
+from .any_size import resized_along
+from .apply_taps import AxisTaps, aligned, in_columns
 from .run_time_taps import run_time_axes
 from .symbols import Ops, Symbol, Value
 
@@ -70,25 +70,12 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     dtype = op.dtype or "float32"
     copies = isinstance(spec.kernel, Nearest)
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
-    y = _resampled(ops, y, axes, shape)
+    y = resized_along(ops, y, [in_columns(ops, axis) for axis in axes], shape)
     if not copies:
         y = _stored(ops, y, dtype, cut=cuts_off(op))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
     return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest), at_run_time=rest is not None)
-
-
-def _resampled(ops: Ops, x: Value, axes: list[AxisTaps], shape: PartialShape) -> Value:
-    """Return ``x`` resized along all axes."""
-    apart = [in_columns(ops, axis) for axis in axes]
-
-    def build(inner: Ops) -> Value:
-        return functools.reduce(lambda y, axis: resized(inner, y, axis, len(shape)), apart, x)
-
-    if not any(map(gathers, axes)):
-        return build(ops)
-    found = [value for axis in apart for value in symbols(axis)]
-    return ops.at_any_size([x, *found], largest(ops, x, axes, shape), build, len(shape))
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from ir_interp.plan.coordinates import Numbers
+
+from ..runtimes.openvino_sizes import LargestGather
 
 Value = Any
 """A tensor of the graph that is being built, in whatever type its builder has for one."""
@@ -56,14 +58,24 @@ class Ops(Protocol):
     def precisely(self, vector: Value) -> Value:
         """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
 
-    def at_any_size(
-        self, given: Sequence[Value], elements: float | Symbol, build: Callable[[Ops], Value], rank: int
-    ) -> Value:
-        """Return what ``build`` makes of the values ``given``, right however large these are.
+    def cut(self, x: Value, at: Value) -> tuple[Value, Value]:
+        """Return the entries of the first axis before ``at`` (int64, shape [1]), and the others."""
 
-        It gathers, by the operations that it is called with. ``elements`` bounds the elements of all tensors on the
-        way, a symbol where only run time knows them; ``rank`` is that of the tensors that are gathered from.
-        """
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """Return tensors joined along an axis."""
+
+    def reshape(self, x: Value, lengths: Value) -> Value:
+        """Return ``x`` in another shape, of which -1 stands for what is left."""
+
+    def broadcast(self, x: Value, lengths: Value) -> Value:
+        """Return ``x`` repeated where its lengths are 1, as in NumPy."""
+
+    def gather_elements(self, x: Value, indices: Value, axis: int) -> Value:
+        """Return for each of ``indices`` (int64, of the rank of ``x``) the entry of ``axis`` at it."""
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return how many elements ``gather`` may take from, or give."""
 
 
 ELEMENTWISE = (

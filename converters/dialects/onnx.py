@@ -44,18 +44,22 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 
 def _kernel(attributes: Attributes, version: int) -> Kernel:
     antialias = Antialias.SHRINKING if attributes.get("antialias") else Antialias.OFF
-    exclude = bool(attributes.get("exclude_outside"))
     match attributes["mode"]:
         case "nearest" if antialias is not Antialias.OFF:
             raise SpecError("antialias needs mode linear or cubic, not nearest")
         case "nearest":
             return Nearest(rounding=Rounding(attributes["nearest_mode"]) if version > 10 else Rounding.SIMPLE)
         case "linear":  # without antialias at most one tap lies outside, and dropping or clamping it is the same
-            return Linear(antialias=antialias, exclude_outside=exclude and antialias is not Antialias.OFF)
+            return Linear(antialias=antialias, exclude_outside=antialias is not Antialias.OFF and _excludes(attributes))
         case "cubic":
-            return Cubic(a=attributes.get("cubic_coeff_a", -0.75), antialias=antialias, exclude_outside=exclude)
+            a = attributes.get("cubic_coeff_a", -0.75)
+            return Cubic(a=a, antialias=antialias, exclude_outside=_excludes(attributes))
         case mode:
             raise SpecError(f"mode {mode!r} is unknown")
+
+
+def _excludes(attributes: Attributes) -> bool:
+    return bool(attributes.get("exclude_outside"))
 
 
 def _coordinates(attributes: Attributes) -> Coordinates | Crop:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..decompose.symbols import Symbol
+from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from . import operators
 from .graph import Graph
 
@@ -29,6 +29,7 @@ _ELEMENTWISE = {
     "or": "Or",
     "select": "Where",
 }
+_END = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,28 @@ class Primitives:
         """Return the same vector: onnxruntime divides as IEEE 754 says."""
         return vector
 
-    def at_any_size(
-        self, given: Sequence[str], elements: float | Symbol, build: Callable[[Primitives], str], rank: int
-    ) -> str:
-        """Return what ``build`` makes: onnxruntime gathers right at every size."""
-        return build(self)
+    def cut(self, x: str, at: str) -> tuple[str, str]:
+        """Return the entries of the first axis before ``at``, and the others."""
+        start, end = (self.graph.ints([number]) for number in (0, _END))
+        return self.graph.node("Slice", x, start, at), self.graph.node("Slice", x, at, end)
+
+    def concat(self, values: Sequence[str], axis: int) -> str:
+        """Return tensors joined along an axis."""
+        return self.graph.node("Concat", *values, axis=axis)
+
+    def reshape(self, x: str, lengths: str) -> str:
+        """Return ``x`` in another shape."""
+        return self.graph.node("Reshape", x, lengths)
+
+    def broadcast(self, x: str, lengths: str) -> str:
+        """Return ``x`` repeated where its lengths are 1."""
+        return self.graph.node("Expand", x, lengths)
+
+    def gather_elements(self, x: str, indices: str, axis: int) -> str:
+        """Return for each index the entry of ``axis`` at it."""
+        return self.graph.node("GatherElements", x, indices, axis=axis)
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return that onnxruntime gathers right at every size."""
+        return ANY_SIZE

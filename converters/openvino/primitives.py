@@ -9,8 +9,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from ..decompose.symbols import Symbol
-from ..runtimes.openvino_sizes import LARGEST_STATIC_GATHER
+from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": ops.add,
@@ -31,6 +30,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "select": ops.select,
 }
 _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean", "str": "string"}
+_END = np.iinfo(np.int64).max
 
 
 def element_name(dtype: str) -> str:
@@ -116,36 +116,25 @@ class _Ops:
         """
         return ops.broadcast(vector, ops.add(ops.shape_of(vector), _nothing(vector))).output(0)
 
-    def at_any_size(
-        self,
-        given: Sequence[ov.Output],
-        elements: float | Symbol,
-        build: Callable[[_Ops], ov.Output],
-        rank: int,
-    ) -> ov.Output:
-        """Return what ``build`` makes: without a Gather where lengths are dynamic, or too large for one.
+    def cut(self, x: ov.Output, at: ov.Output) -> tuple[ov.Output, ov.Output]:
+        first, others = ops.slice(x, [0], at, [1], [0]), ops.slice(x, at, [_END], [1], [0])
+        return first.output(0), others.output(0)
 
-        An If that chooses by the lengths would cost less for small tensors, but where one stands the CPU plugin's
-        dynamic Interpolates may read garbage in their first inference (2026.4).
-        """
-        static = not isinstance(elements, Symbol) and elements <= LARGEST_STATIC_GATHER
-        return build(self if static else _OpsOfAnySize())
+    def concat(self, values: Sequence[ov.Output], axis: int) -> ov.Output:
+        return ops.concat(list(values), axis).output(0)
 
+    def reshape(self, x: ov.Output, lengths: ov.Output) -> ov.Output:
+        return ops.reshape(x, lengths, False).output(0)
 
-class _OpsOfAnySize(_Ops):
-    """Gathers by GatherElements: half as fast as a Gather, and wrong at no size."""
+    def broadcast(self, x: ov.Output, lengths: ov.Output) -> ov.Output:
+        return ops.broadcast(x, lengths).output(0)
 
-    def gather(self, x: ov.Output, indices: ov.Output, axis: int) -> ov.Output:
-        rank = indices.get_partial_shape().rank.get_length()
-        if not rank:
-            return _Ops.gather(self, x, indices, axis)
-        behind = x.get_partial_shape().rank.get_length() - axis - 1
-        lengths = ops.shape_of(x)
-        before, after = ops.slice(lengths, [0], [axis], [1]), ops.slice(lengths, [axis + 1], [axis + 1 + behind], [1])
-        flat = ops.reshape(indices, np.array([-1] + [1] * behind), False)
-        places = ops.broadcast(flat, ops.concat([before, ops.slice(ops.shape_of(flat), [0], [1], [1]), after], 0))
-        taken = ops.gather_elements(x, places, axis)
-        return ops.reshape(taken, ops.concat([before, ops.shape_of(indices), after], 0), False).output(0)
+    def gather_elements(self, x: ov.Output, indices: ov.Output, axis: int) -> ov.Output:
+        return ops.gather_elements(x, indices, axis).output(0)
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        return LARGEST_GATHER
 
 
 OPS = _Ops()

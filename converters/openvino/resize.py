@@ -36,7 +36,7 @@ _ATTRIBUTES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """The output of the nodes that together are one resize; ``nodes`` are they, those of bodies too."""
+    """The output of the nodes that together are one resize; ``nodes`` are they."""
 
     output: ov.Output
     form: str
@@ -95,8 +95,6 @@ def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
             seen.add(node)
             found.append(node)
             open_ends += [each.get_source_output().get_node() for each in node.inputs()]
-            if node.get_type_name() == "If":
-                open_ends += [end for body in (0, 1) for end in node.get_function(body).get_results()]
     return found
 
 

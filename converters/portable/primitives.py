@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..decompose.symbols import Symbol
 from ..onnx.primitives import Primitives
-from ..runtimes.openvino_sizes import LARGEST_STATIC_GATHER
+from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +25,7 @@ class PrimitivesForOpenVINO(Primitives):
             return self.graph.node("Slice", x, *(self.graph.ints([number]) for number in (0, 0, axis)))
         return Primitives.gather(self, x, indices, axis)
 
-    def at_any_size(
-        self, given: Sequence[str], elements: float | Symbol, build: Callable[[Primitives], str], rank: int
-    ) -> str:
-        """Return what ``build`` makes: without a Gather where lengths are dynamic, or too large for one."""
-        static = not isinstance(elements, Symbol) and elements <= LARGEST_STATIC_GATHER
-        return build(self if static else _PrimitivesOfAnySize(self.graph, rank))
-
-
-@dataclass(frozen=True, slots=True)
-class _PrimitivesOfAnySize(PrimitivesForOpenVINO):
-    """Gathers by GatherElements from tensors of ``rank``: half as fast as a Gather, and wrong at no size."""
-
-    rank: int
-
-    def gather(self, x: str, indices: str, axis: int) -> str:
-        known, node = self.graph.initialisers.get(indices), self.graph.node
-        if known is not None and not known.ndim:
-            return PrimitivesForOpenVINO.gather(self, x, indices, axis)
-        flat = node("Reshape", indices, self.graph.ints([-1] + [1] * (self.rank - axis - 1)))
-        around = node("Shape", x)
-        before, after = (self._slice(around, *ends) for ends in ((0, axis), (axis + 1, self.rank)))
-        places = node("Expand", flat, node("Concat", before, self._slice(node("Shape", flat), 0, 1), after, axis=0))
-        taken = node("GatherElements", x, places, axis=axis)
-        return node("Reshape", taken, node("Concat", before, node("Shape", indices), after, axis=0))
-
-    def _slice(self, vector: str, start: int, end: int) -> str:
-        return self.graph.node("Slice", vector, self.graph.ints([start]), self.graph.ints([end]))
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return how many elements a Gather of OpenVINO's CPU plugin may take from, or give."""
+        return LARGEST_GATHER

@@ -12,12 +12,26 @@ all other operations that resizes are made of, native Interpolates among them. T
 
 from __future__ import annotations
 
-LARGEST_GATHER = 2**24 - 2**10
-"""Elements that go in or come out of a Gather, up to which every thread begins where it should.
+import math
+from dataclasses import dataclass
 
-Beyond 2^24 the first row of a thread other than the first is read at the wrong columns. The rest is for the product of
+
+@dataclass(frozen=True, slots=True)
+class LargestGather:
+    """Up to how many elements, of what goes in or comes out, a runtime's Gather is right.
+
+    ``static`` where all lengths are known, ``dynamic`` where one is not.
+    """
+
+    static: float
+    dynamic: float
+
+
+ANY_SIZE = LargestGather(static=math.inf, dynamic=math.inf)
+
+LARGEST_GATHER = LargestGather(static=2**29 - 2**10, dynamic=2**24 - 2**10)
+"""Static: 2^31 bytes of 32-bit numbers, beyond which the plugin dies. Dynamic: every thread begins where it should.
+
+Beyond 2^24 the first row of a thread other than the first is read at the wrong columns. The 2^10 are for the product of
 lengths, which is computed in float32 itself.
 """
-
-LARGEST_STATIC_GATHER = 2**29 - 2**10
-"""The same where no dimension is dynamic: 2^31 bytes of 32-bit numbers, beyond which the plugin dies."""

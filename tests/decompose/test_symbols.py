@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import pytest
 
 from ir_interp import ResizeOp, resize
 from ir_interp.converters.decompose.resize import decompose
-from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Ops, Symbol
+from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Symbol
+from ir_interp.converters.runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from tests.support.configurations import OnnxCase, random_onnx_case
 from tests.support.graphs import assert_equal
 from tests.support.runtimes import Array
@@ -66,23 +67,47 @@ class Computed:
     def precisely(self, vector: Array) -> Array:
         return vector
 
-    def at_any_size(
-        self, given: Sequence[Array], elements: float | Symbol, build: Callable[[Ops], Array], rank: int
-    ) -> Array:
-        bound = float(elements.value) if isinstance(elements, Symbol) else elements
-        return np.asarray(build(_Bounded(bound * (1 + 1e-6))))
+    def cut(self, x: Array, at: Array) -> tuple[Array, Array]:
+        return x[: at[0]], x[at[0] :]
+
+    def concat(self, values: Sequence[Array], axis: int) -> Array:
+        return np.concatenate(values, axis)
+
+    def reshape(self, x: Array, lengths: Array) -> Array:
+        return x.reshape(lengths)
+
+    def broadcast(self, x: Array, lengths: Array) -> Array:
+        return np.broadcast_to(x, lengths)
+
+    def gather_elements(self, x: Array, indices: Array, axis: int) -> Array:
+        return np.take_along_axis(x, indices, axis)
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        return ANY_SIZE
 
 
-class _Bounded(Computed):
-    """Sees to it that no tensor that is gathered from, or gathered, has more elements than announced."""
+class Bounded(Computed):
+    """A runtime whose Gather takes and gives few elements only."""
 
-    def __init__(self, bound: float) -> None:
-        self.bound = bound
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.gathered = self.by_elements = 0
 
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
         taken = Computed.gather(self, x, indices, axis)
-        assert not indices.ndim or max(x.size, taken.size) <= self.bound
+        if x.ndim > 2:  # what is left are taps
+            assert not taken.size or max(x.size, taken.size) <= self.largest
+            self.gathered += taken.size
         return taken
+
+    def gather_elements(self, x: Array, indices: Array, axis: int) -> Array:
+        self.by_elements += indices.size
+        return Computed.gather_elements(self, x, indices, axis)
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        return LargestGather(static=self.largest, dynamic=self.largest)
 
 
 OPS = Computed()
@@ -98,6 +123,21 @@ def test_a_resize_of_primitive_operations(seed: int, open_lengths: bool) -> None
     for case in cases:
         actual = decompose(OPS, case.array(), _op(case, open_lengths)).output
         assert_equal(actual, resize(case.array(), spec_of(case)), copied=case.mode == "nearest")
+
+
+@pytest.mark.parametrize("open_lengths", [True, False], ids=["at run time", "constant"])
+@pytest.mark.parametrize("largest", [300, 3_000, 30_000])
+def test_no_gather_is_larger_than_it_may_be(largest: int, open_lengths: bool) -> None:
+    rng = np.random.default_rng(largest)
+    cases = [case for case in (random_onnx_case(rng) for _ in range(200)) if case.dtype == "float32"]
+    gathered = by_elements = 0
+    for case in cases:
+        ops = Bounded(largest)
+        actual = decompose(ops, case.array(), _op(case, open_lengths)).output
+        assert_equal(actual, resize(case.array(), spec_of(case)), copied=case.mode == "nearest")
+        assert not (ops.gathered and ops.by_elements)
+        gathered, by_elements = gathered + bool(ops.gathered), by_elements + bool(ops.by_elements)
+    assert min(gathered, by_elements) > 0
 
 
 def _op(case: OnnxCase, open_lengths: bool) -> ResizeOp:

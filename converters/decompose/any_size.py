@@ -1,0 +1,89 @@
+"""Resize along several axes however large a tensor is, though the runtime's Gather is right up to some size only.
+
+Beyond that size GatherElements does the same, in twice the time. Where only run time knows the size, both stand in the
+graph: the first axis that gathers is resized by one up to an entry, and by the other from there on. That entry is the
+last for a small tensor and the first for a large one, so that one of the two has nothing to do. An If would say it more
+plainly, but where one stands, OpenVINO's dynamic Interpolates may read garbage in their first inference (2026.4).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ir_interp.shapes import PartialShape
+
+from .apply_taps import AxisTaps, Take, by_elements, by_gather, entry, gathered_at_once, gathers, length, resized
+from .symbols import Functions, Ops, Symbol, Value
+
+
+def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
+    """Return ``x`` (of ``shape``, None where dynamic) resized along all axes, one after the other."""
+    rank, limit = len(shape), ops.largest_gather
+    free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
+    before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
+    if not rest or math.isinf(limit.dynamic):
+        return _resized(ops, before, rest, rank, by_gather)
+    elements = _largest(ops, x, axes, shape)
+    if not isinstance(elements, Symbol):
+        return _resized(ops, before, rest, rank, by_gather if elements <= limit.static else by_elements)
+    count = Functions(ops).where(elements <= limit.dynamic, _length(ops, rest[0].indices), 0.0)
+    parts = zip(_cut(ops, rest[0], count), (by_gather, by_elements), strict=True)
+    return ops.concat([_resized(ops, before, [part, *rest[1:]], rank, take) for part, take in parts], rest[0].axis)
+
+
+def _resized(ops: Ops, x: Value, axes: Sequence[AxisTaps], rank: int, take: Take) -> Value:
+    return functools.reduce(lambda y, axis: resized(ops, y, axis, rank, take), axes, x)
+
+
+def _cut(ops: Ops, axis: AxisTaps, count: Symbol) -> tuple[AxisTaps, AxisTaps]:
+    """Return the taps of the first ``count`` outputs of an axis, and those of the others."""
+    at = ops.unsqueeze(ops.convert(count.value, "int64"), (0,))
+    indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
+    first, others = (replace(axis, indices=indices[half], weights=weights[half]) for half in (0, 1))
+    return first, others
+
+
+def _halves(ops: Ops, array: Any, at: Value) -> tuple[Any, Any]:
+    if array is None:
+        return None, None
+    if isinstance(array, tuple):
+        columns = [_halves(ops, column, at) for column in array]
+        return tuple(first for first, _ in columns), tuple(others for _, others in columns)
+    first, others = ops.cut(_value(ops, array), at)
+    return Symbol(ops, first), Symbol(ops, others)
+
+
+def _value(ops: Ops, array: Any) -> Value:
+    if isinstance(array, Symbol):
+        return array.value
+    return ops.constant(array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32))
+
+
+def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Symbol:
+    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
+    lengths = ops.convert(ops.lengths(x), "float32") if None in shape else None
+    factors: list[Any] = [entry(ops, lengths, at) if known is None else known for at, known in enumerate(shape)]
+    taps: Any = 1
+    for axis in axes:
+        factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
+        taps = _larger(ops, taps, gathered_at_once(ops, axis))
+    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Symbol))
+    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Symbol)), float(known))
+
+
+def _larger(ops: Ops, left: Any, right: Any) -> Any:
+    at_run_time = isinstance(left, Symbol) or isinstance(right, Symbol)
+    return Functions(ops).maximum(left, right) if at_run_time else max(left, right)
+
+
+def _length(ops: Ops, indices: Any) -> Any:
+    """Return to what length an axis is resized."""
+    indices = indices[0] if isinstance(indices, tuple) else indices
+    return length(ops, indices, 0) if isinstance(indices, Symbol) else len(indices)
