@@ -31,24 +31,39 @@ class AxisTaps:
     beyond: Any
 
 
-Take = Callable[[Ops, Value, Any, int, int], Value]
-"""Returns the entries of an axis of a tensor of some rank at indices of any rank: (ops, x, indices, axis, rank)."""
+@dataclass(frozen=True, slots=True)
+class Along:
+    """An axis of a tensor of some rank, and the rank of the indices at which entries of it are taken (1 or 2)."""
+
+    axis: int
+    rank: int
+    indices: int = 1
 
 
-def by_gather(ops: Ops, x: Value, indices: Any, axis: int, rank: int) -> Value:
+Take = Callable[[Ops, Value, Value, Along], Value]
+"""Returns the entries of an axis at indices: (ops, x, indices, along)."""
+
+
+def by_gather(ops: Ops, x: Value, indices: Value, along: Along) -> Value:
     """Take entries by one Gather."""
-    return ops.gather(x, _index(ops, indices), axis)
+    return ops.gather(x, indices, along.axis)
 
 
-def by_elements(ops: Ops, x: Value, indices: Any, axis: int, rank: int) -> Value:
+def by_elements(ops: Ops, x: Value, indices: Value, along: Along) -> Value:
     """Take entries by GatherElements, which names an index for each element."""
-    index = _index(ops, indices)
-    before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([axis])))
+    before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([along.axis])))
     _, after = ops.cut(rest, ops.constant(np.array([1])))
-    flat = ops.reshape(index, ops.constant(np.array([-1] + [1] * (rank - axis - 1))))
-    count, _ = ops.cut(ops.lengths(flat), ops.constant(np.array([1])))
-    taken = ops.gather_elements(x, ops.broadcast(flat, ops.concat([before, count, after], 0)), axis)
-    return ops.reshape(taken, ops.concat([before, ops.lengths(index), after], 0))
+    if along.indices == 1:
+        return _elements(ops, x, indices, along, ops.concat([before, ops.lengths(indices), after], 0))
+    flat = ops.reshape(indices, ops.constant(np.array([-1])))
+    taken = _elements(ops, x, flat, along, ops.concat([before, ops.lengths(flat), after], 0))
+    return ops.reshape(taken, ops.concat([before, ops.lengths(indices), after], 0))
+
+
+def _elements(ops: Ops, x: Value, indices: Value, along: Along, lengths: Value) -> Value:
+    behind = tuple(range(1, along.rank - along.axis))
+    places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, lengths)
+    return ops.gather_elements(x, places, along.axis)
 
 
 def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
@@ -115,12 +130,12 @@ def aligned(ops: Ops, array: Any, axes: range) -> Value:
 
 
 def _copies(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
-    return take(ops, x, axis.indices, axis.axis, rank)
+    return take(ops, x, _index(ops, axis.indices), Along(axis.axis, rank))
 
 
 def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a sum over a further axis, that of the taps."""
-    taps = take(ops, x, axis.indices, axis.axis, rank)
+    taps = take(ops, x, _index(ops, axis.indices), Along(axis.axis, rank, indices=2))
     weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, range(2, rank - axis.axis + 1)))
     return ops.total(weighted, axis.axis + 1, keep=False)
 
@@ -131,7 +146,7 @@ def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     after = range(1, rank - axis.axis)
     terms = []
     for tap in range(axis.count):
-        taken = take(ops, x, _column(ops, axis.indices, tap), axis.axis, rank)
+        taken = take(ops, x, _index(ops, _column(ops, axis.indices, tap)), Along(axis.axis, rank))
         terms.append(ops.elementwise("multiply", taken, aligned(ops, _column(ops, axis.weights, tap), after)))
     return functools.reduce(functools.partial(ops.elementwise, "add"), terms)
 
