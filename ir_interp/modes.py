@@ -105,3 +105,13 @@ class Arithmetic(Word):
     EXACT = "exact"  # rationals
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
+
+
+class Integers(Word):
+    """How integers are made of weighted sums (computed in ``plan.integers``)."""
+
+    HALF_EVEN = "half_even"  # rounded once, half to even
+    HALF_AWAY = "half_away"  # rounded once, half away from zero
+    CUT_OFF = "cut_off"  # once, what follows the point is left out
+    ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
+    OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes

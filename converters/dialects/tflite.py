@@ -18,9 +18,9 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if context.shape is not None and len(context.shape) != 4:
         raise SpecError(f"an image has 4 axes (batch, height, width, channels), not {len(context.shape)}")
     corners, half = attributes["align_corners"], attributes["half_pixel_centers"]
-    if corners and half:
-        raise SpecError("align_corners and half_pixel_centers exclude each other")
     if attributes["op"] == "RESIZE_BILINEAR":
+        if corners and half:
+            raise SpecError("align_corners and half_pixel_centers exclude each other in RESIZE_BILINEAR")
         kernel: Linear | Nearest = Linear()
         centred = Coordinates.HALF_PIXEL
     else:  # round half up between corners, else floor((i + 1/2) * step) or floor(i * step)

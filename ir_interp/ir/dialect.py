@@ -14,6 +14,7 @@ from ir_interp.spec import (
     AtRunTime,
     Coordinates,
     Cubic,
+    Integers,
     Kernel,
     Linear,
     Nearest,
@@ -41,6 +42,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         step=Step.RATIO if pillow else Step.GIVEN_UNLESS_EQUAL,
         pads=_pads(attributes, attributes.get("axes"), context),
         arithmetic=Arithmetic.OPENVINO,
+        integers=_integers(attributes, context),
     )
 
 
@@ -73,6 +75,12 @@ def _coordinates(attributes: Attributes) -> Coordinates:
     return Coordinates(attributes["coordinate_transformation_mode"])
 
 
+def _integers(attributes: Attributes, context: Context) -> Integers | None:
+    """Return how integers are rounded where not as usual: `linear` of volumes cuts 8-bit ones off."""
+    volumes = attributes["mode"] == "linear" and _rank(context) > 4
+    return Integers.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
+
+
 def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
     """Read Interpolate-1, whose attributes leave the coordinates open: as OpenVINO turns it into Interpolate-4."""
     mode, listed = attributes["mode"], attributes.get("axes")
@@ -96,6 +104,7 @@ def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
         target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)),
         pads=pads,
         arithmetic=Arithmetic.OPENVINO,
+        integers=_integers(attributes, context),
     )
 
 
