@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Sampled, Step, Sum, axes_of_steps, steps
+from ir_interp.plan.integers import (
+    CORNER_BITS,
+    FIXED_BITS,
+    SINGLE,
+    Along,
+    Corners,
+    Sampled,
+    Step,
+    Sum,
+    axes_of_steps,
+    steps,
+)
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
@@ -37,21 +48,28 @@ def run(x: Array, bound: Plan) -> Array | None:
 @lru_cache(maxsize=128)
 def planned(bound: Plan, dtype: str) -> tuple[Step, ...] | None:
     """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known."""
-    rank, plans = len(bound.in_shape), {axis.axis: axis for axis in bound.axes}
+    rank, plans = len(bound.in_shape), changing(bound)
     axes = axes_of_steps(bound.spec, frozenset(plans), rank, dtype)
     if axes is None:
         return None
-    sampled = {axis: _sampled(plans.get(axis), bound.out_shape[axis]) for axis in axes}
-    return tuple(steps(bound.spec, axes, sampled, rank, dtype))
+    places = {axis: sampled(plans.get(axis), bound.out_shape[axis]) for axis in axes}
+    return tuple(steps(bound.spec, axes, places, rank, dtype))
 
 
-def _sampled(axis: AxisPlan | None, length: int) -> Sampled:
+def changing(bound: Plan) -> dict[int, AxisPlan]:
+    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it."""
+    return {axis.axis: axis for axis in bound.axes if (axis.in_size, axis.out_size) != (1, 1)}
+
+
+def sampled(axis: AxisPlan | None, length: int) -> Sampled:
     """Return where the outputs of an axis lie; one without a plan is copied."""
     if axis is None:
-        return Sampled(length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32))
+        return Sampled(
+            length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32), xp=SINGLE
+        )
     place = positions(axis)
     at = (place.floor + place.fraction).astype(np.float32)
-    return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at)
+    return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
 
 
 def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
@@ -89,7 +107,9 @@ def _summed(x: Array, step: Along) -> Array:
     weights = [_aligned(each, step.axis, x.ndim) for each in _columns(step.weights)]
     if step.sum is Sum.FIXED:
         half = 1 << (FIXED_BITS - 1)
-        terms = (_taken(x, i, step.axis).astype(np.int64) * w.astype(np.int64) for i, w in zip(indices, weights, strict=True))
+        terms = (
+            _taken(x, i, step.axis).astype(np.int64) * w.astype(np.int64) for i, w in zip(indices, weights, strict=True)
+        )
         return np.asarray((sum(terms) + half) >> FIXED_BITS)
     x, total = x.astype(np.float32), None
     for i, w in zip(indices, weights, strict=True):

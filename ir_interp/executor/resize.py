@@ -42,8 +42,8 @@ def resize(
     input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
     None. ``arithmetic`` replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the
     result. It has the dtype of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit
-    integers in float64; integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several threads, at most
-    IR_INTERP_THREADS of the environment; the result does not depend on their number.
+    integers in float64; integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several
+    threads, at most IR_INTERP_THREADS of the environment; the result does not depend on their number.
 
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.

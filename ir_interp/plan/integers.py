@@ -63,22 +63,27 @@ class Corners:
 Step = Along | Corners
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sampled:
-    """One axis: its length, the scale of its coordinates, and where each output lies, in float32 all of them."""
-
-    length: Any
-    scale: Any
-    at: Any
-
-
 SINGLE = SimpleNamespace(
     **{name: getattr(np, name) for name in ("floor", "ceil", "abs", "where", "clip", "minimum", "maximum")},
     **{name: getattr(np, name) for name in ("expand_dims", "positive", "sum")},
     arange=lambda start, stop: np.arange(start, stop, dtype=np.float32),
+    precise=lambda x: x,
     running_total=lambda x: np.cumsum(x, axis=1, dtype=np.float32)[:, -1:],
 )
 """NumPy's functions, in float32; ``symbols.Functions`` has the same for nodes of a graph."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sampled:
+    """One axis: its length, the scale of its coordinates, and where each output lies, in float32 all of them.
+
+    ``xp`` holds the functions that these take: NumPy's, or a graph's.
+    """
+
+    length: Any
+    scale: Any
+    at: Any
+    xp: Any
 
 
 def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: str) -> tuple[int, ...] | None:
@@ -117,11 +122,11 @@ def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:
 
 
 def steps(
-    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str, xp: Any = SINGLE
+    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str
 ) -> Iterator[Step]:
     """Yield the steps in which the runtime of ``spec`` makes integers, one after the other.
 
-    ``axes`` are those of ``axes_of_steps``; ``xp`` holds functions in float32, NumPy's or a graph's.
+    ``axes`` are those of ``axes_of_steps``.
     """
     kernel, own = spec.kernel, spec.rounds
     assert isinstance(kernel, Linear | Cubic)
@@ -129,9 +134,9 @@ def steps(
         exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
         rounding = {Integers.ONNXRUNTIME: Integers.HALF_AWAY, Integers.OPENVINO: Integers.HALF_EVEN}[own]
         for axis in axes:
-            indices, weights = _filtered(kernel, sampled[axis], xp)
+            indices, weights = _filtered(kernel, sampled[axis])
             if exact:
-                weights = _whole(weights * 2.0**FIXED_BITS, xp)
+                weights = _whole(weights * 2.0**FIXED_BITS, sampled[axis].xp)
             yield Along(
                 axis=axis,
                 indices=indices,
@@ -141,26 +146,26 @@ def steps(
             )
     elif own is Integers.ONNXRUNTIME:
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
-        pairs = [_pair(sampled[axis], fixed, xp) for axis in axes]
+        pairs = [_pair(sampled[axis], fixed) for axis in axes]
         yield Corners(
             axes=axes, indices=tuple(each[0] for each in pairs), weights=tuple(each[1] for each in pairs), fixed=fixed
         )
     else:
-        yield from _at_once(kernel, axes, sampled, rank, xp)
+        yield from _at_once(kernel, axes, sampled, rank)
 
 
 def _at_once(
-    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, xp: Any
+    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int
 ) -> Iterator[Step]:
     """Yield the steps of OpenVINO, which rounds once: width, then height, then depth."""
     for place, axis in enumerate(axes):
         if isinstance(kernel, Linear):
-            (low, high), (near, far) = _pair(sampled[axis], False, xp)
+            (low, high), (near, far) = _pair(sampled[axis], fixed=False)
             # the product that is rounded by itself, before the other is fused: of height the left one
             is_height = axis == _height(axes, rank)
             indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
         else:
-            indices, weights = _four(kernel, sampled[axis], xp)
+            indices, weights = _four(kernel, sampled[axis])
         rounding = Integers.HALF_EVEN if place == len(axes) - 1 else None
         yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
 
@@ -170,8 +175,9 @@ def _height(axes: tuple[int, ...], rank: int) -> int:
     return 1 if rank == 4 and set(axes) <= {1, 2} and 1 in axes else rank - 2
 
 
-def _pair(axis: Sampled, fixed: bool, xp: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _pair(axis: Sampled, fixed: bool) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Return the two neighbours of each output and their weights; at the edge both are one pixel, half each."""
+    xp = axis.xp
     inside = xp.clip(axis.at, 0.0, axis.length - 1)
     low = xp.floor(inside)
     high = xp.minimum(low + 1, axis.length - 1)
@@ -182,8 +188,9 @@ def _pair(axis: Sampled, fixed: bool, xp: Any) -> tuple[tuple[Any, Any], tuple[A
     return (low, high), (near, far)
 
 
-def _four(kernel: Cubic, axis: Sampled, xp: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the four neighbours of each output and OpenVINO's form of Keys' weights."""
+    xp = axis.xp
     low = xp.floor(axis.at)
     m, a, product = axis.at - low, float(np.float32(kernel.a)), xp.positive
     weights = (
@@ -195,12 +202,12 @@ def _four(kernel: Cubic, axis: Sampled, xp: Any) -> tuple[tuple[Any, ...], tuple
     return tuple(xp.clip(low + step, 0.0, axis.length - 1) for step in (-1, 0, 1, 2)), weights
 
 
-def _filtered(kernel: Linear | Cubic, axis: Sampled, xp: Any) -> tuple[Any, Any]:
+def _filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
     """Return indices and weights [out, taps] as onnxruntime's antialias finds them.
 
     Its loops over taps are running totals here: the last bit of a sum depends on the order.
     """
-    inverse = 1 / axis.scale
+    xp, inverse = axis.xp, 1 / axis.scale
     wide = xp.maximum(inverse, 1.0)
     support, narrow = xp.positive(kernels.radius(kernel) * wide), 1 / wide
     centre = axis.at + 0.5
@@ -222,7 +229,7 @@ def _filtered(kernel: Linear | Cubic, axis: Sampled, xp: Any) -> tuple[Any, Any]
         weights = _folded(weights, order, (order > last) & (order < count), last, xp)
         weights = xp.where(inside, weights, 0.0)
     weights = weights * xp.where(total == 0, 1.0, 1 / xp.where(total == 0, 1.0, total))
-    return xp.clip(places, 0.0, axis.length - 1), xp.positive(weights)
+    return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
 
 
 def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
@@ -240,7 +247,7 @@ def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
         return xp.where(distance < 1, 1 - distance, 0.0)
     a, product = float(np.float32(kernel.a)), xp.positive
     near = product(product((product((a + 2) * distance) - (a + 3)) * distance) * distance) + 1
-    far = (product((product((distance - 5) * distance) + 8) * distance) - 4) * a
+    far = product(product((product((distance - 5) * distance) + 8) * distance) - 4) * a
     return xp.where(distance < 1, near, xp.where(distance < 2, far, 0.0))
 
 
