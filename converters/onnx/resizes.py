@@ -19,7 +19,7 @@ from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..dialects.onnx import DIALECT
+from ..dialects.onnx import DIALECT, with_roi
 from .files import check_model, default_opset, inlined, read_model
 from .nodes import _subgraphs
 from .values import Values
@@ -131,7 +131,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
     context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
-    return read(DIALECT, attributes, context, name=node.name or node.output[0], where=where)
+    return read(DIALECT, with_roi(attributes, shape), context, name=node.name or node.output[0], where=where)
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:
@@ -168,9 +168,14 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
             value = values.value(tensor)
             if value is not None and value.dtype.kind not in _KINDS[name]:
                 raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
-            if value is None or value.size:
+            if value is None or value.size or (name == "roi" and _crops(node)):
                 given[name] = None if value is None else value.ravel().tolist()
     return given
+
+
+def _crops(node: onnx.NodeProto) -> bool:
+    """Say whether a node reads its roi: an empty one is none then, and not one that is left out."""
+    return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
 
 
 def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from ir_interp import Arithmetic, resize
+from ir_interp import Arithmetic, Crop, resize
 from ir_interp.translation.dialect import Semantics
 from tests.support.configurations import OnnxCase, known_onnxruntime_bug, model_of
 from tests.support.runtimes import Array, onnxruntime_resize
@@ -221,6 +222,16 @@ def test_antialias_rounds_half_up_and_clips_after_each_axis() -> None:
     assert run(case, x)[2].tolist() == [37, 37, 63, 192, 218, 218]
     half = np.array([[0, 1, 2, 3]], np.uint8)
     assert run(node(half, "linear", antialias=1, sizes=(1, 2)), half).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_extrapolated_integers_are_cut_off(mode: str) -> None:
+    x = np.full((4, 4), 7, np.uint8)
+    case = node(x, mode, "tf_crop_and_resize", sizes=(5, 5), roi=(-0.5, 0.0, 1.5, 1.0), extrapolation_value=10.75)
+    assert resize(x, spec_of(case)).tolist() == run(case, x).tolist()
+    assert run(case, x)[0, 0] == 10
+    whole = replace(spec_of(case), coordinates=Crop(roi=((-0.5, 1.5), (0, 1)), extrapolation=10))
+    assert resize(x, whole).tolist() == run(case, x).tolist()
 
 
 INTEGERS = [  # rank and resized axes of which onnxruntime makes integers in ways of their own

@@ -28,7 +28,7 @@ def converted(
     """Return what OpenVINO makes of an IR, or of portable ONNX, that a node became; and its grade."""
     source, made = folder / "x.onnx", folder / ("made.onnx" if target else "made.xml")
     feeds = save_onnx(case, source, left_open)
-    report = ir_interp.convert(source, made, verify=False, **({"target": target} if target else {}))
+    report = ir_interp.convert(source, made, verify=False, target=target or None)
     return openvino_outputs(made, {**feeds, "x": x})[0], report.rows[0].grade
 
 
