@@ -21,6 +21,7 @@ class Coordinates(Word):
     ALIGN_CORNERS = "align_corners"
     ASYMMETRIC = "asymmetric"
     TF_HALF_PIXEL_FOR_NN = "tf_half_pixel_for_nn"
+    TFLITE_CORNERS = "tflite_corners"  # of TFLite's nearest with align_corners and half_pixel_centers
 
     @property
     def formula(self) -> str:
@@ -35,6 +36,7 @@ _FORMULAS = {
     Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
     Coordinates.ASYMMETRIC: "i * step",
     Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
+    Coordinates.TFLITE_CORNERS: "(i + 1/2) * (in - 1) / (out - 1)",
 }
 
 
@@ -105,3 +107,13 @@ class Arithmetic(Word):
     EXACT = "exact"  # rationals
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
+
+
+class Integers(Word):
+    """How integers are made of weighted sums (computed in ``plan.integers``)."""
+
+    HALF_EVEN = "half_even"  # rounded once, half to even
+    HALF_AWAY = "half_away"  # rounded once, half away from zero
+    CUT_OFF = "cut_off"  # once, what follows the point is left out
+    ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
+    OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes

@@ -119,6 +119,18 @@ RULES = _by_code(
             test="ir/test_ir_files.py::test_a_single_pad",
         ),
         Rule(
+            code="IRI008",
+            severity=Severity.WARNING,
+            summary="OpenVINO's CPU plugin lays pads around other axes where those resized are not height and width.",
+            story=(
+                "The plugin has kernels for images and volumes, and takes an Interpolate of other axes for one of "
+                "images whose channels come last. It moves the axes, but not the pads: of [1, 10, 9, 5] padded by two "
+                "at the ends of axes 1 and 3 it pads axes 2 and 3. Lay the zeros by a Pad in front; so does "
+                "`ir-interp convert`."
+            ),
+            test="executor/test_openvino.py::test_pads_go_astray",
+        ),
+        Rule(
             code="IRI011",
             severity=Severity.WARNING,
             summary="Antialiased cubic with the coefficient -0.75, where those who antialias use -0.5.",

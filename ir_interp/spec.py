@@ -8,7 +8,7 @@ from typing import Any
 
 from ir_interp.errors import SpecError, spelled
 from ir_interp.fields import settle
-from ir_interp.modes import Antialias, Arithmetic, Aspect, AtRunTime, Coordinates, Length, Rounding, Step
+from ir_interp.modes import Antialias, Arithmetic, Aspect, AtRunTime, Coordinates, Integers, Length, Rounding, Step
 from ir_interp.parts import Area, Crop, Cubic, Kernel, Linear, Nearest, Pad, Scales, Sizes
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
 
@@ -22,6 +22,7 @@ __all__ = [
     "Coordinates",
     "Crop",
     "Cubic",
+    "Integers",
     "Kernel",
     "Length",
     "Linear",
@@ -41,6 +42,7 @@ class ResizeSpec:
 
     ``axes`` is ``None`` for every axis, else lists the resized ones; negative entries count from the last.
     ``target`` is ``AtRunTime`` where sizes or scales are an input of the model, ``None`` where nothing says which.
+    ``integers`` is ``None`` where they are rounded as the runtime of the ``arithmetic`` does.
     """
 
     kernel: Kernel
@@ -52,6 +54,7 @@ class ResizeSpec:
     length: Length = Length.WHOLE
     pads: tuple[Pad, ...] = ()
     arithmetic: Arithmetic = Arithmetic.EXACT
+    integers: Integers | None = None
 
     def __post_init__(self) -> None:
         settle(self)
@@ -77,6 +80,11 @@ class ResizeSpec:
     def gives_scales(self) -> bool:
         """Whether output / input ratios are given, now or at run time."""
         return isinstance(self.target, Scales) or self.target is AtRunTime.SCALES
+
+    @property
+    def rounds(self) -> Integers:
+        """How integers are rounded."""
+        return self.integers or _OWN_INTEGERS[self.arithmetic]
 
     @property
     def formula(self) -> str:
@@ -152,3 +160,8 @@ class ResizeSpec:
 
 
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
+_OWN_INTEGERS = {
+    Arithmetic.EXACT: Integers.HALF_EVEN,
+    Arithmetic.ONNXRUNTIME: Integers.ONNXRUNTIME,
+    Arithmetic.OPENVINO: Integers.OPENVINO,
+}

@@ -255,10 +255,30 @@ def test_tflite(settings: dict[str, Any], kernel: Any, coordinates: Coordinates,
     np.testing.assert_allclose(back.run(x), op.run(x), rtol=0, atol=1e-6)
 
 
+def test_tflite_nearest_takes_both_flags(tmp_path: Path) -> None:
+    """round((i + 1/2) (n - 1) / (m - 1)), at most n - 1: as its kernel GetNearestNeighbor has it."""
+    flags = {"op": "RESIZE_NEAREST_NEIGHBOR", "align_corners": True, "half_pixel_centers": True}
+    layer = {"name": "up", "input": {"shape": [1, 5, 4, 1], "dtype": "float32"}, "size": [9, 1], **flags}
+    (op,) = ir_interp.load(saved(tmp_path, layer, dialect="tflite"))
+    x = np.arange(20, dtype=np.float32).reshape(1, 5, 4, 1)
+    found = op.run(x)
+    (row,) = ir_interp.convert(tmp_path / "layers.json", tmp_path / "up.onnx").rows
+    assert row.form == "copies along axes 1, 2"
+    rows = [min(4, int((i + 0.5) * 4 / 8 + 0.5)) for i in range(9)]
+    assert found[0, :, 0, 0].tolist() == [4.0 * row + 2 for row in rows]  # a single output takes round(n / 2)
+
+
+def test_tflite_rounds_integers_half_away_from_zero(tmp_path: Path) -> None:
+    layer = {"input": {"shape": [1, 1, 2, 1], "dtype": "int8"}, "size": [1, 4], "op": "RESIZE_BILINEAR"}
+    (op,) = ir_interp.load(saved(tmp_path, {"name": "up", **layer}, dialect="tflite"))
+    assert op.run(np.array([-3, -2], np.int8).reshape(1, 1, 2, 1)).ravel().tolist() == [-3, -3, -2, -2]
+    assert op.run(np.array([2, 3], np.int8).reshape(1, 1, 2, 1)).ravel().tolist() == [2, 3, 3, 3]
+
+
 def test_tflite_settings_that_exclude_each_other(tmp_path: Path) -> None:
     layer = {"op": "RESIZE_BILINEAR", "align_corners": True, "half_pixel_centers": True, "size": [8, 9]}
     assert refusal(saved(tmp_path, layer, dialect="tflite")) == (
-        "layers.json:layers[0]: align_corners and half_pixel_centers exclude each other"
+        "layers.json:layers[0]: align_corners and half_pixel_centers exclude each other in RESIZE_BILINEAR"
     )
 
 

@@ -32,6 +32,7 @@ from ..openvino.one_layer import write_layer
 from ..report import Progress, silent
 from ..runtimes.outcome import Kind
 from . import mistakes, probe
+from .ranks import completed
 from .verdicts import Verdict, judge, verdict
 
 _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023"}
@@ -161,7 +162,7 @@ def audit(
 
 def _found(path: Path) -> Iterator[_Found]:
     if expect(path, *MODELS) is FileKind.ONNX:
-        for node in nodes(path):
+        for node in completed(path, nodes(path)):
             dla = tensorrt.remarks(node.op)
             yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     else:

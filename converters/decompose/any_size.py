@@ -19,13 +19,24 @@ import numpy as np
 
 from ir_interp.shapes import PartialShape
 
-from .apply_taps import AxisTaps, Take, by_elements, by_gather, entry, gathered_at_once, gathers, length, resized
+from .apply_taps import (
+    AxisTaps,
+    Take,
+    by_elements,
+    by_gather,
+    entry,
+    gathered_at_once,
+    gathers,
+    in_columns,
+    length,
+    resized,
+)
 from .symbols import Functions, Ops, Symbol, Value
 
 
 def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
     """Return ``x`` (of ``shape``, None where dynamic) resized along all axes, one after the other."""
-    rank, limit = len(shape), ops.largest_gather
+    rank, limit, axes = len(shape), ops.largest_gather, [in_columns(ops, axis) for axis in axes]
     free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
     before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
     if not rest or math.isinf(limit.dynamic):

@@ -32,7 +32,7 @@ class AxisTaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class Place:
     """An axis of a tensor of some rank, and the rank of the indices at which entries of it are taken (1 or 2)."""
 
     axis: int
@@ -40,30 +40,30 @@ class Along:
     indices: int = 1
 
 
-Take = Callable[[Ops, Value, Value, Along], Value]
-"""Returns the entries of an axis at indices: (ops, x, indices, along)."""
+Take = Callable[[Ops, Value, Value, Place], Value]
+"""Returns the entries of an axis at indices: (ops, x, indices, place)."""
 
 
-def by_gather(ops: Ops, x: Value, indices: Value, along: Along) -> Value:
+def by_gather(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
     """Take entries by one Gather."""
-    return ops.gather(x, indices, along.axis)
+    return ops.gather(x, indices, place.axis)
 
 
-def by_elements(ops: Ops, x: Value, indices: Value, along: Along) -> Value:
+def by_elements(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
     """Take entries by GatherElements, which names an index for each element."""
-    before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([along.axis])))
+    before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([place.axis])))
     _, after = ops.cut(rest, ops.constant(np.array([1])))
-    if along.indices == 1:
-        return _elements(ops, x, indices, along, ops.concat([before, ops.lengths(indices), after], 0))
+    if place.indices == 1:
+        return _elements(ops, x, indices, place, ops.concat([before, ops.lengths(indices), after], 0))
     flat = ops.reshape(indices, ops.constant(np.array([-1])))
-    taken = _elements(ops, x, flat, along, ops.concat([before, ops.lengths(flat), after], 0))
+    taken = _elements(ops, x, flat, place, ops.concat([before, ops.lengths(flat), after], 0))
     return ops.reshape(taken, ops.concat([before, ops.lengths(indices), after], 0))
 
 
-def _elements(ops: Ops, x: Value, indices: Value, along: Along, lengths: Value) -> Value:
-    behind = tuple(range(1, along.rank - along.axis))
+def _elements(ops: Ops, x: Value, indices: Value, place: Place, lengths: Value) -> Value:
+    behind = tuple(range(1, place.rank - place.axis))
     places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, lengths)
-    return ops.gather_elements(x, places, along.axis)
+    return ops.gather_elements(x, places, place.axis)
 
 
 def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
@@ -130,12 +130,12 @@ def aligned(ops: Ops, array: Any, axes: range) -> Value:
 
 
 def _copies(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
-    return take(ops, x, _index(ops, axis.indices), Along(axis.axis, rank))
+    return take(ops, x, _index(ops, axis.indices), Place(axis.axis, rank))
 
 
 def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a sum over a further axis, that of the taps."""
-    taps = take(ops, x, _index(ops, axis.indices), Along(axis.axis, rank, indices=2))
+    taps = take(ops, x, _index(ops, axis.indices), Place(axis.axis, rank, indices=2))
     weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, range(2, rank - axis.axis + 1)))
     return ops.total(weighted, axis.axis + 1, keep=False)
 
@@ -146,7 +146,7 @@ def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     after = range(1, rank - axis.axis)
     terms = []
     for tap in range(axis.count):
-        taken = take(ops, x, _index(ops, _column(ops, axis.indices, tap)), Along(axis.axis, rank))
+        taken = take(ops, x, _index(ops, _column(ops, axis.indices, tap)), Place(axis.axis, rank))
         terms.append(ops.elementwise("multiply", taken, aligned(ops, _column(ops, axis.weights, tap), after)))
     return functools.reduce(functools.partial(ops.elementwise, "add"), terms)
 

@@ -6,17 +6,20 @@ that compute indices and weights at run time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
-from ir_interp.executor.resize import stored
+from ir_interp.executor.integers import changing, sampled
+from ir_interp.executor.resize import extrapolated
 from ir_interp.op import ResizeOp
+from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
+from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, steps
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
@@ -25,6 +28,7 @@ from ir_interp.spec import (
     Arithmetic,
     Aspect,
     Crop,
+    Integers,
     Nearest,
     ResizeSpec,
     Scales,
@@ -33,11 +37,11 @@ from ir_interp.spec import (
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade
 
-from ..runtimes.onnxruntime import cuts_off
 from .any_size import resized_along
-from .apply_taps import AxisTaps, aligned, in_columns
-from .run_time_taps import run_time_axes
-from .symbols import Ops, Symbol, Value
+from .apply_taps import AxisTaps, aligned, entry
+from .integers import Steps, bounded, is_exact, rounded
+from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
+from .symbols import Functions, Ops, Symbol, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,25 +61,74 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     """Return ``x`` (of the shape of ``op``, None where dynamic) resized as ``op`` says, by primitive operations.
 
     ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
-    time. Floats are computed in float32; integers too, rounded half to even and saturated, or cut off where the
-    source's runtime does so (``cuts_off``).
+    time. Floats are computed in float32; integers in the steps of the source's runtime where these are known, else
+    in float32 too, rounded once.
     """
     assert op.shape is not None
-    spec = listed(op.spec, op.shape)
+    spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
     known, rest = _parts(spec, shape)
     if rest and isinstance(spec.kernel, Area):
         raise InexactError(op.name, "primitive operations", reason="mode area needs lengths that are known")
-    axes = [*_constant_axes(known, shape), *run_time_axes(ops, x, rest, len(shape), target, roi)]
-    dtype = op.dtype or "float32"
+    open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
     copies = isinstance(spec.kernel, Nearest)
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
-    y = resized_along(ops, y, [in_columns(ops, axis) for axis in axes], shape)
+    steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
+    bare = steps and not isinstance(spec.coordinates, Crop)
+    axes = [
+        *_constant_axes(known, shape),
+        *(_bare(each) if bare else run_time_taps(ops, spec, each) for each in open_axes),
+    ]
+    if steps:
+        y = Steps(ops, functools.partial(resized_along, ops), dtype).run(y, steps, shape)
+    else:
+        y = resized_along(ops, y, axes, shape)
     if not copies:
-        y = _stored(ops, y, dtype, cut=cuts_off(op))
+        y = _stored(ops, y, dtype, Integers.CUT_OFF if steps else spec.rounds)
     if isinstance(spec.coordinates, Crop):
-        y = _extrapolated(ops, y, axes, len(shape), stored(spec.coordinates.extrapolation, dtype))
-    return Decomposed(output=y, form=_form(axes, rest), grade=_grade(spec, axes, rest), at_run_time=rest is not None)
+        y = _extrapolated(ops, y, axes, len(shape), extrapolated(spec, dtype))
+    return Decomposed(
+        output=y,
+        form=_form(axes, rest),
+        grade=_grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
+        at_run_time=rest is not None,
+    )
+
+
+def _bare(axis: RunTimeAxis) -> AxisTaps:
+    """Return an axis whose taps are in the steps."""
+    return AxisTaps(axis=axis.axis, in_size=None, count=None, indices=(), weights=(), beyond=None)
+
+
+def _integer_steps(
+    ops: Ops,
+    x: Value,
+    spec: ResizeSpec,
+    known: ResizeSpec | None,
+    open_axes: list[RunTimeAxis],
+    shape: PartialShape,
+    dtype: str,
+) -> tuple[Step, ...]:
+    """Return the steps in which the source's runtime makes integers; none where they are not known, or no integers."""
+    rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
+    given: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
+    wanted = axes_of_steps(spec, frozenset(given), rank, dtype)
+    if wanted is None or any(axis.out_size == 0 for axis in plans.values()):
+        return ()
+    found = tuple(steps(spec, wanted, {a: _sampled(ops, x, given.get(a), a, shape[a]) for a in wanted}, rank, dtype))
+    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in found)
+    return () if fused else found  # a graph cannot ask for that
+
+
+def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, length: int | None) -> Sampled:
+    """Return where the outputs of an axis lie, as arrays where that is known."""
+    xp = Functions(ops)
+    if isinstance(axis, RunTimeAxis):
+        return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
+    if axis is not None or length is not None:
+        return sampled(axis, length or 0)
+    count = entry(ops, ops.convert(ops.lengths(x), "float32"), place)
+    return Sampled(length=count, scale=1.0, at=xp.arange(0, count), xp=xp)
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
@@ -126,19 +179,11 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
         )
 
 
-def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:
+def _stored(ops: Ops, x: Value, dtype: str, rounding: Integers) -> Value:
     """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
     if "int" in dtype:
-        low, high = _bounds(dtype)
-        x = x if cut else ops.elementwise("round", x)
-        x = ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
+        x = bounded(ops, rounded(ops, x, rounding), dtype)
     return x if dtype == "float32" else ops.convert(x, dtype)
-
-
-def _bounds(dtype: str) -> tuple[Any, Any]:
-    """Return the least and largest float32 numbers that an integer type can hold."""
-    low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
-    return low, high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
 
 
 def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
@@ -159,8 +204,17 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
     return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
 
 
-def _grade(spec: ResizeSpec, axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> Grade:
+def _grade(
+    spec: ResizeSpec,
+    axes: list[AxisTaps],
+    at_run_time: ResizeSpec | None,
+    *,
+    sums_integers: bool,
+    steps: tuple[Step, ...],
+) -> Grade:
     """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
+    if sums_integers and axes and not (steps and all(map(is_exact, steps))):
+        return Grade.INTEGERS_WITHIN_1
     if at_run_time and spec.arithmetic is Arithmetic.EXACT and isinstance(spec.kernel, Nearest):
         return Grade.EXACT_BUT_TIES
     return Grade.EXACT_FOR_SHAPE if any(axis.in_size is not None for axis in axes) else Grade.DECOMPOSED

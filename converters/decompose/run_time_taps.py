@@ -33,12 +33,14 @@ from .symbols import Functions, Ops, Symbol, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RunTimeAxis:
-    """The fields of an AxisPlan that its formula needs, as symbols."""
+class RunTimeAxis:
+    """The fields of an AxisPlan that its formula needs, as symbols; ``scales`` are those of all axes."""
 
+    axis: int
     in_size: Symbol
     out_size: Symbol
     scale: Symbol
+    scales: tuple[Symbol, ...]
     coordinates: Coordinates | Crop
     window: tuple[Symbol, Symbol]
     length: Length
@@ -47,8 +49,8 @@ class _RunTimeAxis:
 
 def run_time_axes(
     ops: Ops, x: Value, spec: ResizeSpec | None, rank: int, target: Value, roi: Value
-) -> Iterator[AxisTaps]:
-    """Yield taps computed by nodes: the executor's formulas, on symbols."""
+) -> Iterator[RunTimeAxis]:
+    """Yield axes whose lengths, scales and coordinates nodes compute."""
     if spec is None:
         return
     xp = Functions(ops)
@@ -58,16 +60,22 @@ def run_time_axes(
     out_sizes, scales = _lengths(xp, spec, in_sizes, _targets(ops, spec, len(axes), target))
     windows = _windows(ops, spec, len(axes), roi)
     for axis, n, m, s, window in zip(axes, in_sizes, out_sizes, scales, windows, strict=True):
-        bound = _RunTimeAxis(
+        yield RunTimeAxis(
+            axis=axis,
             in_size=n,
             out_size=m,
             scale=s,
+            scales=tuple(scales),
             coordinates=spec.coordinates,
             window=window,
             length=spec.length,
             arithmetic=spec.arithmetic,
         )
-        yield _taps(xp, spec, axis, bound, scales)
+
+
+def coordinates(xp: Functions, bound: RunTimeAxis) -> Symbol:
+    """Return the source coordinate of every output index."""
+    return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers())))
 
 
 def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Symbol]:
@@ -113,10 +121,10 @@ def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[A
     return [(entry(ops, edges, place), entry(ops, edges, place + count)) for place in range(count)]
 
 
-def _taps(xp: Functions, spec: ResizeSpec, axis: int, bound: _RunTimeAxis, scales: list[Symbol]) -> AxisTaps:
-    """Return the taps of one axis as ``taps`` makes them of a plan."""
-    coordinate = xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers()))
-    at = split(xp.precise(coordinate), bound.arithmetic, xp)
+def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
+    """Return the taps of one axis as ``taps`` makes them of a plan: the executor's formulas, on symbols."""
+    xp, axis = Functions(ops), bound.axis
+    at = split(coordinates(xp, bound), bound.arithmetic, xp)
     last = bound.in_size - 1
     beyond = outside(at, bound.in_size) if isinstance(bound.coordinates, Crop) else None
     kernel = spec.kernel
@@ -124,18 +132,18 @@ def _taps(xp: Functions, spec: ResizeSpec, axis: int, bound: _RunTimeAxis, scale
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
     assert not isinstance(kernel, Area)
-    widening = _widening(xp, kernel.antialias, bound.scale, scales)
+    widening = _widening(xp, kernel.antialias, bound)
     reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else kernels.radius(kernel)
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Symbol) else 2 * reach
     return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
 
 
-def _widening(xp: Functions, antialias: Antialias, scale: Symbol, scales: list[Symbol]) -> Any:
+def _widening(xp: Functions, antialias: Antialias, bound: RunTimeAxis) -> Any:
     match antialias:
         case Antialias.OFF:
             return 1.0
         case Antialias.SHRINKING:
-            return xp.minimum(scale, 1.0)
+            return xp.minimum(bound.scale, 1.0)
         case Antialias.ANY_SHRINKING:
-            return xp.where(functools.reduce(xp.minimum, scales) < 1, scale, 1.0)
+            return xp.where(functools.reduce(xp.minimum, bound.scales) < 1, bound.scale, 1.0)

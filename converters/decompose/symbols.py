@@ -19,7 +19,8 @@ Value = Any
 class Ops(Protocol):
     """The primitive operations that a resize is made of; one class for each kind of graph.
 
-    ``elementwise`` takes the names of ``ELEMENTWISE``; axes count from the first.
+    ``elementwise`` takes the names of ``ELEMENTWISE``, of which ``positive`` is the number itself: a product that is
+    rounded before anything is added to it. Axes count from the first.
     """
 
     def constant(self, array: Any) -> Value:
@@ -45,6 +46,9 @@ class Ops(Protocol):
 
     def total(self, x: Value, axis: int, *, keep: bool) -> Value:
         """Return the sum along an axis."""
+
+    def running_total(self, x: Value) -> Value:
+        """Return the sum of each row, its float32 numbers added one after the other, as a column."""
 
     def range(self, start: Value, stop: Value) -> Value:
         """Return the whole numbers from ``start`` up to ``stop``, which is left out; float32 scalars both."""
@@ -80,7 +84,7 @@ class Ops(Protocol):
 
 ELEMENTWISE = (
     *("add", "subtract", "multiply", "divide", "minimum", "maximum", "floor", "ceil", "abs", "round"),
-    *("less", "less_equal", "equal", "and", "or", "select"),
+    *("less", "less_equal", "equal", "and", "or", "select", "positive"),
 )
 
 
@@ -236,6 +240,14 @@ class Functions:
     def sum(self, x: Symbol, *, axis: int, keepdims: bool) -> Symbol:
         """Return sums along an axis."""
         return Symbol(self.ops, self.ops.total(x.value, axis, keep=keepdims))
+
+    def positive(self, x: Symbol) -> Symbol:
+        """Return the same numbers: products, rounded before anything is added to them."""
+        return Symbol(self.ops, self.ops.elementwise("positive", x.value))
+
+    def running_total(self, x: Symbol) -> Symbol:
+        """Return the sum of each row, added from the first to the last, as a column."""
+        return Symbol(self.ops, self.ops.running_total(x.value))
 
     def precise(self, vector: Symbol) -> Symbol:
         """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""

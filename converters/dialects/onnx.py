@@ -7,6 +7,7 @@ pages give no formula, what onnxruntime computes (docs/semantics.md).
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.shapes import PartialShape
 from ir_interp.spec import (
     Antialias,
     Arithmetic,
@@ -82,6 +83,15 @@ def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
     if values is None:
         return AtRunTime(given[0])
     return Sizes(tuple(values)) if given[0] == "sizes" else Scales(tuple(values))
+
+
+def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:
+    """Return the attributes of a node with the roi that a crop without one has in onnxruntime: the whole image."""
+    if "roi" in attributes or attributes.get("coordinate_transformation_mode") != _CROP:
+        return attributes
+    listed = (attributes.get(name) for name in ("axes", "sizes", "scales"))
+    count = next((len(each) for each in (*listed, shape) if each is not None), 0)
+    return {**attributes, "roi": [0.0] * count + [1.0] * count}
 
 
 DIALECT = Dialect(

@@ -7,7 +7,7 @@ resize_bilinear.cc. Images are NHWC.
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
+from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _AXES = (1, 2)
@@ -18,14 +18,14 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if context.shape is not None and len(context.shape) != 4:
         raise SpecError(f"an image has 4 axes (batch, height, width, channels), not {len(context.shape)}")
     corners, half = attributes["align_corners"], attributes["half_pixel_centers"]
-    if corners and half:
-        raise SpecError("align_corners and half_pixel_centers exclude each other")
     if attributes["op"] == "RESIZE_BILINEAR":
+        if corners and half:
+            raise SpecError("align_corners and half_pixel_centers exclude each other in RESIZE_BILINEAR")
         kernel: Linear | Nearest = Linear()
         centred = Coordinates.HALF_PIXEL
     else:  # round half up between corners, else floor((i + 1/2) * step) or floor(i * step)
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL if corners else Rounding.FLOOR)
-        centred = Coordinates.TF_HALF_PIXEL_FOR_NN
+        centred = Coordinates.TFLITE_CORNERS if corners else Coordinates.TF_HALF_PIXEL_FOR_NN
     size = attributes.get("size")
     return ResizeSpec(
         kernel=kernel,
@@ -33,6 +33,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         axes=_AXES,
         target=AtRunTime.SIZES if size is None else Sizes(tuple(size)),
         arithmetic=Arithmetic.EXACT,
+        integers=Integers.HALF_AWAY,
     )
 
 

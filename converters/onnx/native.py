@@ -64,9 +64,9 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
     written = replace(written, attributes=translation.attributes)
     resized = frozenset(resolve_axes(listed(written.spec, shape).axes, len(shape)))
     other = onnxruntime.deviation(written)
-    if onnxruntime.rounds_each_axis(written):
+    if op.spec.rounds is not written.spec.rounds and onnxruntime.rounds_each_axis(written):
         return f"it rounds {op.dtype} after each axis under antialias"
-    if onnxruntime.cuts_off(written) and not onnxruntime.cuts_off(op):
+    if op.spec.rounds is not written.spec.rounds and onnxruntime.cuts_off(written):
         return f"it cuts {op.dtype} off in linear"
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 

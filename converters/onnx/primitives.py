@@ -46,6 +46,8 @@ class Primitives:
         """Return an operation on each element."""
         if name == "less_equal":  # which ONNX has since operator set 12 only
             return self.graph.node("Not", self.graph.node("Less", *reversed(values)))
+        if name == "positive":  # onnxruntime fuses no product into a sum
+            return values[0]
         return self.graph.node(_ELEMENTWISE[name], *values)
 
     def convert(self, x: str, dtype: str) -> str:
@@ -71,6 +73,11 @@ class Primitives:
     def total(self, x: str, axis: int, *, keep: bool) -> str:
         """Return the sum along an axis."""
         return operators.reduced(self.graph, "ReduceSum", x, (axis,), keep)
+
+    def running_total(self, x: str) -> str:
+        """Return the sum of each row, added from the first to the last, as a column."""
+        totals = self.graph.node("CumSum", x, self.graph.constant(np.int64(1)))
+        return self.graph.node("Gather", totals, self.graph.ints([-1]), axis=1)
 
     def range(self, start: str, stop: str) -> str:
         """Return the whole numbers from ``start`` up to ``stop``, which is left out."""

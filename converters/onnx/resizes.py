@@ -19,7 +19,7 @@ from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..dialects.onnx import DIALECT
+from ..dialects.onnx import DIALECT, with_roi
 from .files import check_model, default_opset, inlined, read_model
 from .nodes import _subgraphs
 from .values import Values
@@ -122,7 +122,6 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
     if not node.input or not node.output:
         raise ReadError("it has no input or no output", where)
     version = dialect_version(node.op_type, values.opset, where)
-    shape = values.shape(node.input[0])
     try:
         dtype = values.dtype(node.input[0])
         attributes = raw_attributes(node) | _given(node, version, values)
@@ -130,8 +129,11 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         raise error.under(where) from None
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
+    shape = values.shape(node.input[0])
+    if shape is None:
+        shape = _implied_shape(attributes, node, version, values)
     context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
-    return read(DIALECT, attributes, context, name=node.name or node.output[0], where=where)
+    return read(DIALECT, with_roi(attributes, shape), context, name=node.name or node.output[0], where=where)
 
 
 def dialect_version(op: str, opset: int, where: str) -> int:
@@ -168,9 +170,28 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
             value = values.value(tensor)
             if value is not None and value.dtype.kind not in _KINDS[name]:
                 raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
-            if value is None or value.size:
+            if value is None or value.size or (name == "roi" and _crops(node)):
                 given[name] = None if value is None else value.ravel().tolist()
     return given
+
+
+def _implied_shape(
+    attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values
+) -> PartialShape | None:
+    """Return dynamic lengths for as many axes as there are entries of sizes or scales; None where some are left out."""
+    if "axes" in attributes:
+        return None
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if name in attributes and name != "roi":
+            entries = attributes[name]
+            stated = (values.shape(tensor) or (None,))[0] if entries is None else len(entries)
+            return None if stated is None else (None,) * stated
+    return None
+
+
+def _crops(node: onnx.NodeProto) -> bool:
+    """Say whether a node reads its roi: an empty one is none then, and not one that is left out."""
+    return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
 
 
 def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:

@@ -18,14 +18,16 @@ from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.op import ResizeOp, read
+from ir_interp.scratch import scratch
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..dialects.onnx import DIALECT
+from ..dialects.onnx import DIALECT, with_roi
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
+from .cures import Cure, cure_for
 from .resize import Resized, RunTime, partial_shape, resize
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
@@ -49,7 +51,31 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
     names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
     read = read_model(source)
     opset = default_opset(read, source.name)
-    builder = _Builder(source.name, opset, semantics, policy or FormPolicy(), _fed_to_lone_resizes(read), names)
+    lone = _fed_to_lone_resizes(read)
+
+    def builder() -> _Builder:
+        return _Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
+
+    try:
+        return _converted(source, builder())
+    except UnsupportedLayerError as refusal:
+        cure = cure_for(str(refusal.__cause__))
+        if cure is None:
+            raise
+        with scratch() as folder:
+            return _converted(_cured(source, cure, folder), builder())
+
+
+def _cured(source: Path, cure: Cure, folder: Path) -> Path:
+    """Write a model that the frontend refuses in a form that it may not, with its weights; return where."""
+    model = onnx.load(str(source))
+    cure.apply(model)
+    onnx.save(model, folder / "cured.onnx", save_as_external_data=True, location="cured.bin", size_threshold=2**20)
+    return folder / "cured.onnx"
+
+
+def _converted(source: Path, builder: _Builder) -> Built:
+    """Return what the frontend makes of a file, and our converters of its resizes."""
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
@@ -60,7 +86,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
             raise builder.errors[0] from None
         builder.rows()  # what stands in for refused resizes makes no whole model: the refusals are the cause
         raise UnsupportedLayerError(
-            f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", source.name
+            f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", builder.file
         ) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
@@ -125,7 +151,7 @@ class _Builder:
         attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
         dtype = _numpy_name(x.get_element_type())
         context = Context(version=version, shape=partial_shape(x), dtype=dtype, semantics=self.semantics)
-        op = read(DIALECT, attributes, context, name="", where=where)
+        op = read(DIALECT, with_roi(attributes, context.shape), context, name="", where=where)
         if not isinstance(op.spec.target, AtRunTime):
             return op, RunTime(roi=inputs.get("roi"))
         op, target = _narrowed(op, x, inputs[op.spec.target.value])

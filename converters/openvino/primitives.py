@@ -11,6 +11,7 @@ import openvino.opset13 as ops
 
 from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
+_LARGEST = np.finfo(np.float32).max
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": ops.add,
     "subtract": ops.subtract,
@@ -28,6 +29,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "and": ops.logical_and,
     "or": ops.logical_or,
     "select": ops.select,
+    "positive": lambda x: ops.minimum(x, _LARGEST),  # else a sum is fused with the products that it is made of
 }
 _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean", "str": "string"}
 _END = np.iinfo(np.int64).max
@@ -98,6 +100,9 @@ class _Ops:
 
     def total(self, x: ov.Output, axis: int, *, keep: bool) -> ov.Output:
         return ops.reduce_sum(x, np.array([axis]), keep).output(0)
+
+    def running_total(self, x: ov.Output) -> ov.Output:
+        return ops.gather(ops.cum_sum(x, np.int64(1)), np.array([-1]), np.int64(1)).output(0)
 
     def range(self, start: ov.Output, stop: ov.Output) -> ov.Output:
         return ops.range(start, stop, np.float32(1), "f32").output(0)

@@ -24,6 +24,7 @@ _TONES: dict[Grade, Tone] = {
     Grade.EXACT_FOR_SHAPE: "doubt",
     Grade.EXACT_BUT_TIES: "doubt",
     Grade.DECOMPOSED: "good",
+    Grade.INTEGERS_WITHIN_1: "doubt",
 }
 
 

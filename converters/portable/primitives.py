@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..onnx.primitives import Primitives
 from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
@@ -16,6 +18,8 @@ class PrimitivesForOpenVINO(Primitives):
         """Return an operation on each element; an Abs would be dropped where it is taken for part of a shape."""
         if name == "abs":
             return self.graph.node("Max", values[0], self.graph.node("Neg", values[0]))
+        if name == "positive":  # else a sum is fused with the products that it is made of
+            return self.graph.node("Min", values[0], self.graph.constant(np.finfo(np.float32).max))
         return Primitives.elementwise(self, name, *values)
 
     def gather(self, x: str, indices: str, axis: int) -> str:

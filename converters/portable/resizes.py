@@ -56,17 +56,19 @@ class Writer:
         forecast, deviates = self.target.forecast(found), deviation(found)
         grade = self._grade(found, forecast)
         within_onnx = self.target.opset is not None  # where a node goes on to compute what it did, whatever that is
-        if grade and (within_onnx or not deviates) and self.policy.form is not Form.DECOMPOSED:
+        kept = within_onnx or not (deviates or _sums_integers(found))
+        if grade and kept and self.policy.form is not Form.DECOMPOSED:
             return self._row(found, f"{_label(found)}, kept", grade)
         if deviates:
             raise self._refusal(found, deviates)
-        return self._rewritten(found, "as asked" if grade else _shortfall(found, forecast))
+        why = f"onnxruntime makes {found.op.dtype} in steps of its own"
+        return self._rewritten(found, _shortfall(found, forecast) if not grade else "as asked" if kept else why)
 
     def _rewritten(self, found: FoundNode, why: str) -> Row:
         """Put another node, or a subgraph, in a node's place."""
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is unknown")
-        if self.policy.form is not Form.DECOMPOSED:
+        if self.policy.form is not Form.DECOMPOSED and not _sums_integers(found):
             native = next(self._natives(found), None)
             if native is not None:
                 return self._native(found, *native, why)
@@ -89,7 +91,12 @@ class Writer:
         return grade if self._is_enough(grade) else None
 
     def _is_enough(self, grade: Grade | None) -> bool:
-        too_little = (None, Grade.EXACT_BUT_TIES, Grade.EXACT_FOR_SHAPE if self.policy.strict else None)
+        too_little = (
+            None,
+            Grade.EXACT_BUT_TIES,
+            Grade.INTEGERS_WITHIN_1,
+            Grade.EXACT_FOR_SHAPE if self.policy.strict else None,
+        )
         return grade not in too_little
 
     def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
@@ -133,7 +140,8 @@ class Writer:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made)
         if not problem and not self._is_enough(made.grade):
-            problem = "it is exact for the known lengths only"
+            integers = made.grade is Grade.INTEGERS_WITHIN_1
+            problem = "integers would be off by 1" if integers else "it is exact for the known lengths only"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(made.output)
@@ -162,9 +170,12 @@ def deviation(found: FoundNode) -> str:
     made, op = onnxruntime.outcome(found.op), found.op
     if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
         return f"onnxruntime does not compute what it means: {made.reason}"
-    if made.spec is not None and "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest):
-        return f"onnxruntime rounds {op.dtype} in ways that no other form repeats"
     return ""
+
+
+def _sums_integers(found: FoundNode) -> bool:
+    """Say whether integers are made of weighted sums, in which no two runtimes agree."""
+    return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
 
 
 def _shortfall(found: FoundNode, forecast: Outcome) -> str:

@@ -73,6 +73,8 @@ def _tensorrt(node: FoundNode) -> Outcome:
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
         return "nothing is known of how TensorRT rounds indices that are found at run time"
+    if "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest):
+        return f"nothing is known of how TensorRT adds what {op.dtype} is made of"
     return tensorrt.network_refusal(op)
 
 
@@ -91,8 +93,13 @@ def _openvino(node: FoundNode) -> Outcome:
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
     spec = op.spec
-    steps = isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
-    if made.at_run_time and steps:  # weights of a continuous kernel move by no more than they are rounded
+    integers = "int" in (op.dtype or "")
+    decided = (
+        isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
+    )
+    if made.at_run_time and (
+        decided or integers
+    ):  # weights of a continuous kernel move by no more than they are rounded
         return "the CPU plugin divides by multiplying, which may move an index that is found at run time"
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 

@@ -13,11 +13,11 @@ from typing import Any
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
-    Arithmetic,
     Aspect,
     Coordinates,
     Crop,
     Cubic,
+    Integers,
     Kernel,
     Linear,
     Nearest,
@@ -174,9 +174,9 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
 
 
 def cuts_off(op: ResizeOp) -> bool:
-    """Say whether a linear resize in its arithmetic leaves out what follows the point of an integer."""
+    """Say whether a linear resize in its way leaves out what follows the point of an integer."""
     plain = isinstance(op.spec.kernel, Linear) and not op.spec.kernel.is_antialiased
-    return plain and op.spec.arithmetic is Arithmetic.ONNXRUNTIME and op.dtype in _INTEGERS
+    return plain and op.spec.rounds is Integers.ONNXRUNTIME and op.dtype in _INTEGERS
 
 
 def rounds_each_axis(op: ResizeOp) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ir_interp.errors import IrInterpError
-from ir_interp.ir.dialect import DIALECT
+from ir_interp.ir.dialect import DIALECT, pads_go_astray
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Area, Aspect, Nearest, Scales, Sizes
@@ -55,8 +55,7 @@ def _of_another_type(node: Interpolate) -> Outcome | None:
 
 
 def _padded_elsewhere(node: Interpolate) -> Outcome | None:
-    last = range(node.rank - len(node.resized), node.rank)
-    if node.is_padded and node.resized != {*last}:
+    if node.is_padded and pads_go_astray(node.resized, node.rank):
         return differs("the plugin lays pads around other axes, where those that it resizes are not the last")
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import half, plain, tiles
+from ir_interp.executor import half, integers, plain, tiles
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.taps import axis_taps
-from ir_interp.spec import Arithmetic, Crop, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
@@ -41,8 +42,8 @@ def resize(
     input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
     None. ``arithmetic`` replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the
     result. It has the dtype of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit
-    integers in float64; integers round half to even and saturate. Large resizes run on several threads, at most
-    IR_INTERP_THREADS of the environment; the result does not depend on their number.
+    integers in float64; integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several
+    threads, at most IR_INTERP_THREADS of the environment; the result does not depend on their number.
 
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.
@@ -58,7 +59,11 @@ def resize(
     if not bound.axes:
         y[...] = source
     elif y.size:
-        _fill(source, y, bound, work)
+        found = integers.run(source, bound)
+        if found is None:
+            _fill(source, y, bound, work)
+        else:
+            y[...] = found
     _extrapolate(y, bound)
     return y
 
@@ -96,7 +101,8 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
     the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else _store)
+    store = partial(_store, rounding=bound.spec.rounds)
+    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else store)
     shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
     if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
         _store(plain.run(x.astype(work), bound), y)
@@ -143,25 +149,31 @@ def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
         return
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         if taps.outside is not None and taps.outside.any():
-            fill = stored(bound.spec.coordinates.extrapolation, y.dtype)
-            y[(slice(None),) * axis.axis + (taps.outside,)] = fill
+            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
 
 
-def stored(value: float, dtype: DTypeLike) -> NDArray[Any]:
-    """Return one number as the results of a resize of ``dtype`` are stored, without axes."""
+def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
+    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
+    assert isinstance(spec.coordinates, Crop)
     fill = np.empty(1, dtype)
-    _store(np.full(1, value), fill)
+    cuts = spec.rounds is Integers.ONNXRUNTIME
+    _store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else spec.rounds)
     return fill.reshape(())
 
 
-def _store(values: NDArray[Any], target: NDArray[Any]) -> None:
-    """Store floats as the dtype of ``target``; integers round half to even and saturate. ``values`` may change."""
+def _store(values: NDArray[Any], target: NDArray[Any], rounding: Integers = Integers.HALF_EVEN) -> None:
+    """Store floats as the dtype of ``target``; integers are rounded and saturate. ``values`` may change."""
     if target.dtype.kind not in "iu":
         with np.errstate(over="ignore"):  # float16: too large is inf, as in every runtime
             target[...] = values
         return
     bounds = np.iinfo(target.dtype)
-    np.rint(values, out=values)
+    if rounding is Integers.CUT_OFF:
+        np.trunc(values, out=values)
+    elif rounding is Integers.HALF_AWAY:
+        np.copysign(np.floor(np.abs(values) + 0.5), values, out=values)
+    else:
+        np.rint(values, out=values)
     if target.dtype.itemsize <= 2:
         np.clip(values, bounds.min, bounds.max, out=values)
         target[...] = values

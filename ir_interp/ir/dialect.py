@@ -6,7 +6,10 @@ open the behaviour of OpenVINO 2026.4 on CPU (docs/semantics.md, each line with 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ir_interp.errors import SpecError
+from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -14,6 +17,7 @@ from ir_interp.spec import (
     AtRunTime,
     Coordinates,
     Cubic,
+    Integers,
     Kernel,
     Linear,
     Nearest,
@@ -41,6 +45,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         step=Step.RATIO if pillow else Step.GIVEN_UNLESS_EQUAL,
         pads=_pads(attributes, attributes.get("axes"), context),
         arithmetic=Arithmetic.OPENVINO,
+        integers=_integers(attributes, context),
     )
 
 
@@ -73,6 +78,12 @@ def _coordinates(attributes: Attributes) -> Coordinates:
     return Coordinates(attributes["coordinate_transformation_mode"])
 
 
+def _integers(attributes: Attributes, context: Context) -> Integers | None:
+    """Return how integers are rounded where not as usual: `linear` of volumes cuts 8-bit ones off."""
+    volumes = attributes["mode"] == "linear" and _rank(context) > 4
+    return Integers.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
+
+
 def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
     """Read Interpolate-1, whose attributes leave the coordinates open: as OpenVINO turns it into Interpolate-4."""
     mode, listed = attributes["mode"], attributes.get("axes")
@@ -96,6 +107,7 @@ def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
         target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)),
         pads=pads,
         arithmetic=Arithmetic.OPENVINO,
+        integers=_integers(attributes, context),
     )
 
 
@@ -143,6 +155,31 @@ def _pads(attributes: Attributes, axes: tuple[int, ...] | None, context: Context
     return tuple(Pad(axis=axis, begin=first, end=last) for axis, first, last in places if first or last)
 
 
+_OF_OTHERS = (Coordinates.HALF_PIXEL_SYMMETRIC, Coordinates.TFLITE_CORNERS)
+
+
+def pads_go_astray(axes: Iterable[int], rank: int) -> bool:
+    """Say whether OpenVINO's CPU plugin lays pads around other axes than it is told, where it resizes ``axes``.
+
+    It takes what is not an image or a volume for one whose channels come last.
+    """
+    found = {*axes}
+    last = {*range(rank - len(found), rank)}
+    spatial = rank in (4, 5) and min(found, default=rank) >= 2
+    pairs = rank == 3 and len(found) == 2
+    return found != last and not spatial and not pairs
+
+
+def _remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
+    rank = _rank(context)
+    padded = any(any(attributes.get(name) or ()) for name in ("pads_begin", "pads_end"))
+    axes = attributes.get("axes")
+    if not padded or not rank or axes is None or not pads_go_astray(resolve_axes(axes, rank), rank):
+        return ()
+    axes_text = ", ".join(map(str, axes))
+    return (("IRI008", f"OpenVINO's CPU plugin lays the pads of a resize of axes {axes_text} around others."),)
+
+
 DIALECT = Dialect(
     name="openvino",
     versions=(11, 4, 1),
@@ -158,9 +195,7 @@ DIALECT = Dialect(
         },
         "align_corners": {False: range(1, 2), True: range(1, 2)},
         "shape_calculation_mode": {"sizes": since(4), "scales": since(4)},
-        "coordinate_transformation_mode": {
-            mode.value: since(4) for mode in Coordinates if mode is not Coordinates.HALF_PIXEL_SYMMETRIC
-        },
+        "coordinate_transformation_mode": {mode.value: since(4) for mode in Coordinates if mode not in _OF_OTHERS},
         "nearest_mode": {rounding.value: since(4) for rounding in Rounding},
         "antialias": {False: since(1), True: since(1)},
     },
@@ -182,4 +217,5 @@ DIALECT = Dialect(
     },
     omitted={"antialias": False},
     read=read,
+    remarks=_remarks,
 )

@@ -125,6 +125,8 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
             return choose(m == 1, lambda: i * 0, lambda: (i + half) / s - half)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return choose((axis.scale == 1) & (n == m), lambda: i, lambda: (i + half) / s)
+        case Coordinates.TFLITE_CORNERS:
+            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * (n - 1) / (m - 1))
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (s * n))
             return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)

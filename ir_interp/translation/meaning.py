@@ -78,6 +78,7 @@ _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL_SYMMETRIC: ("ratio, centred", _HALF, -_HALF),
     Coordinates.PYTORCH_HALF_PIXEL: ("ratio, 0 for a single output", _HALF, -_HALF),
     Coordinates.ALIGN_CORNERS: ("corners", Fraction(0), Fraction(0)),
+    Coordinates.TFLITE_CORNERS: ("corners", _HALF, Fraction(0)),
 }
 _FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil, shifted
     Rounding.ROUND_PREFER_CEIL: (_HALF, Rounding.FLOOR),

@@ -60,7 +60,7 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
         ),
         (
             {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"},
-            {"scales": [1, 1, 2, 2]},
+            {"scales": [1, 1, 2, 2], "roi": []},
             ": tf_crop_and_resize needs a roi of a start and an end for every resized axis, not []",
         ),
         (

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from ir_interp import Arithmetic, resize
-from tests.support.configurations import IrCase, known_openvino_bug, model_of
+from ir_interp.ir.dialect import DIALECT
+from ir_interp.translation.dialect import Context
+from tests.support.configurations import IrCase, known_openvino_bug, model_of, run_in_openvino
 from tests.support.runtimes import Array, openvino_resize
-from tests.support.verdicts import left_out, spec_of
+from tests.support.verdicts import spec_of
 from tests.sweeps.executor import sweep_openvino, unexplained
 
 
@@ -180,23 +182,58 @@ def test_antialias_of_rank_5_that_shrinks_nothing_is_a_fault() -> None:
 
 
 def test_int8_is_truncated_by_linear_of_rank_5() -> None:
-    """B9 of 8-bit types, which is not copied: they round in every other rank, and wider types in this one too."""
+    """8-bit integers round in every other rank, and wider types in this one too."""
     x = np.array([-3, -2, 0, 3], np.int8).reshape(1, 1, 1, 1, 4)
     case = layer(x, "linear", sizes=(1, 1, 1, 1, 8))
     assert known_openvino_bug(case) == "B9"
-    assert run(case, x).ravel().tolist() == [-3, -2, -2, -1, 0, 0, 2, 3]
-    assert resize(x, spec_of(case)).ravel().tolist() == [-3, -3, -2, -2, 0, 1, 2, 3]
+    assert run(case, x).ravel().tolist() == resize(x, spec_of(case)).ravel().tolist() == [-3, -2, -2, -1, 0, 0, 2, 3]
     wide = replace(case, dtype="int32")
     assert run(wide, x.astype(np.int32)).ravel().tolist() == [-3, -3, -2, -2, 0, 1, 2, 3]
+    assert resize(x.astype(np.int32), spec_of(wide)).ravel().tolist() == [-3, -3, -2, -2, 0, 1, 2, 3]
 
 
 def test_bicubic_pillow_clips_uint8_between_its_passes() -> None:
-    """B9, which is not copied, though it is Pillow's own way."""
+    """It is Pillow's own way."""
     x = np.kron(np.array([[0, 255], [255, 0]], np.uint8), np.ones((2, 2), np.uint8)).reshape(1, 1, 4, 4)
     case = layer(x, "bicubic_pillow", version=11, cube_coeff=-0.5, sizes=(1, 1, 6, 6))
     across, down = (
         layer(x, "bicubic_pillow", version=11, cube_coeff=-0.5, axes=(axis,), sizes=(6,)) for axis in (3, 2)
     )
-    assert left_out(case) == "B9"
-    assert run(case, x).tolist() == resize(resize(x, spec_of(across)), spec_of(down)).tolist()
-    assert run(case, x).tolist() != resize(x, spec_of(case)).tolist()
+    in_passes = resize(resize(x, spec_of(across)), spec_of(down))
+    assert run(case, x).tolist() == resize(x, spec_of(case)).tolist() == in_passes.tolist()
+    assert run(case, x).tolist() != resize(x, spec_of(case), arithmetic=Arithmetic.EXACT).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize(
+    ("mode", "rank", "axes"),
+    [
+        *(("linear_onnx", *each) for each in ((2, (0, 1)), (3, (0, 1, 2)), (3, (1, 2)), (4, (2, 3)), (4, (1, 2)))),
+        *(("linear_onnx", *each) for each in ((5, (2, 3, 4)), (5, (3, 4)))),
+        *(("cubic", *each) for each in ((2, (0, 1)), (3, (1, 2)), (4, (2, 3)), (4, (1, 2)))),
+    ],
+)
+def test_integers_are_equal_to_the_last_bit(mode: str, rank: int, axes: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng([rank, *axes])
+    low, high = {"uint8": (0, 255), "int8": (-128, 127)}.get(dtype, (-5000, 5000))
+    for _ in range(2):
+        shape = tuple(int(rng.integers(2, 24 if axis in axes else 4)) for axis in range(rank))
+        x = rng.integers(low, high, shape, endpoint=True).astype(dtype)
+        coordinates = str(rng.choice(["half_pixel", "align_corners", "asymmetric"]))
+        case = layer(x, mode, coordinates, version=11, axes=axes, sizes=tuple(map(int, rng.integers(2, 40, len(axes)))))
+        np.testing.assert_array_equal(run(case, x), resize(x, spec_of(case)), str(case))
+
+
+@pytest.mark.parametrize("axes", [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)])
+def test_pads_go_astray(axes: tuple[int, ...]) -> None:
+    """B4: where axis 1 is resized without the others, pads are laid around other axes."""
+    shape, end = (1, 10, 9, 5), tuple(2 * (axis in axes) for axis in range(4))
+    attributes = {"mode": "nearest", "nearest_mode": "floor", "pads_begin": (0,) * 4, "pads_end": end}
+    case = IrCase(version=11, shape=shape, attributes=attributes, axes=axes, sizes=(7,) * len(axes))
+    wanted, seen = resize(case.array(), spec_of(case)), run_in_openvino(case)
+    is_right = seen.shape == wanted.shape and bool((seen == wanted).all())
+    numbers = {**attributes, "axes": axes, "sizes": case.sizes, "shape_calculation_mode": "sizes"}
+    context = Context(version=11, shape=shape)
+    codes = [code for code, _ in DIALECT.remarks(DIALECT.complete(numbers, 11), context)]
+    assert codes == ([] if is_right else ["IRI008"])
+    assert is_right == (axes not in ((1,), (1, 2), (1, 3)))

@@ -236,6 +236,17 @@ def test_faults_of_the_plugin_are_avoided(fault: str) -> None:
     _check_by_executor(case, left_open)
 
 
+def test_a_crop_without_a_roi_is_of_the_whole_image(tmp_path: Path) -> None:
+    attributes = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+    case = OnnxCase(op="Resize", opset=19, shape=(4, 5), attributes=attributes, sizes=(3, 7))
+    onnx.save(model_of(case), tmp_path / "m.onnx")
+    x, wanted = case.array(), run_in_onnxruntime(case)
+    (op,) = ir_interp.load(tmp_path / "m.onnx")
+    np.testing.assert_allclose(op.run(x), wanted, atol=1e-6)
+    ir_interp.convert(tmp_path / "m.onnx", tmp_path / "m.xml")
+    np.testing.assert_allclose(openvino_outputs(tmp_path / "m.xml", {"x": x})[0], wanted, atol=1e-5)
+
+
 # Options
 
 

@@ -197,11 +197,18 @@ REFUSALS = {
         "No Op registered for Range with domain_version of 9",
     ),
     "Max and Min of operator set 7": (
-        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int64[1,2,7,8] x) => (int64[1,2,p,q] y)"),
+        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int32[1,2,7,8] x) => (int32[1,2,p,q] y)"),
         14,
         "onnx:7",
         "up: no exact form in onnx:7; operator set 7 has no Resize; and primitive operations would not be valid: "
         "Max and Min do not broadcast before operator set 8",
+    ),
+    "integers that onnxruntime does not resize": (
+        graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int64[1,2,7,8] x) => (int64[1,2,p,q] y)"),
+        14,
+        "onnx:7",
+        "up: no exact form in onnx:7; operator set 7 has no Resize; and in primitive operations, integers would be off "
+        "by 1",
     ),
     "a fault of onnxruntime": (
         graph("float[4] s = {1, 1, 1.1, 1}", 'Resize <mode = "linear"> (t, , s)'),
@@ -214,8 +221,9 @@ REFUSALS = {
             "Relu", "Neg"
         ),
         13,
-        "openvino",
-        "up: no exact form in openvino; onnxruntime rounds int32 in ways that no other form repeats",
+        "tensorrt",
+        "up: no exact form in tensorrt; IResizeLayer takes bfloat16, float16, float32, int8, not int32; and in "
+        "primitive operations, nothing is known of how TensorRT adds what int32 is made of",
     ),
 }
 

@@ -144,7 +144,8 @@ def test_other_axes_of_pillow_modes_are_never_written() -> None:
     """Of two axes, the first alone may kill the plugin; of four, one of channels gives garbage."""
     alone = IrCase(version=11, shape=(6, 3), attributes={"mode": "bilinear_pillow"}, axes=(0,), sizes=(9,))
     mixed = IrCase(version=11, shape=(3, 6, 3, 6), attributes={"mode": "bilinear_pillow"}, axes=(1, 3), sizes=(4, 4))
-    for case in (alone, mixed):
+    others = [replace(mixed, axes=axes, sizes=(4,) * len(axes)) for axes in ((1,), (1, 2, 3))]
+    for case in (alone, mixed, *others):
         _, made = one_op_model(_op(case))
         assert made.form.startswith("weighted sums")
         assert "corrupts memory" in made.note

@@ -103,6 +103,8 @@ def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fra
             return i * (n - 1) / (resized - 1) if m > 1 else Fraction(0)
         case Coordinates.ASYMMETRIC:
             return i / s
+        case Coordinates.TFLITE_CORNERS:
+            return (i + HALF) * (Fraction(n - 1, m - 1) if m > 1 else n)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return i if s == 1 else (i + HALF) / s
         case Crop(roi=roi):

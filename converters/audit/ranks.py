@@ -1,0 +1,35 @@
+"""Ranks that ONNX's shape inference does not find, and OpenVINO's frontend does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from ir_interp.errors import IrInterpError
+from ir_interp.op import ResizeOp
+
+from ..onnx.resizes import FoundNode
+
+
+def completed(path: Path, found: Sequence[FoundNode]) -> list[FoundNode]:
+    """Return the resizes of a model, those of an unknown rank with what a conversion to IR knows of their inputs."""
+    if all(node.op.shape is not None for node in found):
+        return list(found)
+    seen = _seen_by_openvino(path)
+    return [
+        replace(node, op=replace(node.op, shape=seen[node.op.name].shape))
+        if node.op.shape is None and node.op.name in seen
+        else node
+        for node in found
+    ]
+
+
+def _seen_by_openvino(path: Path) -> dict[str, ResizeOp]:
+    """Return the resizes that a conversion meets, by name; none where it refuses the model."""
+    from ..openvino.from_onnx import build
+
+    with suppress(IrInterpError, ExceptionGroup):
+        return {row.name: row.source for row in build(path).rows}
+    return {}

@@ -1,0 +1,138 @@
+"""Changes to an ONNX model that OpenVINO's frontend refuses, after which it does not: each with the message it cures.
+
+A cure keeps what the model computes, and the names of its inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from ..onnx.nodes import graphs, needed, with_inner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cure:
+    """What the frontend says, and what to do to the model then."""
+
+    message: str
+    apply: Callable[[onnx.ModelProto], None]
+
+
+def cure_for(problem: str) -> Cure | None:
+    """Return the cure of a problem, if there is one."""
+    return next((cure for cure in CURES if cure.message in problem), None)
+
+
+# Loops
+
+
+def simplify_loops(model: onnx.ModelProto) -> None:
+    """Lift out of every Loop what it carries through unchanged, drop what it carries for nothing.
+
+    The frontend counts a variable twice that a body returns as it came, and none that is called like a tensor outside.
+    """
+    fresh = _Names(model.graph)
+    for graph in list(graphs(model.graph)):
+        for place in reversed(range(len(graph.node))):
+            if graph.node[place].op_type == "Loop":
+                for each in reversed(list(_simplify(graph.node[place], graph, fresh))):
+                    graph.node.insert(place + 1, each)
+
+
+class _Names:
+    """Names that no tensor of a model has."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.taken = {name for each in graphs(graph) for name in _defined(each)}
+
+    def __call__(self, name: str) -> str:
+        number = 1
+        while f"{name}_{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+
+def _defined(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (value.name for value in (*graph.input, *graph.initializer))
+    yield from (name for node in graph.node for name in node.output)
+
+
+def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
+    """Change a Loop; yield the nodes that copy what it returned and need not make."""
+    body = next(each.g for each in loop.attribute if each.name == "body")
+    used = {value.name for value in around.output} | {name for node in with_inner(around.node) for name in node.input}
+    kept, carried = [], len(loop.input) - 2
+    for place in range(carried):
+        entry, result = body.input[2 + place].name, body.output[1 + place].name
+        given, final = loop.input[2 + place], loop.output[place] if place < len(loop.output) else ""
+        if _source(body, result) == entry:
+            _rename(body, entry, given)
+            if final in used:
+                yield helper.make_node("Identity", [given], [final], name=fresh(final))
+        elif final in used or entry in _read(body, without=result):
+            kept.append(place)
+    finals = [loop.output[place] if place < len(loop.output) else "" for place in kept]
+    _replace(loop.output, [*finals, *loop.output[carried:]])
+    _replace(loop.input, [*loop.input[:2], *(loop.input[2 + place] for place in kept)])
+    _replace(body.output, [body.output[0], *(body.output[1 + place] for place in kept), *body.output[1 + carried :]])
+    _replace(body.input, [*body.input[:2], *(body.input[2 + place] for place in kept)])
+    _replace(body.node, needed(body.node, [value.name for value in body.output]))
+    _tell_apart(body, fresh)
+
+
+def _source(body: onnx.GraphProto, name: str) -> str:
+    """Return what a tensor is a copy of."""
+    made = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    while name in made:
+        name = made[name]
+    return name
+
+
+def _read(body: onnx.GraphProto, without: str) -> set[str]:
+    """Return what the outputs of a body depend on, but for one of them."""
+    wanted = {value.name for value in body.output if value.name != without}
+    return wanted | {name for node in with_inner(needed(body.node, wanted)) for name in node.input}
+
+
+def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
+    """Let a graph, and those inside it, read another tensor."""
+    for each in graphs(graph):
+        if each is not graph and old in _defined(each):
+            continue  # a tensor of its own
+        for node in each.node:
+            _replace(node.input, [new if name == old else name for name in node.input])
+        for value in each.output:
+            value.name = new if value.name == old else value.name
+
+
+def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
+    """Give the inputs of a body names of their own, and make its outputs by a node each."""
+    for value in body.input:
+        name = fresh(value.name)
+        _rename(body, value.name, name)
+        value.name = name
+    made = {name for node in body.node for name in node.output}
+    for value in body.output:
+        if value.name in made:
+            made.remove(value.name)
+            continue
+        name = fresh(value.name)
+        body.node.append(helper.make_node("Identity", [value.name], [name], name=name))
+        value.name = name
+
+
+def _replace(entries: Any, others: Iterable[Any]) -> None:
+    """Replace the entries of a repeated field."""
+    copies = [copy.deepcopy(each) for each in others]  # what is deleted is gone
+    del entries[:]
+    entries.extend(copies)
+
+
+CURES = (Cure(message="loop body graph canonical inputs size", apply=simplify_loops),)

@@ -1,0 +1,145 @@
+"""Integers made of weighted sums in the steps of a runtime, to the last bit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.coordinates import AxisPlan, positions
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.integers import (
+    CORNER_BITS,
+    FIXED_BITS,
+    SINGLE,
+    Along,
+    Corners,
+    Sampled,
+    Step,
+    Sum,
+    axes_of_steps,
+    steps,
+)
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+
+
+def run(x: Array, bound: Plan) -> Array | None:
+    """Return ``x``, padded already, resized as the runtime of the spec makes integers; None where that is not known."""
+    if x.dtype.kind not in "iu":
+        return None
+    made = planned(bound, x.dtype.name)
+    if made is None:
+        return None
+    dtype, values = x.dtype, x
+    for step in made:
+        if isinstance(step, Corners):
+            values = _cornered(values, step)
+        else:
+            values = rounded(_summed(values, step), step.rounding, dtype)
+    return values.astype(dtype)
+
+
+@lru_cache(maxsize=128)
+def planned(bound: Plan, dtype: str) -> tuple[Step, ...] | None:
+    """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known."""
+    rank, plans = len(bound.in_shape), changing(bound)
+    axes = axes_of_steps(bound.spec, frozenset(plans), rank, dtype)
+    if axes is None:
+        return None
+    places = {axis: sampled(plans.get(axis), bound.out_shape[axis]) for axis in axes}
+    return tuple(steps(bound.spec, axes, places, rank, dtype))
+
+
+def changing(bound: Plan) -> dict[int, AxisPlan]:
+    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it."""
+    return {axis.axis: axis for axis in bound.axes if (axis.in_size, axis.out_size) != (1, 1)}
+
+
+def sampled(axis: AxisPlan | None, length: int) -> Sampled:
+    """Return where the outputs of an axis lie; one without a plan is copied."""
+    if axis is None:
+        return Sampled(
+            length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32), xp=SINGLE
+        )
+    place = positions(axis)
+    at = (place.floor + place.fraction).astype(np.float32)
+    return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
+
+
+def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
+    """Return floats rounded to what ``dtype`` holds; as they are without a rounding."""
+    if rounding is None:
+        return x
+    match rounding:
+        case Integers.CUT_OFF | Integers.ONNXRUNTIME:
+            whole = np.trunc(x)
+        case Integers.HALF_AWAY:
+            below = np.floor(np.abs(x))
+            whole = np.copysign(below + (np.abs(x) - below >= 0.5), x)
+        case _:
+            whole = np.rint(x)
+    bounds = np.iinfo(dtype)
+    return np.clip(whole.astype(np.float64), bounds.min, bounds.max)
+
+
+def _columns(taps: Any) -> list[Array]:
+    """Return the taps of each output, one column after the other."""
+    return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
+
+
+def _taken(x: Array, indices: Array, axis: int) -> Array:
+    return np.take(x, indices.astype(np.intp), axis=axis)
+
+
+def _aligned(column: Array, axis: int, rank: int) -> Array:
+    return column.reshape((-1,) + (1,) * (rank - axis - 1))
+
+
+def _summed(x: Array, step: Along) -> Array:
+    """Return the sum along one axis."""
+    indices = _columns(step.indices)
+    weights = [_aligned(each, step.axis, x.ndim) for each in _columns(step.weights)]
+    if step.sum is Sum.FIXED:
+        half = 1 << (FIXED_BITS - 1)
+        terms = (
+            _taken(x, i, step.axis).astype(np.int64) * w.astype(np.int64) for i, w in zip(indices, weights, strict=True)
+        )
+        return np.asarray((sum(terms) + half) >> FIXED_BITS)
+    x, total = x.astype(np.float32), None
+    for i, w in zip(indices, weights, strict=True):
+        taken = _taken(x, i, step.axis)
+        if total is None:
+            total = taken * w
+        elif step.sum is Sum.FUSED:
+            total = (taken * w.astype(np.float64) + total).astype(np.float32)
+        else:
+            total = total + taken * w
+    return np.asarray(total)
+
+
+def _cornered(x: Array, step: Corners) -> Array:
+    """Return the sum over the corners of cells, cut off."""
+    work: Any = np.int64 if step.fixed else np.float32
+    total: Any = None
+    for sides in itertools.product((0, 1), repeat=len(step.axes)):
+        corner, weight = x, None
+        for axis, side, indices, weights in _sides(step, sides):
+            corner = _taken(corner, indices[side], axis)
+            column = _aligned(weights[side].astype(work), axis, x.ndim)
+            weight = column if weight is None else weight * column
+        term = weight * corner.astype(work)
+        total = term if total is None else total + term
+    if step.fixed:
+        return np.asarray(np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)))
+    return np.asarray(np.trunc(total))
+
+
+def _sides(step: Corners, sides: Sequence[int]) -> Any:
+    """Return each axis with the side of the cell that is taken, the last axis first; it changes most often."""
+    return zip(step.axes, reversed(sides), step.indices, step.weights, strict=True)

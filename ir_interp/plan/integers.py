@@ -1,0 +1,259 @@
+"""How runtimes make integers of weighted sums: in which steps, in what numbers, and how each step is rounded.
+
+A sum of float32 products that lies at a half, or at a whole number that is then cut off, is decided by the last bit:
+so what a runtime does is repeated in its own order of operations. Found by running onnxruntime 1.31 and OpenVINO
+2026.4 on processors that fuse a product into a sum (docs/semantics.md names the tests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ir_interp.plan import kernels
+from ir_interp.spec import Antialias, Cubic, Integers, Linear, ResizeSpec
+
+FIXED_BITS = 22
+"""Of the whole numbers that onnxruntime makes of weights for 8-bit integers under antialias."""
+
+CORNER_BITS = 10
+"""The same along each axis of 8-bit images whose channels come last."""
+
+_EIGHT_BITS = ("uint8", "int8")
+
+
+class Sum(Enum):
+    """In what numbers a sum is made."""
+
+    CHAIN = "chain"  # float32 products, added from the first to the last, each rounded
+    FUSED = "fused"  # the first product rounded, each other one fused into the sum before that is rounded
+    FIXED = "fixed"  # weights are whole numbers over 2**22, rounded half up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Along:
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` is what follows, if anything."""
+
+    axis: int
+    indices: Any
+    weights: Any
+    sum: Sum
+    rounding: Integers | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Corners:
+    """A sum over the corners of a cell, whose weights are products of those of its axes, then cut off.
+
+    ``indices`` and ``weights`` hold two columns for each of ``axes``. Weights are float32 numbers, or whole numbers
+    over 2**10 where ``fixed``.
+    """
+
+    axes: tuple[int, ...]
+    indices: tuple[tuple[Any, Any], ...]
+    weights: tuple[tuple[Any, Any], ...]
+    fixed: bool
+
+
+Step = Along | Corners
+
+
+SINGLE = SimpleNamespace(
+    **{name: getattr(np, name) for name in ("floor", "ceil", "abs", "where", "clip", "minimum", "maximum")},
+    **{name: getattr(np, name) for name in ("expand_dims", "positive", "sum")},
+    arange=lambda start, stop: np.arange(start, stop, dtype=np.float32),
+    precise=lambda x: x,
+    running_total=lambda x: np.cumsum(x, axis=1, dtype=np.float32)[:, -1:],
+)
+"""NumPy's functions, in float32; ``symbols.Functions`` has the same for nodes of a graph."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sampled:
+    """One axis: its length, the scale of its coordinates, and where each output lies, in float32 all of them.
+
+    ``xp`` holds the functions that these take: NumPy's, or a graph's.
+    """
+
+    length: Any
+    scale: Any
+    at: Any
+    xp: Any
+
+
+def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: str) -> tuple[int, ...] | None:
+    """Return the axes that ``steps`` needs, the last first; None where integers are summed in no known way.
+
+    ``changing`` are the axes whose values may change.
+    """
+    own, kernel = spec.rounds, spec.kernel
+    if not isinstance(kernel, Linear | Cubic) or not changing:
+        return None
+    last_first = tuple(sorted(changing, reverse=True))
+    if own is Integers.ONNXRUNTIME and dtype in (*_EIGHT_BITS, "int32"):
+        if kernel.is_antialiased:
+            return last_first
+        return _cell(changing, rank) if isinstance(kernel, Linear) else None
+    if own is Integers.OPENVINO and not kernel.is_antialiased and not kernel.exclude_outside:
+        known = len(changing) <= (3 if isinstance(kernel, Linear) and rank != 4 else 2)
+        return last_first if known else None
+    if own is Integers.OPENVINO and _in_passes(kernel, rank, dtype):
+        return last_first
+    return None
+
+
+def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
+    """Return the axes of an image or a volume that onnxruntime interpolates at once."""
+    count = {2: 2, 3: 3, 4: 2, 5: 3}.get(rank, 0)
+    innermost = tuple(range(rank - 1, rank - 1 - count, -1))
+    if changing <= {*innermost}:
+        return innermost
+    return (2, 1) if rank == 4 and changing <= {1, 2} else None
+
+
+def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:
+    """Say whether OpenVINO rounds after each axis: in Pillow modes, of 8-bit images."""
+    return kernel.antialias is Antialias.SHRINKING and rank == 4 and dtype in _EIGHT_BITS
+
+
+def steps(
+    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str
+) -> Iterator[Step]:
+    """Yield the steps in which the runtime of ``spec`` makes integers, one after the other.
+
+    ``axes`` are those of ``axes_of_steps``.
+    """
+    kernel, own = spec.kernel, spec.rounds
+    assert isinstance(kernel, Linear | Cubic)
+    if kernel.is_antialiased:
+        exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
+        rounding = {Integers.ONNXRUNTIME: Integers.HALF_AWAY, Integers.OPENVINO: Integers.HALF_EVEN}[own]
+        for axis in axes:
+            indices, weights = _filtered(kernel, sampled[axis])
+            if exact:
+                weights = _whole(weights * 2.0**FIXED_BITS, sampled[axis].xp)
+            yield Along(
+                axis=axis,
+                indices=indices,
+                weights=weights,
+                sum=Sum.FIXED if exact else Sum.CHAIN,
+                rounding=Integers.CUT_OFF if exact else rounding,  # whole by then, but not yet saturated
+            )
+    elif own is Integers.ONNXRUNTIME:
+        fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
+        pairs = [_pair(sampled[axis], fixed) for axis in axes]
+        yield Corners(
+            axes=axes, indices=tuple(each[0] for each in pairs), weights=tuple(each[1] for each in pairs), fixed=fixed
+        )
+    else:
+        yield from _at_once(kernel, axes, sampled, rank)
+
+
+def _at_once(
+    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int
+) -> Iterator[Step]:
+    """Yield the steps of OpenVINO, which rounds once: width, then height, then depth."""
+    for place, axis in enumerate(axes):
+        if isinstance(kernel, Linear):
+            (low, high), (near, far) = _pair(sampled[axis], fixed=False)
+            # the product that is rounded by itself, before the other is fused: of height the left one
+            is_height = axis == _height(axes, rank)
+            indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
+        else:
+            indices, weights = _four(kernel, sampled[axis])
+        rounding = Integers.HALF_EVEN if place == len(axes) - 1 else None
+        yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
+
+
+def _height(axes: tuple[int, ...], rank: int) -> int:
+    """Return which axis is the height: of images whose channels come last it is axis 1."""
+    return 1 if rank == 4 and set(axes) <= {1, 2} and 1 in axes else rank - 2
+
+
+def _pair(axis: Sampled, fixed: bool) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Return the two neighbours of each output and their weights; at the edge both are one pixel, half each."""
+    xp = axis.xp
+    inside = xp.clip(axis.at, 0.0, axis.length - 1)
+    low = xp.floor(inside)
+    high = xp.minimum(low + 1, axis.length - 1)
+    one = 2.0**CORNER_BITS if fixed else 1.0
+    place = xp.floor(inside * one) if fixed else inside
+    weights = (xp.where(low == high, one / 2, xp.abs(place - each * one)) for each in (high, low))
+    near, far = weights
+    return (low, high), (near, far)
+
+
+def _four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the four neighbours of each output and OpenVINO's form of Keys' weights."""
+    xp = axis.xp
+    low = xp.floor(axis.at)
+    m, a, product = axis.at - low, float(np.float32(kernel.a)), xp.positive
+    weights = (
+        product(product(product(a * (m - 1)) * (m - 1)) * m),
+        product(product((product((a + 2) * m) - (a + 3)) * m) * m) + 1,
+        product((product((product((-a - 2) * m) + (2 * a + 3)) * m) - a) * m),
+        product(product(product(-a * m) * m) * (m - 1)),
+    )
+    return tuple(xp.clip(low + step, 0.0, axis.length - 1) for step in (-1, 0, 1, 2)), weights
+
+
+def _filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
+    """Return indices and weights [out, taps] as onnxruntime's antialias finds them.
+
+    Its loops over taps are running totals here: the last bit of a sum depends on the order.
+    """
+    xp, inverse = axis.xp, 1 / axis.scale
+    wide = xp.maximum(inverse, 1.0)
+    support, narrow = xp.positive(kernels.radius(kernel) * wide), 1 / wide
+    centre = axis.at + 0.5
+    start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
+    order = xp.arange(0, 2 * xp.ceil(support) + 1)
+    count = xp.clip(stop - start, 0.0, 2 * xp.ceil(support) + 1)
+    start, count, centre = (xp.expand_dims(each, 1) for each in (start, count, centre))
+    places = start + order
+    distance = xp.positive(xp.abs(places - centre + 0.5) * narrow)
+    weights = xp.where(order < count, _weigh(kernel, distance, xp), 0.0)
+    inside = (places >= 0) & (places <= axis.length - 1)
+    if kernel.exclude_outside:
+        weights = xp.where(inside, weights, 0.0)
+    total = xp.running_total(weights)
+    if not kernel.exclude_outside:
+        first = xp.clip(0 - start, 0.0, count - 1)
+        last = xp.clip(axis.length - 1 - start, 0.0, count - 1)
+        weights = _folded(weights, order, order < first, first, xp)
+        weights = _folded(weights, order, (order > last) & (order < count), last, xp)
+        weights = xp.where(inside, weights, 0.0)
+    weights = weights * xp.where(total == 0, 1.0, 1 / xp.where(total == 0, 1.0, total))
+    return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
+
+
+def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
+    """Return weights with those ``beyond`` the image added, one after the other, to that at its edge."""
+    at_edge = order == edge
+    kept = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
+    begin = xp.where(order == 0, kept, 0.0)
+    total = xp.running_total(xp.where(beyond, weights, 0.0) + begin)
+    return xp.where(at_edge, total, weights)
+
+
+def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
+    """Return the kernel in onnxruntime's order of operations."""
+    if isinstance(kernel, Linear):
+        return xp.where(distance < 1, 1 - distance, 0.0)
+    a, product = float(np.float32(kernel.a)), xp.positive
+    near = product(product((product((a + 2) * distance) - (a + 3)) * distance) * distance) + 1
+    far = product(product((product((distance - 5) * distance) + 8) * distance) - 4) * a
+    return xp.where(distance < 1, near, xp.where(distance < 2, far, 0.0))
+
+
+def _whole(x: Any, xp: Any) -> Any:
+    """Return whole numbers, rounded half away from zero."""
+    size = xp.abs(x)
+    below = xp.floor(size)
+    rounded = xp.where(size - below >= 0.5, below + 1, below)
+    return xp.where(x < 0, 0 - rounded, rounded)
