@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
@@ -98,6 +99,24 @@ def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: st
         diagnostics=diagnostics,
         attributes=attributes,
     )
+
+
+_WANTED = {"sizes": ("iu", "integers"), "scales": ("f", "floats")}
+
+
+def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count: int | None) -> None:
+    """Raise ReadError for sizes or scales that are no list of their type with an entry for each of ``count`` axes.
+
+    ``shape`` is that of the tensor and ``dtype`` the NumPy name of its element type, None where unknown.
+    """
+    letters, wanted = _WANTED[kind]
+    if dtype is not None and dtype != "bfloat16" and np.dtype(dtype).kind not in letters:
+        raise ReadError(f"{kind} are {dtype}; expected {wanted}")
+    if shape is not None and len(shape) != 1:
+        lengths = ", ".join("?" if length is None else str(length) for length in shape)
+        raise ReadError(f"{kind} have shape [{lengths}]; expected a list")
+    if shape is not None and None not in (*shape, count) and shape[0] != count:
+        raise ReadError(f"{kind} are a list of {shape[0]}; expected {count}, one for each axis")
 
 
 def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:

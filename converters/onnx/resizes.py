@@ -14,7 +14,7 @@ import onnx.inliner
 import onnx.shape_inference
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.op import ResizeOp, read
+from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
@@ -127,6 +127,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         attributes = raw_attributes(node) | _given(node, version, values)
     except ReadError as error:
         raise error.under(where) from None
+    _check_targets(attributes, node, version, values, where)
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
@@ -173,6 +174,18 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
             if value is None or value.size or (name == "roi" and _crops(node)):
                 given[name] = None if value is None else value.ravel().tolist()
     return given
+
+
+def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
+    """Raise ReadError for sizes or scales of run time that are no list of the right type and length."""
+    axes, data = attributes.get("axes"), values.shape(node.input[0])
+    count = next((len(each) for each in (axes, data) if each is not None), None)
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if name != "roi" and attributes.get(name, ()) is None:
+            try:
+                check_target(name, values.shape(tensor), values.dtype(tensor), count)
+            except ReadError as error:
+                raise error.under(where) from None
 
 
 def _implied_shape(

@@ -80,7 +80,7 @@ def _coordinates(attributes: Attributes) -> Coordinates:
 
 def _integers(attributes: Attributes, context: Context) -> Integers | None:
     """Return how integers are rounded where not as usual: `linear` of volumes cuts 8-bit ones off."""
-    volumes = attributes["mode"] == "linear" and _rank(context) > 4
+    volumes = attributes["mode"] == "linear" and len(context.shape or ()) > 4
     return Integers.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
 
 
@@ -171,7 +171,7 @@ def pads_go_astray(axes: Iterable[int], rank: int) -> bool:
 
 
 def _remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
-    rank = _rank(context)
+    rank = len(context.shape or ())
     padded = any(any(attributes.get(name) or ()) for name in ("pads_begin", "pads_end"))
     axes = attributes.get("axes")
     if not padded or not rank or axes is None or not pads_go_astray(resolve_axes(axes, rank), rank):

@@ -11,7 +11,7 @@ from ir_interp.ir import xml
 from ir_interp.ir.dialect import DIALECT, axes_in_order
 from ir_interp.ir.fold import fold
 from ir_interp.ir.model import Layer, MissingBinaryError, Net, nets, tensor_name
-from ir_interp.op import ResizeOp, read
+from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
@@ -116,10 +116,30 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
             raise ReadError("axes are known only at run time", layer.where)
         return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their length change nothing
     listed = {} if axes is None else {"axes": tuple(int(axis) for axis in axes)}
+    _check_target(net, layer, by_scales, context, len(axes) if axes is not None else None)
     if not by_scales:
         return {"sizes": _sizes(net, layer, listed.get("axes"), context), **listed}
     scales = _known(net, layer, 2 if context.version == 4 else 1, needed=True)
+    if scales is not None and scales.dtype.kind in "iu":
+        raise ReadError(f"scales are {scales.dtype}; expected floats", layer.where)
     return {"scales": None if scales is None else tuple(float(scale) for scale in scales), **listed}
+
+
+def _check_target(net: Net, layer: Layer, by_scales: bool, context: Context, count: int | None) -> None:
+    """Raise ReadError where sizes or scales are no list of the right type and length, as OpenVINO does."""
+    index = 2 if by_scales and context.version == 4 else 1
+    found = net.source(layer, index)
+    if found is None:
+        return
+    source, port = found
+    is_known = port.shape or (source.type == "Parameter" and not source.attributes.get("shape"))  # else of dynamic rank
+    if count is None and context.shape:
+        count = len(context.shape)
+    try:  # type and entries of a constant are looked at where it is read
+        dtype, wanted = (None, None) if source.type == "Const" else (port.dtype, count)
+        check_target("scales" if by_scales else "sizes", port.shape if is_known else None, dtype, wanted)
+    except ReadError as error:
+        raise error.under(layer.where) from None
 
 
 def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Context) -> tuple[int, ...] | None:
