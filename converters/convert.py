@@ -17,7 +17,7 @@ from ir_interp.translation.translate import Translation, write
 from . import registry
 from .files import Source, as_file, load, operations, shown_path
 from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
-from .verify.processes import Inputs
+from .verify.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.files.values()])
+    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.paths])
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}

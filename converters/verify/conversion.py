@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
+from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, merged, passed
 from .first_difference import first_layer, first_resize
-from .processes import Inputs, Runs
-from .tensors import ResizeTensors, is_model, resizes_with_tensors, sensible
+from .inputs import Inputs
+from .processes import Models, Runs, models, runs
+from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
 def verify(
@@ -37,49 +38,63 @@ def verify(
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. Dynamic dimensions of inputs are 1 on the first axis
-    and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
-    program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
-    ``result`` does not run; it names the first resize or layer that differs.
+    is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
+    it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
+    each resize of ``result`` is compared with this program's executor instead. Raises VerificationError where outputs
+    differ by more than ``tolerance``, or ``result`` does not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
     try:
         allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
         foreign = frozenset([result] if through_openvino else [])
-        return _verified(source, result, rows, inputs, allowed, progress, foreign)
+        both = models(source if is_model(source) else result, result, inputs, foreign)
+        with scratch() as folder:
+            return _over_inputs(both, folder, progress, lambda run: _verified(source, result, rows, allowed, run))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
 
-def _verified(
-    source: Path,
-    result: Path,
-    rows: Sequence[Row],
-    inputs: Inputs,
-    tolerance: float,
-    progress: Progress,
-    through_openvino: frozenset[Path],
+def _over_inputs(
+    both: Models, folder: Path, progress: Progress, verified: Callable[[Runs], Verification]
 ) -> Verification:
-    resizes = resizes_with_tensors(source) if is_model(source) else []
-    with scratch() as folder:
-        run = Runs(folder, inputs, sensible(resizes), progress, through_openvino)
-        if not is_model(source):
-            return _single(run, rows[0].source, result, tolerance)
-        try:
-            wanted, _ = run(source)
-        except VerificationError as problem:
-            return _by_executor(run, resizes, result, str(problem), tolerance)
-        got, _ = run(result)
-        try:
-            return Verification(outputs=compared(wanted, got, result.name, tolerance))
-        except VerificationError as problem:
-            cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
-            if cause:
-                return _by_executor(run, resizes, result, f"{problem}, for {cause}", tolerance)
-            is_onnx = FileKind.of(source) is FileKind.ONNX
-            where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
-            raise VerificationError(f"{problem}{where}") from None
+    """Verify on all inputs that there are, and on more that are made up until every output tells something."""
+    found: list[Verification] = []
+    for run in runs(both, folder, progress):
+        if found and run.is_another and _merged(found).is_conclusive:
+            break
+        found.append(verified(run))
+    return _merged(found)
+
+
+def _merged(found: Sequence[Verification]) -> Verification:
+    """Return what verification came to over several inputs."""
+    if len(found) == 1:
+        return found[0]
+    names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
+    every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
+    notes = dict.fromkeys(filter(None, (one.note for one in found)))
+    return Verification(outputs=tuple(map(merged, every.values())), note="; ".join(notes))
+
+
+def _verified(source: Path, result: Path, rows: Sequence[Row], tolerance: float, run: Runs) -> Verification:
+    if not is_model(source):
+        return _single(run, rows[0].source, result, tolerance)
+    resizes = resizes_with_tensors(source)
+    try:
+        wanted, _ = run.settle(source, [each.inputs["data"] for each in resizes if each.inputs.get("data")])
+    except VerificationError as problem:
+        return _by_executor(run, resizes, result, str(problem), tolerance)
+    got, _ = run(result)
+    try:
+        return Verification(outputs=compared(wanted, got, result.name, tolerance))
+    except VerificationError as problem:
+        cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+        if cause:
+            return _by_executor(run, resizes, result, f"{problem}, for {cause}", tolerance)
+        is_onnx = FileKind.of(source) is FileKind.ONNX
+        where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
+        raise VerificationError(f"{problem}{where}") from None
 
 
 def _quantises(path: Path) -> bool:
@@ -113,8 +128,8 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
 
 def _single(run: Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
     """Compare a model of one resize with this program's own executor."""
-    ((_, got),), _ = run(result)
-    data, *rest = run.given()
+    ((_, got),), _ = run.settle(result)
+    data, *rest = [array for _, array in run.arrays]
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
     wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
     return Verification(outputs=(_passed(op, wanted, got, tolerance),), note="compared with ir_interp's own executor")

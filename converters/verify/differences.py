@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,13 +62,34 @@ def compare(
     if tolerance is None:
         tolerance = HALF_TOLERANCE if np.float16 in (mine.dtype, theirs.dtype) else TOLERANCE
     largest = float(np.abs(_finite(mine)).max(initial=0.0))
-    limit = max(tolerance * max(1.0, largest), least)
+    limit, span = max(tolerance * max(1.0, largest), least), _span(mine)
     if mine.shape != theirs.shape:
-        shapes = (mine.shape, theirs.shape)
-        return Compared(name=name, largest=largest, absolute=np.inf, relative=np.inf, limit=limit, shapes=shapes)
+        return Compared(
+            name=name,
+            largest=largest,
+            absolute=np.inf,
+            relative=np.inf,
+            limit=limit,
+            span=span,
+            shapes=(mine.shape, theirs.shape),
+        )
     absolute = float(differences(mine, theirs).max(initial=0.0))
     relative = absolute / largest if largest else absolute
-    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)
+    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
+
+
+def _span(array: NDArray[Any]) -> float:
+    """Return how far values lie apart; of one alone, from 0."""
+    finite = _finite(array)
+    values = np.append(finite, 0.0) if finite.size == 1 else finite
+    mixed = finite.size < array.size and bool(finite.size)  # NaN and infinity in some places tell something
+    return np.inf if mixed else float(np.ptp(values)) if values.size else 0.0
+
+
+def merged(found: Sequence[Compared]) -> Compared:
+    """Return an output's comparison over several inputs: the worst, and how far its values lie apart in any."""
+    worst = max(found, key=lambda each: math.inf if math.isnan(each.absolute) else each.absolute / (each.limit or 1.0))
+    return replace(worst, span=max(each.span for each in found))
 
 
 def differences(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from ir_interp.sources import check_regular
 
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
-from .differences import compare, differences
+from .differences import compare, differences, merged
 from .first_difference import Located
-from .processes import Inputs, Runs
+from .inputs import Inputs
+from .processes import Runs, models, runs
 from .runners import Named
-from .tensors import is_model, resizes_with_tensors, sensible
+from .tensors import is_model, resizes_with_tensors
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
 
@@ -83,7 +84,7 @@ class OutputComparison:
     def verdict(self) -> str:
         """Whether it is equal, and which tolerance would pass, in one line."""
         compared, least = self.compared, self.least_tolerance
-        verdict = "equal" if compared.passes else "DIFFERS"
+        verdict = ("equal" if compared.is_conclusive else "INCONCLUSIVE") if compared.passes else "DIFFERS"
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if least is None:
@@ -103,8 +104,8 @@ class ModelComparison:
 
     @property
     def passes(self) -> bool:
-        """Whether every output is equal within the tolerance."""
-        return all(each.compared.passes for each in self.outputs)
+        """Whether every output is equal within the tolerance, on inputs that would have shown a difference."""
+        return all(each.compared.passes and each.compared.is_conclusive for each in self.outputs)
 
     @property
     def first_resize(self) -> Located | None:
@@ -123,8 +124,10 @@ class ModelComparison:
     @property
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
-        passed = sum(each.compared.passes for each in self.outputs)
-        return f"{passed} of {len(self.outputs)} outputs equal within the tolerance"
+        passed = [each.compared for each in self.outputs if each.compared.passes]
+        equal = sum(each.is_conclusive for each in passed)
+        more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
+        return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
 
     def record(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
@@ -159,18 +162,34 @@ def compare_models(
     """
     for path in (first, second):
         _check(path)
-    resizes = resizes_with_tensors(first) or resizes_with_tensors(second)
+    both = models(first, second, inputs)
+    found: list[tuple[OutputComparison, ...]] = []
+    located = None
     with scratch() as folder:
-        run = Runs(folder, inputs, sensible(resizes), progress)
-        mine, theirs = _outputs(run, first), _outputs(run, second)
-        outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
-        located = tuple(locate.resizes(run, resizes, first, second, tolerance)) if per_resize else None
-    return ModelComparison(first=first, second=second, outputs=outputs, resizes=located)
+        for run in runs(both, folder, progress):
+            if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
+                break
+            mine, theirs = _outputs(run, first, settles=True), _outputs(run, second)
+            found.append(tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name)))
+            if per_resize and located is None:
+                resizes = resizes_with_tensors(first) or resizes_with_tensors(second)
+                located = tuple(locate.resizes(run, resizes, first, second, tolerance))
+    return ModelComparison(first=first, second=second, outputs=_merged(found), resizes=located)
 
 
-def _outputs(run: Runs, model: Path) -> Named:
+def _merged(found: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
+    """Return each output where it differs most, over several inputs."""
+    outputs = []
+    for those in zip(*found, strict=True):
+        worst = merged([each.compared for each in those])
+        alike = (each for each in those if replace(each.compared, span=worst.span) == worst)
+        outputs.append(replace(next(alike, those[0]), compared=worst))
+    return tuple(outputs)
+
+
+def _outputs(run: Runs, model: Path, *, settles: bool = False) -> Named:
     try:
-        return run(model)[0]
+        return run.settle(model)[0] if settles else run(model)[0]
     except VerificationError as problem:  # nothing is known to differ then
         raise IrInterpError(str(problem)) from None
 
@@ -242,6 +261,7 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
     return {
         "name": output.name,
         "equal": compared.passes,
+        "conclusive": compared.is_conclusive,
         "first": _values_record(output.first),
         "second": _values_record(output.second),
         "absolute": _number(compared.absolute),

@@ -26,7 +26,7 @@ Examples:
 
   ir-interp compare model.onnx model.xml
 
-  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy --html report.html
+  ir-interp compare model.onnx model.xml --per-resize --input x=photo.png --mean 127.5 --scale 127.5 --html report.html
 
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 """
@@ -36,8 +36,13 @@ _WIDTH = 40  # of the longest bar
 def compare(
     first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml).")],
     second: Annotated[Path, typer.Argument(help="Another, of the same inputs and outputs.")],
-    shape: Annotated[list[str] | None, typer.Option(help="Lengths of an input: x:1,3,640,640.")] = None,
-    array: Annotated[list[str] | None, typer.Option("--input", help="An input: x=image.npy; else random.")] = None,
+    shape: options.Shapes = None,
+    array: options.Arrays = None,
+    seed: options.Seed = 0,
+    mean: options.Mean = None,
+    scale: options.Scale = None,
+    layout: options.Layout = None,
+    bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None, typer.Option(help="Allowed, relative to the largest value. Default 1e-4, of float16 1e-2.")
     ] = None,
@@ -47,13 +52,15 @@ def compare(
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     inputs = options.files(array or [])
-    check_outputs([html] if html else [], [first, second, *inputs.values()])
+    check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
     with progress.bar() as report_progress:
         found = ir_interp.compare(
             first,
             second,
             shapes=options.shapes(shape or []),
             inputs=inputs,
+            images=options.images(mean, scale, layout, bgr=bgr),
+            seed=seed,
             tolerance=tolerance,
             per_resize=per_resize,
             progress=report_progress,

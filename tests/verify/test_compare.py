@@ -11,8 +11,8 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, ReadError, VerificationError
 from ir_interp.converters.verify.differences import compare
+from ir_interp.converters.verify.inputs import Inputs
 from ir_interp.converters.verify.models import compare_models
-from ir_interp.converters.verify.processes import Inputs
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
 
@@ -97,7 +97,7 @@ def test_inputs_and_shapes(capsys: pytest.CaptureFixture[str]) -> None:
         text = "g (float[n] x) => (float[n] y) <float s = {SCALE}> {y = Mul (x, s)}"
         save_model(Path(f"{name}.onnx"), text.replace("SCALE", str(scale)))
     np.save("x.npy", values(5))
-    found = compare_models(Path("a.onnx"), Path("b.onnx"), Inputs(files={"x": Path("x.npy")}))
+    found = compare_models(Path("a.onnx"), Path("b.onnx"), Inputs(files={"x": (Path("x.npy"),)}))
     assert found.outputs[0].compared.absolute == pytest.approx(np.abs(values(5)).max())
     code, printed, _ = command(capsys, "compare", "a.onnx", "b.onnx", "--shape", "x:7", "--json")
     assert (code, json.loads(printed)["outputs"][0]["first"]["shape"]) == (1, [7])
@@ -175,7 +175,7 @@ def test_differences_fall_between_powers_of_ten() -> None:
     text = "g (float[6] x) => (float[6] y) <float[6] d = {0,0,2e-1,3e-2,0.5,1e-12}> {y = Add (x, d)}"
     save_model(Path("b.onnx"), text)
     np.save("x.npy", np.zeros(6, np.float32))
-    (output,) = compare_models(Path("a.onnx"), Path("b.onnx"), Inputs(files={"x": Path("x.npy")})).outputs
+    (output,) = compare_models(Path("a.onnx"), Path("b.onnx"), Inputs(files={"x": (Path("x.npy"),)})).outputs
     counts = {(each.lower, each.upper): each.count for each in output.histogram}
     assert counts[0.0, 0.0] == 2
     assert counts[0.1, 1.0] == 2
