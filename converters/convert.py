@@ -82,14 +82,13 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options) -> Verification | None:
     from .verify import conversion as verify
-    from .verify import differences
 
     return verify.verify(
         source,
         result,
         rows,
         options.inputs,
-        tolerance=differences.HALF_TOLERANCE if options.fp16 else differences.TOLERANCE,
+        half_weights=options.fp16,
         through_openvino=options.target == "openvino",
         progress=options.progress,
     )

@@ -41,8 +41,8 @@ class Compared:
     """The largest difference of an output, absolute and relative to its largest value, and the absolute limit.
 
     ``span`` is how far its values lie apart over all inputs tried: 0 where they are all the same, or where there are
-    none. ``shapes`` are both shapes where these differ. ``kind`` is "output" of a model, or "resize" where only that
-    was compared.
+    none. ``shapes`` are both shapes where these differ. ``remark`` is what allowed a difference. ``kind`` is "output"
+    of a model, or "resize" where only that was compared.
     """
 
     kind: str = "output"
@@ -53,6 +53,7 @@ class Compared:
     limit: float
     span: float
     shapes: tuple[tuple[int, ...], ...] = ()
+    remark: str = ""
 
     @property
     def passes(self) -> bool:
@@ -73,8 +74,9 @@ class Compared:
 
     @property
     def doubt(self) -> str:
-        """What to know of an output of which these inputs tell nothing."""
-        return "" if self.is_conclusive else f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
+        """What to know of it: what allowed a difference, and that these inputs tell nothing where they do not."""
+        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
+        return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

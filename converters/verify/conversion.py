@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import VerificationError
+from ir_interp.errors import ShapeError, VerificationError
 from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
@@ -18,10 +19,14 @@ from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, merged, passed
+from . import differences, quantised
+from .differences import check, compared, merged, passed
 from .first_difference import first_layer, first_resize
 from .inputs import Inputs
 from .processes import Models, Runs, models, runs
+from .rows import Aligned, aligned, sorts
+from .runners import Named
+from .spread import allowed, spread
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
@@ -31,7 +36,7 @@ def verify(
     rows: Sequence[Row],
     inputs: Inputs,
     *,
-    tolerance: float = TOLERANCE,
+    half_weights: bool = False,
     through_openvino: bool = False,
     progress: Progress = silent,
 ) -> Verification | None:
@@ -40,17 +45,21 @@ def verify(
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
     is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
     it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
-    each resize of ``result`` is compared with this program's executor instead. Raises VerificationError where outputs
-    differ by more than ``tolerance``, or ``result`` does not run; it names the first resize or layer that differs.
+    each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
+    ``result`` are rounded to half precision.
+
+    What may differ is said in ``spread`` and, of models that quantise, in ``quantised``. Raises VerificationError where
+    outputs differ by more, or ``result`` does not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
     try:
-        allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
         with scratch() as folder:
-            return _over_inputs(both, folder, progress, lambda run: _verified(source, result, rows, allowed, run))
+            return _over_inputs(
+                both, folder, progress, lambda run: _verified(source, result, rows, run, half_weights=half_weights)
+            )
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
@@ -73,40 +82,53 @@ def _merged(found: Sequence[Verification]) -> Verification:
         return found[0]
     names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
     every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
-    notes = dict.fromkeys(filter(None, (one.note for one in found)))
-    return Verification(outputs=tuple(map(merged, every.values())), note="; ".join(notes))
+    note = next(filter(None, (one.note for one in found)), "")
+    return Verification(outputs=tuple(map(merged, every.values())), note=note)
 
 
-def _verified(source: Path, result: Path, rows: Sequence[Row], tolerance: float, run: Runs) -> Verification:
+def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, half_weights: bool) -> Verification:
     if not is_model(source):
-        return _single(run, rows[0].source, result, tolerance)
+        return _single(run, rows[0].source, result)
     resizes = resizes_with_tensors(source)
     try:
         wanted, _ = run.settle(source, [each.inputs["data"] for each in resizes if each.inputs.get("data")])
     except VerificationError as problem:
-        return _by_executor(run, resizes, result, str(problem), tolerance)
+        return _by_executor(run, resizes, result, str(problem))
     got, _ = run(result)
     try:
-        return Verification(outputs=compared(wanted, got, result.name, tolerance))
+        return _judged(run, source, result, wanted, got, half_weights=half_weights)
     except VerificationError as problem:
         cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
         if cause:
-            return _by_executor(run, resizes, result, f"{problem}, for {cause}", tolerance)
+            return _by_executor(run, resizes, result, f"{problem}, for {cause}")
         is_onnx = FileKind.of(source) is FileKind.ONNX
         where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
         raise VerificationError(f"{problem}{where}") from None
 
 
-def _quantises(path: Path) -> bool:
-    """Say whether a file is an IR with values that are rounded to levels."""
-    if FileKind.of(path) is not FileKind.IR:
-        return False
-    from ir_interp.ir.model import nets
+def _judged(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool) -> Verification:
+    """Compare the outputs of two models, by what the source's own runtime lets expect where that is needed."""
+    try:
+        return Verification(outputs=compared(wanted, got, result.name, differences.TOLERANCE))
+    except VerificationError:
+        if len(wanted) != len(got):
+            raise
+    graph = run.models.graph
+    if quantised.quantises(graph):
+        return quantised.verified(run, source, result)
+    moved = aligned(wanted, got, differences.TOLERANCE) if sorts(graph) else Aligned(outputs=got)
+    with suppress(VerificationError):
+        return Verification(
+            outputs=compared(wanted, moved.outputs, result.name, differences.TOLERANCE), note=moved.note
+        )
+    found = spread(run, source, result, wanted, got, half_weights=half_weights)
+    outputs = allowed(found, wanted, got, differences.TOLERANCE, sorts=sorts(graph))
+    for each in outputs:
+        check(each)
+    return Verification(outputs=outputs)
 
-    return any(layer.type.lower() == "fakequantize" for net in nets(path) for layer in net.layers.values())
 
-
-def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str, tolerance: float) -> Verification:
+def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
     try:
@@ -117,26 +139,34 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
     for each in resizes:
         names = (*each.inputs.values(), each.output)
         if all(name in found for name in names):
-            given = {kind: found[name] for kind, name in each.inputs.items()}
-            wanted = _executed(each.op, **given)
-            outputs.append(_passed(each.op, wanted, found[each.output], tolerance))
+            wanted = _executed(each.op, **{kind: found[name] for kind, name in each.inputs.items()})
+            outputs.append(_passed(each.op, wanted, found[each.output]))
     if not outputs:
         raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 
-def _single(run: Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
+def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
     """Compare a model of one resize with this program's own executor."""
     ((_, got),), _ = run.settle(result)
     data, *rest = [array for _, array in run.arrays]
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
     wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
-    return Verification(outputs=(_passed(op, wanted, got, tolerance),), note="compared with ir_interp's own executor")
+    return Verification(outputs=(_passed(op, wanted, got),), note="compared with ir_interp's own executor")
 
 
 def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
     """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+    try:
+        return _run(op, data, **given)
+    except ShapeError:  # whatever reached it: lengths that nobody can want are no message to pass on
+        name, shape = op.name or op.where, list(data.shape)
+        problem = f"resize {name!r} is given {shape}, and cannot be run on that; choose other lengths with --shape"
+        raise VerificationError(problem) from None
+
+
+def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
     spec = op.spec
     roi = given.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
@@ -149,9 +179,9 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
     return replace(op, spec=spec).run(data)
 
 
-def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any], tolerance: float) -> Compared:
+def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any]) -> Compared:
     least = 1.0 if _rounds(op) else 0.0
-    return passed(op.name or op.where, wanted, got, tolerance, kind="resize", least=least)
+    return passed(op.name or op.where, wanted, got, differences.TOLERANCE, kind="resize", least=least)
 
 
 def _known_deviation(op: ResizeOp) -> str:

@@ -18,11 +18,8 @@ from .runners import Named
 TOLERANCE = 1e-4
 """The largest difference allowed, absolute and relative to the largest value of an output."""
 
-HALF_TOLERANCE = 1e-2
-"""The same where half precision is involved: in an output, or in compressed weights."""
-
-QUANTISED_TOLERANCE = 5e-2
-"""The same where an IR quantises: a last bit may decide between two levels, and later layers enlarge the step."""
+HALF_TOLERANCE = 2**-10
+"""The same of an output in half precision: what its last bit is worth."""
 
 
 def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
@@ -47,12 +44,18 @@ def passed(
     if np.float16 in (mine.dtype, theirs.dtype):
         tolerance = max(tolerance, HALF_TOLERANCE)
     found = replace(compare(name, mine, theirs, tolerance, least=least), kind=kind)
+    check(found)
+    return found
+
+
+def check(found: Compared) -> None:
+    """Raise VerificationError where a comparison does not pass."""
     if found.shapes:
         shapes = f"{list(found.shapes[1])}, in the source {list(found.shapes[0])}"
-        raise VerificationError(f"{kind} {name!r} has shape {shapes}")
+        raise VerificationError(f"{found.kind} {found.name!r} has shape {shapes}")
     if not found.passes:
-        raise VerificationError(f"{kind} {name!r} {found.difference}")
-    return found
+        more = f"; {found.remark}" if found.remark else ""
+        raise VerificationError(f"{found.kind} {found.name!r} {found.difference}{more}")
 
 
 def compare(
@@ -76,6 +79,12 @@ def compare(
     absolute = float(differences(mine, theirs).max(initial=0.0))
     relative = absolute / largest if largest else absolute
     return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
+
+
+def of_coordinates(array: NDArray[Any]) -> float:
+    """Return what the last bit of float32 coordinates is worth along the longest axis of what a resize makes."""
+    largest = float(np.abs(_finite(array)).max(initial=0.0))
+    return max(array.shape, default=1) * float(np.finfo(np.float32).eps) * largest
 
 
 def _span(array: NDArray[Any]) -> float:

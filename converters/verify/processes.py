@@ -104,6 +104,7 @@ class Runs:
         *,
         given: Mapping[str, NDArray[Any]] | None = None,
         optimised: bool = True,
+        in_openvino: bool | None = None,
     ) -> tuple[Named, dict[str, NDArray[Any]]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name; see ``Request``."""
         number = next(self._number)
@@ -115,7 +116,7 @@ class Runs:
             found=str(self.folder / f"found{number}.npz"),
             given=str(self.folder / f"given{number}.npz") if given else "",
             tensors=list(tensors),
-            in_openvino=self.models.in_openvino(model),
+            in_openvino=self.models.in_openvino(model) if in_openvino is None else in_openvino,
             optimised=optimised,
         )
         save(request.inputs, self._given_to(model))
@@ -126,7 +127,7 @@ class Runs:
         return load(request.outputs), dict(load(request.found)) if tensors else {}
 
     def _given_to(self, model: Path) -> Named:
-        own = self.models.own.get(model, self.models.graph.inputs)
+        own = self.models.own[model] if model in self.models.own else read(model).inputs
         return for_model(dict(self.arrays), self.models.graph, own, self.models.inputs.images)
 
 

@@ -24,6 +24,8 @@ NOT_LOADED = 4
 
 _BYTES = 24 * 2**30  # of address space; what lies beyond is no conversion's fault
 
+_CAST_LIKE = 15  # the operator set that brought it
+_SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
 _AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 # Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
 
@@ -109,10 +111,11 @@ class _Onnx:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def run(self, arrays: Named) -> Named:
-        inputs = [each.name for each in self._session.get_inputs() if each.name not in self._given]
-        feeds = dict(zip(inputs, (array for _, array in arrays), strict=True))
-        known = {each.name for each in self._session.get_inputs()}
-        feeds |= {name: array for name, array in self._given.items() if name in known}
+        fed = {f"{name}/given": array for name, array in self._given.items()} | self._given
+        known = [each.name for each in self._session.get_inputs()]
+        own = [name for name in known if name not in fed]
+        feeds = dict(zip(own, (array for _, array in arrays), strict=True))
+        feeds |= {name: array for name, array in fed.items() if name in known}
         results = self._session.run(None, feeds)
         return list(zip(self._names, results, strict=True))
 
@@ -126,7 +129,7 @@ def _with_outputs(request: Request, given: dict[str, NDArray[Any]]) -> tuple[byt
     own = [each.name for each in graph.output]
     made = {each.name for each in graph.input}.union(*(node.output for node in graph.node))
     shown = [name for name in request.tensors if name in made]
-    aliases = _given_instead(graph, given)
+    aliases = _given_instead(graph, given, casts=_opset(model) >= _CAST_LIKE)
     for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # an output once more would be refused
         graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
@@ -134,7 +137,11 @@ def _with_outputs(request: Request, given: dict[str, NDArray[Any]]) -> tuple[byt
     return bytes(model.SerializeToString()), len(own), own + shown
 
 
-def _given_instead(graph: Any, given: dict[str, NDArray[Any]]) -> dict[str, str]:
+def _opset(model: Any) -> int:
+    return next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+
+
+def _given_instead(graph: Any, given: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
     """Make tensors that nodes make inputs of the model; return the names under which they are still made."""
     import onnx
 
@@ -143,9 +150,12 @@ def _given_instead(graph: Any, given: dict[str, NDArray[Any]]) -> dict[str, str]
         for place, name in enumerate(node.output):
             if name in given:
                 aliases[name] = node.output[place] = f"{name}/made"
-    for name in aliases:
+    for place, (name, alias) in enumerate(aliases.items()):
+        fed = f"{name}/given" if casts else name
         element = onnx.helper.np_dtype_to_tensor_dtype(given[name].dtype)
-        graph.input.append(onnx.helper.make_tensor_value_info(name, element, given[name].shape))
+        graph.input.append(onnx.helper.make_tensor_value_info(fed, element, given[name].shape))
+        if casts:  # the other model may hold it in another precision
+            graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
     for output in graph.output:
         if output.name in aliases:  # an output is what the model makes
             output.name = aliases[output.name]
@@ -168,6 +178,8 @@ class _Ir:
         self._names = own + found
         results = [result.output(0).get_node() for result in model.get_results()]
         results += [_result(ports[name]) for name in found]
+        if not request.optimised:
+            results += [_result(output) for output in _spread_out(ports)]
         fed = [name for name in given if name in ports]
         parameters = list(model.get_parameters())
         if fed:
@@ -197,21 +209,44 @@ def _ports(model: Any) -> dict[str, Any]:
     return found
 
 
+def _spread_out(ports: dict[str, Any]) -> list[Any]:
+    """Return some outputs of nodes: what is shown is not fused with what follows it."""
+    floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
+    return floats[:: max(1, len(floats) // _SHOWN)]
+
+
+def _is_constant(output: Any) -> bool:
+    return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
+
+
 def _result(output: Any) -> Any:
+    """Show a tensor as the plugin computes it: half precision is float32 there."""
+    import openvino
     from openvino import opset13
 
-    return opset13.result(output)
+    half = output.get_element_type() == openvino.Type.f16
+    return opset13.result(opset13.convert(output, "f32") if half else output)
 
 
 def _fed(output: Any, array: NDArray[Any]) -> Any:
     """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+    import openvino
     from openvino import opset13
 
-    parameter = opset13.parameter(list(array.shape), output.get_element_type())
-    for reader in output.get_target_inputs():
-        if reader.get_node().get_type_name() != "Result":
-            reader.replace_source_output(parameter.output(0))
+    element = output.get_element_type()
+    parameter = opset13.parameter(list(array.shape), openvino.Type(array.dtype))
+    given = parameter if parameter.get_element_type() == element else opset13.convert(parameter, element.to_string())
+    readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
+    for reader in readers:
+        if not _is_shown(reader.get_node()):
+            reader.replace_source_output(given.output(0))
     return parameter
+
+
+def _is_shown(node: Any) -> bool:
+    """Say whether a node is the Convert of a result that ``_result`` made."""
+    ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
+    return node.get_type_name() == "Convert" and ends == ["Result"]
 
 
 if __name__ == "__main__":

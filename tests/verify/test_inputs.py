@@ -126,7 +126,7 @@ def test_an_image_that_is_no_input(shape: str, problem: str) -> None:
 def test_what_images_cannot_be() -> None:
     for wrong in ({"layout": "chw"}, {"mean": (1, 2)}, {"scale": (0,)}):
         with pytest.raises(SpecError):
-            Images(**wrong)  # type: ignore[arg-type]
+            Images(**wrong)
 
 
 def test_a_folder_of_images_and_several_arrays(capsys: pytest.CaptureFixture[str]) -> None:
