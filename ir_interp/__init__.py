@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
     from ir_interp.converters.runtimes.outcome import Kind
-    from ir_interp.converters.verify.first_difference import Located
+    from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
     from ir_interp.converters.verify.inputs import Inputs
     from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison, OutputValues
@@ -96,6 +96,7 @@ __all__ = [
     "Difference",
     "Explanation",
     "Finding",
+    "FirstLayer",
     "Form",
     "Grade",
     "HistogramBin",
@@ -147,7 +148,7 @@ _RESULTS = {
     "converters.audit.verdicts": ("Verdict",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),
     "converters.runtimes.outcome": ("Kind",),
-    "converters.verify.first_difference": ("Located",),
+    "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),
     "converters.verify.models": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
@@ -298,6 +299,7 @@ def compare(
     seed: int = 0,
     tolerance: float | None = None,
     per_resize: bool = False,
+    per_layer: bool = False,
     progress: Progress | None = None,
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime in a process of its own, and compare their outputs.
@@ -305,7 +307,7 @@ def compare(
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
     absolute where that is below 1; by default 1e-4, of float16 1e-2. Outputs are paired by name, else by place. With
-    ``per_resize`` the resizes of the first model, or where it has none of the second, are compared in order.
+    ``per_resize`` the resizes are compared in order, with ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
@@ -319,6 +321,7 @@ def compare(
             _inputs(shapes, inputs, images, seed),
             tolerance=arguments.optional(tolerance, arguments.real, "tolerance"),
             per_resize=arguments.flag(per_resize, "per_resize"),
+            per_layer=arguments.flag(per_layer, "per_layer"),
             progress=_progress(progress),
         )
     return replace(found, first=files.shown_path(first, mine), second=files.shown_path(second, theirs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, VerificationError
-from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from . import differences, quantised
-from .differences import check, compared, merged, passed
-from .first_difference import first_layer, first_resize
+from . import differences
+from .differences import merged, passed
+from .first_difference import cause
 from .inputs import Inputs
+from .judged import judged
 from .processes import Models, Runs, models, runs
-from .rows import Aligned, aligned, sorts
-from .runners import Named
-from .spread import allowed, spread
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
@@ -96,36 +92,12 @@ def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, hal
         return _by_executor(run, resizes, result, str(problem))
     got, _ = run(result)
     try:
-        return _judged(run, source, result, wanted, got, half_weights=half_weights)
+        return judged(run, source, result, wanted, got, half_weights=half_weights)
     except VerificationError as problem:
-        cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
-        if cause:
-            return _by_executor(run, resizes, result, f"{problem}, for {cause}")
-        is_onnx = FileKind.of(source) is FileKind.ONNX
-        where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
-        raise VerificationError(f"{problem}{where}") from None
-
-
-def _judged(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool) -> Verification:
-    """Compare the outputs of two models, by what the source's own runtime lets expect where that is needed."""
-    try:
-        return Verification(outputs=compared(wanted, got, result.name, differences.TOLERANCE))
-    except VerificationError:
-        if len(wanted) != len(got):
-            raise
-    graph = run.models.graph
-    if quantised.quantises(graph):
-        return quantised.verified(run, source, result)
-    moved = aligned(wanted, got, differences.TOLERANCE) if sorts(graph) else Aligned(outputs=got)
-    with suppress(VerificationError):
-        return Verification(
-            outputs=compared(wanted, moved.outputs, result.name, differences.TOLERANCE), note=moved.note
-        )
-    found = spread(run, source, result, wanted, got, half_weights=half_weights)
-    outputs = allowed(found, wanted, got, differences.TOLERANCE, sorts=sorts(graph))
-    for each in outputs:
-        check(each)
-    return Verification(outputs=outputs)
+        known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+        if known:
+            return _by_executor(run, resizes, result, f"{problem}, for {known}")
+        raise VerificationError(f"{problem}{cause(run, source, result)}") from None
 
 
 def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:

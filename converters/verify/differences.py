@@ -83,7 +83,7 @@ def compare(
 
 def of_coordinates(array: NDArray[Any]) -> float:
     """Return what the last bit of float32 coordinates is worth along the longest axis of what a resize makes."""
-    largest = float(np.abs(_finite(array)).max(initial=0.0))
+    largest = float(np.abs(_finite(array)).max(initial=1.0))
     return max(array.shape, default=1) * float(np.finfo(np.float32).eps) * largest
 
 

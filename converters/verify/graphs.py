@@ -56,7 +56,8 @@ class Step:
 class Graph:
     """The main graph of a model. ``shape`` and ``value`` tell what is known of a tensor without running anything.
 
-    ``hints`` are lengths that the file says its images have: height and width, or nothing.
+    ``names`` are all those of tensors, of which an IR's may have several; ``hints`` are lengths that the file says its
+    images have: height and width, or nothing.
     """
 
     inputs: tuple[Described, ...]
@@ -64,6 +65,7 @@ class Graph:
     steps: tuple[Step, ...]
     shape: Callable[[str], PartialShape | None]
     value: Callable[[str], Value]
+    names: frozenset[str]
     hints: tuple[int, ...] = ()
 
     def readers(self) -> dict[str, list[tuple[Step, int]]]:
@@ -104,6 +106,7 @@ def _of_onnx(path: Path) -> Graph:
         steps=steps,
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
         value=values.value,
+        names=frozenset(name for step in steps for name in step.outputs),
         hints=_hints({each.key: each.value for each in read_file(path).metadata_props}),
     )
 
@@ -160,6 +163,7 @@ def _of_ir(path: Path) -> Graph:
         ),
         shape=lambda name: ports[name][1].shape if name in ports else None,
         value=value,
+        names=frozenset(name for each in layers for port in each.outputs for name in (port.names or (each.name,))),
     )
 
 

@@ -47,6 +47,7 @@ def compare(
         float | None, typer.Option(help="Allowed, relative to the largest value. Default 1e-4, of float16 1e-2.")
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
+    per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     html: options.Html = None,
 ) -> int:
@@ -63,6 +64,7 @@ def compare(
             seed=seed,
             tolerance=tolerance,
             per_resize=per_resize,
+            per_layer=per_layer,
             progress=report_progress,
         )
     if html:
@@ -85,6 +87,8 @@ def _show(found: ModelComparison) -> None:
     if found.resizes is not None:
         console.print(_resizes_table(found.resizes))
         console.print(found.first_difference, markup=False, highlight=False, soft_wrap=True)
+    if found.first_layer is not None:
+        console.print(found.first_layer.text, markup=False, highlight=False, soft_wrap=True)
     console.print(found.summary, highlight=False)
 
 
