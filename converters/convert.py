@@ -90,8 +90,18 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options)
         options.inputs,
         half_weights=options.fp16,
         through_openvino=options.target == "openvino",
+        write_alone=_write_alone(source, result, options),
         progress=options.progress,
     )
+
+
+def _write_alone(source: Path, result: Path, options: Options) -> Callable[[ResizeOp, Path], Row] | None:
+    """Return what writes an IR of a single resize, as those of ``result`` are; None where that is none."""
+    if (FileKind.of(source), FileKind.of(result)) != (FileKind.ONNX, FileKind.IR):
+        return None
+    from .openvino.one_resize import write_resize
+
+    return lambda op, path: write_resize(op, path, _policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:

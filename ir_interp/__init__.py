@@ -259,6 +259,7 @@ def audit(
     models: Source | Iterable[Source],
     *,
     run: bool = False,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     runtimes: Iterable[str] | None = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -268,10 +269,11 @@ def audit(
     """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
 
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
-    installed runtimes are run as well, in a child process, where the shape of a resize is known. ``runtimes``
-    chooses some ("onnxruntime", "openvino", "openvino-converted", "tensorrt", "reference"), ``select`` and
-    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
-    more than one must be importable, as with ``multiprocessing``.
+    installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
+    of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
+    "openvino-converted", "tensorrt", "reference"), ``select`` and ``ignore`` the codes of findings, or their
+    beginnings. ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
+    ``multiprocessing``.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -283,6 +285,7 @@ def audit(
         select=arguments.words(select, "select"),
         ignore=arguments.words(ignore, "ignore"),
         jobs=arguments.whole(jobs, "jobs"),
+        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
         progress=_progress(progress),
     )
     return report.audited(files.several(models), options)
@@ -306,8 +309,9 @@ def compare(
 
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
-    absolute where that is below 1; by default 1e-4, of float16 1e-2. Outputs are paired by name, else by place. With
-    ``per_resize`` the resizes are compared in order, with ``per_layer`` the first layer that differs is looked for.
+    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), or as much as the first model differs
+    from itself. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in order, with
+    ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.

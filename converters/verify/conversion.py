@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from . import differences
+from . import differences, large
 from .differences import merged, passed
 from .first_difference import cause
 from .inputs import Inputs
@@ -34,6 +35,7 @@ def verify(
     *,
     half_weights: bool = False,
     through_openvino: bool = False,
+    write_alone: Callable[[ResizeOp, Path], object] | None = None,
     progress: Progress = silent,
 ) -> Verification | None:
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
@@ -42,7 +44,8 @@ def verify(
     is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
     it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
     each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
-    ``result`` are rounded to half precision.
+    ``result`` are rounded to half precision. With ``write_alone``, which writes an IR of one resize, those that find
+    their places at run time are also run alone on large tensors; see ``large``.
 
     What may differ is said in ``spread`` and, of models that quantise, in ``quantised``. Raises VerificationError where
     outputs differ by more, or ``result`` does not run; it names the first resize or layer that differs.
@@ -52,10 +55,11 @@ def verify(
     try:
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
+        verified = partial(_verified, source, result, rows, half_weights=half_weights)
         with scratch() as folder:
-            return _over_inputs(
-                both, folder, progress, lambda run: _verified(source, result, rows, run, half_weights=half_weights)
-            )
+            found = _over_inputs(both, folder, progress, verified)
+            alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
+            return replace(found, outputs=(*found.outputs, *alone))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 

@@ -194,9 +194,9 @@ def test_the_limit_follows_the_element_type() -> None:
     assert not compare("y", half.astype(np.float32), single).passes
 
 
-LAYERS = """g (float[1,2,6,6] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}, float low = {0}, float half = {FACTOR}> {
+LAYERS = """g (float[1,2,6,6] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}, float low = {0}, float f = {FACTOR}> {
     one = Resize <mode = "linear"> (x, "", s)
-    scaled = Mul (one, half)
+    scaled = Mul (one, f)
     high = Max (scaled, low)
     two = Resize <mode = "linear"> (high, "", s)
     y = Tanh (two)
