@@ -23,7 +23,7 @@ from .differences import merged, passed
 from .first_difference import cause
 from .inputs import Inputs
 from .judged import judged
-from .processes import Models, Runs, models, runs
+from .processes import Models, NoSourceError, Runs, models, runs
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
@@ -91,12 +91,13 @@ def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, hal
         return _single(run, rows[0].source, result)
     resizes = resizes_with_tensors(source)
     try:
-        wanted, _ = run.settle(source, [each.inputs["data"] for each in resizes if each.inputs.get("data")])
-    except VerificationError as problem:
+        data = [each.inputs["data"] for each in resizes if each.inputs.get("data")]
+        wanted, got, elsewhere = run.settle_both(source, result, data)
+    except NoSourceError as problem:
         return _by_executor(run, resizes, result, str(problem))
-    got, _ = run(result)
     try:
-        return judged(run, source, result, wanted, got, half_weights=half_weights)
+        found = judged(run, source, result, wanted, got, half_weights=half_weights)
+        return replace(found, note="; ".join(filter(None, (elsewhere, found.note))))
     except VerificationError as problem:
         known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
         if known:

@@ -29,6 +29,10 @@ class NotLoadedError(VerificationError):
     """A runtime does not take a model, on whatever inputs."""
 
 
+class NoSourceError(VerificationError):
+    """A source does not run in its own runtime, on any lengths that were tried."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """Two models that are run on the same inputs, those of ``graph``; and what they take of these themselves.
@@ -69,18 +73,20 @@ class Runs:
     is_another: bool = False
     arrays: Named = field(default_factory=list)
     _number: Iterator[int] = field(default_factory=count)
+    _tried: int = 0
 
     def settle(self, model: Path, data: Sequence[str] = ()) -> tuple[Named, dict[str, NDArray[Any]]]:
         """Run a model on lengths that it can work with, which all later runs take; return its outputs and ``data``.
 
-        Among these, and among the outputs, there are then no empty ones, as far as any lengths give such. Raises
-        VerificationError where it runs on none.
+        Among these, and among the outputs, there are then no empty ones, as far as any lengths give such. Called again,
+        it tries what is left. Raises VerificationError where it runs on none.
         """
         graph, inputs = self.models.graph, self.models.inputs
         read = read_files(graph, inputs, self.files)
         answers = shapes(graph, {**inputs.shapes, **{name: array.shape for name, array in read.items()}})
         problems, empty = [], []
-        for each in answers:
+        for each in answers[self._tried :]:
+            self._tried += 1
             self.arrays = arrays(graph, each, read, inputs.seed, self.way)
             try:
                 ran = self(model, data if len(answers) > 1 else ())
@@ -95,7 +101,30 @@ class Runs:
         self.arrays = arrays(graph, (empty or answers)[0], read, inputs.seed, self.way)
         if empty:
             return self(model)
-        raise VerificationError("; ".join(filter(None, (problems[0], told(answers, graph)))))
+        raise VerificationError("; ".join([*problems[:1], *filter(None, [told(answers, graph)])]))
+
+    def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
+        """Return what a model and its translation make on lengths with which both can work, and where one could not.
+
+        A source may leave its own domain without a word, as where a pool is longer than what it is given. Raises
+        VerificationError, NotLoadedError of the source, where they run together on none.
+        """
+        problems: list[str] = []
+        while True:
+            try:
+                wanted, _ = self.settle(source, data)
+            except VerificationError as problem:
+                told_all = "; ".join(filter(None, (*problems[:1], str(problem))))
+                raise (VerificationError if problems else NoSourceError)(told_all) from None
+            try:
+                return wanted, self(result)[0], problems[0] if problems else ""
+            except NotLoadedError:
+                raise
+            except VerificationError as problem:
+                problems.append(f"{problem}, on {self._lengths()}")
+
+    def _lengths(self) -> str:
+        return ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
 
     def __call__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import openvino as ov
 import pytest
 from openvino import opset13 as ops
@@ -206,3 +207,44 @@ def test_a_dynamic_model_against_a_static_one(capsys: pytest.CaptureFixture[str]
         code, printed, errors = command(capsys, "compare", *pair)
         assert (code, errors) == (0, "")
         assert "2x3x10x14" in printed
+
+
+def _pooled(path: Path, kernel: int) -> Path:
+    """Write a model that leaves its own domain where its input is shorter than a pool that the exporter baked in."""
+    pool = f"p = AveragePool <kernel_shape = [{kernel}, {kernel}], strides = [{kernel}, {kernel}]> (x)"
+    text = f"g (float[b,3,h,w] x) => (float[b,c,k,l] y) <float[4] s = {{1,1,2,2}}> {{ {pool} y = Resize (p, , s) }}"
+    return save_model(path, text)
+
+
+def test_lengths_that_the_source_can_run_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    """The pool is longer than 64, of which onnxruntime says nothing; OpenVINO cannot run that."""
+    _pooled(Path("a.onnx"), 100)
+    assert command(capsys, "compare", "a.onnx", "a.onnx")[0] == 0
+    verification = ir_interp.convert("a.onnx", "a.xml").verification
+    assert verification is not None
+    assert verification.note.startswith("a.xml does not run: ")
+    assert verification.note.endswith(", on x [1, 3, 64, 64]")
+
+
+def test_lengths_that_all_fail_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "g (float[b,3,h,w] x) => (float[c,k] y) <int64[2] z = {3, 7}> { y = Reshape (x, z) }"
+    save_model(Path("a.onnx"), text)
+    code, _, errors = command(capsys, "compare", "a.onnx", "a.onnx")
+    assert code == 2
+    assert errors.startswith("error: a.onnx does not run: ")
+    assert "; tried on 'x' of [1, 3, 64, 64], [1, 3, 224, 224], " in errors
+    assert errors.endswith("; choose lengths that the model is for, as in --shape x:1,3,480,480\n")
+    assert command(capsys, "compare", "a.onnx", "a.onnx", "--shape", "x:1,3,1,7")[0] == 0
+
+
+def test_a_hint_in_the_file_is_taken() -> None:
+    model = onnx.load(_taking("b,3,h,w"))
+    model.metadata_props.append(onnx.StringStringEntryProto(key="imgsz", value="[96, 160]"))
+    onnx.save(model, "hint.onnx")
+    assert given(Path("hint.onnx"))["x"].shape == (1, 3, 96, 160)
+    assert given(_taking("b,c,h,w"))["x"].shape == (1, 64, 64, 64)
+
+
+def test_channels_are_those_that_a_convolution_takes() -> None:
+    text = "g (float[b,c,h,w] x) => (float[b,d,k,l] y) <float[1,5,1,1] k1 = {1,2,3,4,5}> { y = Conv (x, k1) }"
+    assert given(save_model(Path("a.onnx"), text))["x"].shape == (1, 5, 64, 64)
