@@ -17,7 +17,7 @@ from ir_interp.translation.translate import Translation, write
 from . import registry
 from .files import Source, as_file, load, operations, shown_path
 from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
-from .verify.processes import Inputs
+from .verify.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.files.values()])
+    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.paths])
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -82,17 +82,26 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options) -> Verification | None:
     from .verify import conversion as verify
-    from .verify import differences
 
     return verify.verify(
         source,
         result,
         rows,
         options.inputs,
-        tolerance=differences.HALF_TOLERANCE if options.fp16 else differences.TOLERANCE,
+        half_weights=options.fp16,
         through_openvino=options.target == "openvino",
+        write_alone=_write_alone(source, result, options),
         progress=options.progress,
     )
+
+
+def _write_alone(source: Path, result: Path, options: Options) -> Callable[[ResizeOp, Path], Row] | None:
+    """Return what writes an IR of a single resize, as those of ``result`` are; None where that is none."""
+    if (FileKind.of(source), FileKind.of(result)) != (FileKind.ONNX, FileKind.IR):
+        return None
+    from .openvino.one_resize import write_resize
+
+    return lambda op, path: write_resize(op, path, _policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:

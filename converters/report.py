@@ -40,8 +40,9 @@ class Row:
 class Compared:
     """The largest difference of an output, absolute and relative to its largest value, and the absolute limit.
 
-    ``shapes`` are both shapes where these differ. ``kind`` is "output" of a model, or "resize" where only that was
-    compared.
+    ``span`` is how far its values lie apart over all inputs tried: 0 where they are all the same, or where there are
+    none. ``shapes`` are both shapes where these differ. ``remark`` is what allowed a difference. ``kind`` is "output"
+    of a model, or "resize" where only that was compared.
     """
 
     kind: str = "output"
@@ -50,12 +51,19 @@ class Compared:
     absolute: float
     relative: float
     limit: float
+    span: float
     shapes: tuple[tuple[int, ...], ...] = ()
+    remark: str = ""
 
     @property
     def passes(self) -> bool:
         """Whether the difference is no larger than the limit; NaN is."""
         return self.absolute <= self.limit
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether another output would have differed: not where its values lie no further apart than the limit."""
+        return self.span > self.limit
 
     @property
     def difference(self) -> str:
@@ -66,8 +74,9 @@ class Compared:
 
     @property
     def doubt(self) -> str:
-        """What to know of an output so close to 0 on these inputs that any other as close would have passed."""
-        return "it is nearly 0 on these inputs, try others with --input" if self.largest <= self.limit else ""
+        """What to know of it: what allowed a difference, and that these inputs tell nothing where they do not."""
+        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
+        return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,11 @@ class Verification:
 
     outputs: tuple[Compared, ...] = ()
     note: str = ""
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether every output would have shown a difference."""
+        return all(each.is_conclusive for each in self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,9 +68,10 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
     from ir_interp.converters.runtimes.outcome import Kind
-    from ir_interp.converters.verify.first_difference import Located
+    from ir_interp.converters.verify.first_difference import FirstLayer, Located
+    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.inputs import Inputs
     from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison, OutputValues
-    from ir_interp.converters.verify.processes import Inputs
     from ir_interp.translation.translate import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths
     from ir_interp.views.figures import Picture
@@ -95,9 +96,11 @@ __all__ = [
     "Difference",
     "Explanation",
     "Finding",
+    "FirstLayer",
     "Form",
     "Grade",
     "HistogramBin",
+    "Images",
     "InexactError",
     "IrInterpError",
     "Kind",
@@ -145,7 +148,8 @@ _RESULTS = {
     "converters.audit.verdicts": ("Verdict",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),
     "converters.runtimes.outcome": ("Kind",),
-    "converters.verify.first_difference": ("Located",),
+    "converters.verify.first_difference": ("FirstLayer", "Located"),
+    "converters.verify.images": ("Images",),
     "converters.verify.models": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
     "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
@@ -167,6 +171,8 @@ if not TYPE_CHECKING:  # which would take any name then
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
+
+_Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is, and of how much in all (0 where nobody knows)."""
@@ -199,7 +205,9 @@ def convert(
     fp16: bool = False,
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    inputs: Mapping[str, _Files] | None = None,
+    images: Images | None = None,
+    seed: int = 0,
     reports: Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]] | None = None,
     progress: Progress | None = None,
 ) -> ConversionReport:
@@ -217,9 +225,11 @@ def convert(
     weights of an .xml in half precision, but never those of a resize.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
-    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
-    random arrays, of ``shapes`` (lengths by input name) where the model has dynamic dimensions. ``reports`` are
-    further files to write, each by a function of the report and a path. ``progress`` is told what is being done.
+    in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a
+    folder of them; or several, one after another), which ``images`` says how to read. The rest is made up from
+    ``seed``: sizes, indices and the like such that the model can work with them. Where it has dynamic dimensions,
+    ``shapes`` are lengths by input name, else it is tried which ones do. ``reports`` are further files to write, each
+    by a function of the report and a path. ``progress`` is told what is being done.
 
     What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an
     ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
@@ -237,7 +247,7 @@ def convert(
         strict=arguments.flag(strict, "strict"),
         fp16=arguments.flag(fp16, "fp16"),
         verify=arguments.flag(verify, "verify"),
-        inputs=_inputs(shapes, inputs),
+        inputs=_inputs(shapes, inputs, images, seed),
         reports=_reports(reports),
         progress=_progress(progress),
     )
@@ -249,6 +259,7 @@ def audit(
     models: Source | Iterable[Source],
     *,
     run: bool = False,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     runtimes: Iterable[str] | None = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -258,10 +269,11 @@ def audit(
     """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
 
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
-    installed runtimes are run as well, in a child process, where the shape of a resize is known. ``runtimes``
-    chooses some ("onnxruntime", "openvino", "openvino-converted", "tensorrt", "reference"), ``select`` and
-    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
-    more than one must be importable, as with ``multiprocessing``.
+    installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
+    of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
+    "openvino-converted", "tensorrt", "reference"), ``select`` and ``ignore`` the codes of findings, or their
+    beginnings. ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
+    ``multiprocessing``.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -273,6 +285,7 @@ def audit(
         select=arguments.words(select, "select"),
         ignore=arguments.words(ignore, "ignore"),
         jobs=arguments.whole(jobs, "jobs"),
+        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
         progress=_progress(progress),
     )
     return report.audited(files.several(models), options)
@@ -284,17 +297,21 @@ def compare(
     second: Source,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    inputs: Mapping[str, str | os.PathLike[str]] | None = None,
+    inputs: Mapping[str, _Files] | None = None,
+    images: Images | None = None,
+    seed: int = 0,
     tolerance: float | None = None,
     per_resize: bool = False,
+    per_layer: bool = False,
     progress: Progress | None = None,
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime in a process of its own, and compare their outputs.
 
-    They run on ``inputs`` (.npy files by input name) or seeded random arrays, of ``shapes`` (lengths by input name)
-    where the first has dynamic dimensions. ``tolerance`` is relative to the largest value of an output, and absolute
-    where that is below 1; by default 1e-4, of float16 1e-2. Outputs are paired by name, else by place. With
-    ``per_resize`` the resizes of the first model, or where it has none of the second, are compared in order.
+    They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
+    another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
+    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), or as much as the first model differs
+    from itself. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in order, with
+    ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
@@ -305,9 +322,10 @@ def compare(
         found = compare_models(
             mine,
             theirs,
-            _inputs(shapes, inputs),
+            _inputs(shapes, inputs, images, seed),
             tolerance=arguments.optional(tolerance, arguments.real, "tolerance"),
             per_resize=arguments.flag(per_resize, "per_resize"),
+            per_layer=arguments.flag(per_layer, "per_layer"),
             progress=_progress(progress),
         )
     return replace(found, first=files.shown_path(first, mine), second=files.shown_path(second, theirs))
@@ -412,11 +430,17 @@ def _lengths(shape: Sequence[int] | None, sizes: Sequence[int] | None, scales: S
     )
 
 
-def _inputs(shapes: Mapping[str, Sequence[int]] | None, inputs: Mapping[str, str | os.PathLike[str]] | None) -> Inputs:
-    from ir_interp.converters.verify.processes import Inputs
+def _inputs(
+    shapes: Mapping[str, Sequence[int]] | None, inputs: Mapping[str, _Files] | None, images: Images | None, seed: int
+) -> Inputs:
+    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.inputs import Inputs
 
     lengths = arguments.by_name(shapes, arguments.lengths, "shapes")
-    return Inputs(shapes=lengths, files=arguments.by_name(inputs, arguments.path, "inputs"))
+    files = arguments.by_name(inputs, arguments.paths, "inputs")
+    if not isinstance(images, Images | None):
+        raise SpecError(f"images is {arguments.shown(images)}; expected Images")
+    return Inputs(shapes=lengths, files=files, seed=arguments.natural(seed, "seed"), images=images or Images())
 
 
 def _reports(

@@ -97,6 +97,14 @@ def whole(value: int, name: str) -> int:
     raise SpecError(f"{name} is {shown(value)}; expected a whole number")
 
 
+def natural(value: int, name: str) -> int:
+    """Return a whole number from 0."""
+    found = whole(value, name)
+    if found < 0:
+        raise SpecError(f"{name} is {found}; expected a whole number from 0")
+    return found
+
+
 def real(value: float, name: str) -> float:
     """Return a number, of Python or NumPy."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -137,6 +145,16 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
     if not isinstance(text, str) or "\0" in text:
         raise SpecError(f"{name} is {shown(value)}; expected a path")
     return Path(text)
+
+
+def paths(value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name: str) -> tuple[Path, ...]:
+    """Return one path, or several, as a tuple."""
+    if isinstance(value, str | bytes | os.PathLike) or not isinstance(value, Iterable):
+        return (path(value, name),)
+    found = tuple(path(each, name) for each in value)
+    if not found:
+        raise SpecError(f"{name} is empty; expected a path, or several")
+    return found
 
 
 def by_name(value: Mapping[str, Checked] | None, check: Callable[[Checked, str], R], name: str) -> dict[str, R]:

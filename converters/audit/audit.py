@@ -26,12 +26,12 @@ from ir_interp.spec import Nearest
 from ..forecasts import tensorrt
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
 from ..onnx import one_resize as onnx_model
-from ..onnx.resizes import FoundNode, nodes
+from ..onnx.resizes import FoundNode
 from ..openvino import one_resize as openvino_model
 from ..openvino.one_layer import write_layer
 from ..report import Progress, silent
 from ..runtimes.outcome import Kind
-from . import mistakes, probe
+from . import mistakes, probe, shapes
 from .ranks import completed
 from .verdicts import Verdict, judge, verdict
 
@@ -56,7 +56,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """A resize with its verdict for each runtime: as forecast, and as seen where the installed one was run."""
+    """A resize with its verdict for each runtime: as forecast, and as seen where the installed one was run.
+
+    ``ran`` says on which shape, or why it was not; nothing where that was not asked for.
+    """
 
     file: str
     op: ResizeOp
@@ -65,6 +68,7 @@ class Audited:
     mistakes: tuple[tuple[str, str], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    ran: str = ""
 
     @property
     def name(self) -> str:
@@ -137,18 +141,23 @@ def models(paths: Iterable[Path]) -> list[Path]:
 
 
 def audit(
-    paths: Sequence[Path], *, run: bool = False, runtimes: Sequence[str] | None = None, progress: Progress = silent
+    paths: Sequence[Path],
+    *,
+    run: bool = False,
+    runtimes: Sequence[str] | None = None,
+    lengths: shapes.Shapes | None = None,
+    progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
     """Return every resize of some models with its verdicts, and the files that cannot be read.
 
     ``runtimes`` chooses some by their names in ``RUNTIMES``. With ``run`` those that are installed are run as well,
-    in a child process, where the shape of a resize is known.
+    in a child process, where the shape of a resize is known. ``lengths`` are those of inputs, by name.
     """
     found, errors = [], []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         try:
-            found += list(_found(path))
+            found += list(_found(path, shapes.chosen(path, lengths or {})))
         except ReadError as error:
             errors.append(error)
         except IrInterpError as error:
@@ -160,15 +169,16 @@ def audit(
     return (_seen(found, audited, progress) if run else audited), errors
 
 
-def _found(path: Path) -> Iterator[_Found]:
+def _found(path: Path, lengths: shapes.Shapes) -> Iterator[_Found]:
     if expect(path, *MODELS) is FileKind.ONNX:
-        for node in completed(path, nodes(path)):
+        for node in completed(path, shapes.nodes(path, lengths)):
             dla = tensorrt.remarks(node.op)
             yield _Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     else:
-        for net, layer, op in layers(path):
-            dla, likely = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-            yield _Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)
+        with shapes.reshaped(path, lengths) as reshaped:
+            for net, layer, op in layers(reshaped):
+                dla, likely = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+                yield _Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)
 
 
 def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
@@ -205,7 +215,8 @@ def _seen(found: Sequence[_Found], audited: Sequence[Audited], progress: Progres
         seen: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, job), answer in zip(jobs, answers, strict=True):
             seen[place][name] = _judged(audited[place], answer, np.load(job.array))
-    return [replace(row, seen=those) for row, those in zip(audited, seen, strict=True)]
+    told = [shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, seen, strict=True)]
+    return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, seen, told, strict=True)]
 
 
 def _jobs(found: _Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:

@@ -15,6 +15,7 @@ from ir_interp.scratch import scratch
 from ..report import Progress, silent
 from ..verify.child import started
 from .audit import Audited, audit
+from .shapes import Shapes
 
 Result = tuple[list[Audited], list[ReadError]]
 
@@ -25,6 +26,7 @@ def in_processes(
     *,
     run: bool = False,
     runtimes: Sequence[str] | None = None,
+    lengths: Shapes | None = None,
     progress: Progress = silent,
 ) -> Result:
     """Return what ``audit`` does, in the order of ``paths``; with ``count`` above 1 from as many processes.
@@ -32,12 +34,12 @@ def in_processes(
     Raises IrInterpError where one of them dies.
     """
     if count == 1 or len(paths) < 2:
-        return audit(paths, run=run, runtimes=runtimes, progress=progress)
+        return audit(paths, run=run, runtimes=runtimes, lengths=lengths, progress=progress)
     shares = [paths[start::count] for start in range(min(count, len(paths)))]
     with scratch() as folder:
         answers = [folder / str(number) for number in range(len(shares))]
         for share, answer in zip(shares, answers, strict=True):
-            answer.write_bytes(pickle.dumps((share, run, runtimes)))
+            answer.write_bytes(pickle.dumps((share, run, runtimes, lengths)))
         _work(answers, progress)
         results: list[Result] = [pickle.loads(answer.read_bytes()) for answer in answers]
     place = {str(path): number for number, path in enumerate(paths)}
@@ -60,8 +62,8 @@ def _work(shares: Sequence[Path], progress: Progress) -> None:
 
 
 def _main(place: Path) -> None:
-    share, run, runtimes = pickle.loads(place.read_bytes())
-    place.write_bytes(pickle.dumps(audit(share, run=run, runtimes=runtimes)))
+    share, run, runtimes, lengths = pickle.loads(place.read_bytes())
+    place.write_bytes(pickle.dumps(audit(share, run=run, runtimes=runtimes, lengths=lengths)))
 
 
 if __name__ == "__main__":

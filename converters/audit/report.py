@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.rules import RULES
@@ -14,6 +14,7 @@ from ..forecasts.table import RUNTIMES
 from ..report import Progress, silent
 from .audit import Audited, Finding, models
 from .jobs import in_processes
+from .shapes import check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Options:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     jobs: int = 1
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     progress: Progress = silent
 
     def __post_init__(self) -> None:
@@ -58,8 +60,16 @@ def audited(sources: Sequence[Source], options: Options) -> Audit:
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(source, "models")) for source in sources]
         names = {str(path): str(shown_path(each, path)) for each, path in zip(sources, paths, strict=True)}
+        files = models(paths)
+        if options.shapes:
+            check(files, options.shapes)
         rows, errors = in_processes(
-            models(paths), options.jobs, run=options.run, runtimes=options.runtimes, progress=options.progress
+            files,
+            options.jobs,
+            run=options.run,
+            runtimes=options.runtimes,
+            lengths=options.shapes,
+            progress=options.progress,
         )
     rows = [replace(row, file=names.get(row.file, row.file)) for row in rows]
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)

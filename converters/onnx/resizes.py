@@ -81,6 +81,13 @@ def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
     return found
 
 
+def known_values(path: Path) -> Values:
+    """Return what is known of the tensors of a model's main graph, its local functions inlined."""
+    model = read_model(path)
+    opset = default_opset(model, path.name)
+    return Values(graph=model.graph, inferred=_inferred(model).graph, opset=opset, folder=str(path.parent))
+
+
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
 

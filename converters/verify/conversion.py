@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import VerificationError
-from ir_interp.kinds import FileKind
+from ir_interp.errors import ShapeError, VerificationError
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from .differences import QUANTISED_TOLERANCE, TOLERANCE, compared, passed
-from .first_difference import first_layer, first_resize
-from .processes import Inputs, Runs
-from .tensors import ResizeTensors, is_model, resizes_with_tensors, sensible
+from . import differences, large
+from .differences import merged, passed
+from .first_difference import cause
+from .inputs import Inputs
+from .judged import judged
+from .processes import Models, NoSourceError, Runs, models, runs
+from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
 def verify(
@@ -30,68 +33,79 @@ def verify(
     rows: Sequence[Row],
     inputs: Inputs,
     *,
-    tolerance: float = TOLERANCE,
+    half_weights: bool = False,
     through_openvino: bool = False,
+    write_alone: Callable[[ResizeOp, Path], object] | None = None,
     progress: Progress = silent,
 ) -> Verification | None:
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. Dynamic dimensions of inputs are 1 on the first axis
-    and 64 elsewhere. Where ``source`` does not run in its own runtime, each resize of ``result`` is compared with this
-    program's executor instead. Raises VerificationError where outputs differ by more than ``tolerance``, or
-    ``result`` does not run; it names the first resize or layer that differs.
+    is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
+    it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
+    each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
+    ``result`` are rounded to half precision. With ``write_alone``, which writes an IR of one resize, those that find
+    their places at run time are also run alone on large tensors; see ``large``.
+
+    What may differ is said in ``spread`` and, of models that quantise, in ``quantised``. Raises VerificationError where
+    outputs differ by more, or ``result`` does not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
     try:
-        allowed = max([tolerance, *(QUANTISED_TOLERANCE for path in (source, result) if _quantises(path))])
         foreign = frozenset([result] if through_openvino else [])
-        return _verified(source, result, rows, inputs, allowed, progress, foreign)
+        both = models(source if is_model(source) else result, result, inputs, foreign)
+        verified = partial(_verified, source, result, rows, half_weights=half_weights)
+        with scratch() as folder:
+            found = _over_inputs(both, folder, progress, verified)
+            alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
+            return replace(found, outputs=(*found.outputs, *alone))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written") from None
 
 
-def _verified(
-    source: Path,
-    result: Path,
-    rows: Sequence[Row],
-    inputs: Inputs,
-    tolerance: float,
-    progress: Progress,
-    through_openvino: frozenset[Path],
+def _over_inputs(
+    both: Models, folder: Path, progress: Progress, verified: Callable[[Runs], Verification]
 ) -> Verification:
-    resizes = resizes_with_tensors(source) if is_model(source) else []
-    with scratch() as folder:
-        run = Runs(folder, inputs, sensible(resizes), progress, through_openvino)
-        if not is_model(source):
-            return _single(run, rows[0].source, result, tolerance)
-        try:
-            wanted, _ = run(source)
-        except VerificationError as problem:
-            return _by_executor(run, resizes, result, str(problem), tolerance)
-        got, _ = run(result)
-        try:
-            return Verification(outputs=compared(wanted, got, result.name, tolerance))
-        except VerificationError as problem:
-            cause = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
-            if cause:
-                return _by_executor(run, resizes, result, f"{problem}, for {cause}", tolerance)
-            is_onnx = FileKind.of(source) is FileKind.ONNX
-            where = first_resize(run, resizes, source, result) if is_onnx else first_layer(run, source, result)
-            raise VerificationError(f"{problem}{where}") from None
+    """Verify on all inputs that there are, and on more that are made up until every output tells something."""
+    found: list[Verification] = []
+    for run in runs(both, folder, progress):
+        if found and run.is_another and _merged(found).is_conclusive:
+            break
+        found.append(verified(run))
+    return _merged(found)
 
 
-def _quantises(path: Path) -> bool:
-    """Say whether a file is an IR with values that are rounded to levels."""
-    if FileKind.of(path) is not FileKind.IR:
-        return False
-    from ir_interp.ir.model import nets
+def _merged(found: Sequence[Verification]) -> Verification:
+    """Return what verification came to over several inputs."""
+    if len(found) == 1:
+        return found[0]
+    names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
+    every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
+    note = next(filter(None, (one.note for one in found)), "")
+    return Verification(outputs=tuple(map(merged, every.values())), note=note)
 
-    return any(layer.type.lower() == "fakequantize" for net in nets(path) for layer in net.layers.values())
+
+def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, half_weights: bool) -> Verification:
+    if not is_model(source):
+        return _single(run, rows[0].source, result)
+    resizes = resizes_with_tensors(source)
+    try:
+        data = [each.inputs["data"] for each in resizes if each.inputs.get("data")]
+        wanted, got, elsewhere = run.settle_both(source, result, data)
+    except NoSourceError as problem:
+        return _by_executor(run, resizes, result, str(problem))
+    try:
+        found = judged(run, source, result, wanted, got, half_weights=half_weights)
+        return replace(found, note="; ".join(filter(None, (elsewhere, found.note))))
+    except VerificationError as problem:
+        known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+        if known:
+            return _by_executor(run, resizes, result, f"{problem}, for {known}")
+        raise VerificationError(f"{problem}{cause(run, source, result)}") from None
 
 
-def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str, tolerance: float) -> Verification:
+def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
     tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
     try:
@@ -102,26 +116,34 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
     for each in resizes:
         names = (*each.inputs.values(), each.output)
         if all(name in found for name in names):
-            given = {kind: found[name] for kind, name in each.inputs.items()}
-            wanted = _executed(each.op, **given)
-            outputs.append(_passed(each.op, wanted, found[each.output], tolerance))
+            wanted = _executed(each.op, **{kind: found[name] for kind, name in each.inputs.items()})
+            outputs.append(_passed(each.op, wanted, found[each.output]))
     if not outputs:
         raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
     return Verification(outputs=tuple(outputs), note=f"{problem}; {extent}")
 
 
-def _single(run: Runs, op: ResizeOp, result: Path, tolerance: float) -> Verification:
+def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
     """Compare a model of one resize with this program's own executor."""
-    ((_, got),), _ = run(result)
-    data, *rest = run.given()
+    ((_, got),), _ = run.settle(result)
+    data, *rest = [array for _, array in run.arrays]
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
     wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
-    return Verification(outputs=(_passed(op, wanted, got, tolerance),), note="compared with ir_interp's own executor")
+    return Verification(outputs=(_passed(op, wanted, got),), note="compared with ir_interp's own executor")
 
 
 def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
     """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+    try:
+        return _run(op, data, **given)
+    except ShapeError:  # whatever reached it: lengths that nobody can want are no message to pass on
+        name, shape = op.name or op.where, list(data.shape)
+        problem = f"resize {name!r} is given {shape}, and cannot be run on that; choose other lengths with --shape"
+        raise VerificationError(problem) from None
+
+
+def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
     spec = op.spec
     roi = given.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
@@ -134,9 +156,9 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
     return replace(op, spec=spec).run(data)
 
 
-def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any], tolerance: float) -> Compared:
+def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any]) -> Compared:
     least = 1.0 if _rounds(op) else 0.0
-    return passed(op.name or op.where, wanted, got, tolerance, kind="resize", least=least)
+    return passed(op.name or op.where, wanted, got, differences.TOLERANCE, kind="resize", least=least)
 
 
 def _known_deviation(op: ResizeOp) -> str:

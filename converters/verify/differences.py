@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +18,8 @@ from .runners import Named
 TOLERANCE = 1e-4
 """The largest difference allowed, absolute and relative to the largest value of an output."""
 
-HALF_TOLERANCE = 1e-2
-"""The same where half precision is involved: in an output, or in compressed weights."""
-
-QUANTISED_TOLERANCE = 5e-2
-"""The same where an IR quantises: a last bit may decide between two levels, and later layers enlarge the step."""
+HALF_TOLERANCE = 2**-10
+"""The same of an output in half precision: what its last bit is worth."""
 
 
 def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
@@ -45,12 +44,18 @@ def passed(
     if np.float16 in (mine.dtype, theirs.dtype):
         tolerance = max(tolerance, HALF_TOLERANCE)
     found = replace(compare(name, mine, theirs, tolerance, least=least), kind=kind)
+    check(found)
+    return found
+
+
+def check(found: Compared) -> None:
+    """Raise VerificationError where a comparison does not pass."""
     if found.shapes:
         shapes = f"{list(found.shapes[1])}, in the source {list(found.shapes[0])}"
-        raise VerificationError(f"{kind} {name!r} has shape {shapes}")
+        raise VerificationError(f"{found.kind} {found.name!r} has shape {shapes}")
     if not found.passes:
-        raise VerificationError(f"{kind} {name!r} {found.difference}")
-    return found
+        more = f"; {found.remark}" if found.remark else ""
+        raise VerificationError(f"{found.kind} {found.name!r} {found.difference}{more}")
 
 
 def compare(
@@ -60,13 +65,40 @@ def compare(
     if tolerance is None:
         tolerance = HALF_TOLERANCE if np.float16 in (mine.dtype, theirs.dtype) else TOLERANCE
     largest = float(np.abs(_finite(mine)).max(initial=0.0))
-    limit = max(tolerance * max(1.0, largest), least)
+    limit, span = max(tolerance * max(1.0, largest), least), _span(mine)
     if mine.shape != theirs.shape:
-        shapes = (mine.shape, theirs.shape)
-        return Compared(name=name, largest=largest, absolute=np.inf, relative=np.inf, limit=limit, shapes=shapes)
+        return Compared(
+            name=name,
+            largest=largest,
+            absolute=np.inf,
+            relative=np.inf,
+            limit=limit,
+            span=span,
+            shapes=(mine.shape, theirs.shape),
+        )
     absolute = float(differences(mine, theirs).max(initial=0.0))
     relative = absolute / largest if largest else absolute
-    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit)
+    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
+
+
+def of_coordinates(array: NDArray[Any]) -> float:
+    """Return what the last bit of float32 coordinates is worth along the longest axis of what a resize makes."""
+    largest = float(np.abs(_finite(array)).max(initial=1.0))
+    return max(array.shape, default=1) * float(np.finfo(np.float32).eps) * largest
+
+
+def _span(array: NDArray[Any]) -> float:
+    """Return how far values lie apart; of one alone, from 0."""
+    finite = _finite(array)
+    values = np.append(finite, 0.0) if finite.size == 1 else finite
+    mixed = finite.size < array.size and bool(finite.size)  # NaN and infinity in some places tell something
+    return np.inf if mixed else float(np.ptp(values)) if values.size else 0.0
+
+
+def merged(found: Sequence[Compared]) -> Compared:
+    """Return an output's comparison over several inputs: the worst, and how far its values lie apart in any."""
+    worst = max(found, key=lambda each: math.inf if math.isnan(each.absolute) else each.absolute / (each.limit or 1.0))
+    return replace(worst, span=max(each.span for each in found))
 
 
 def differences(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+from ir_interp.op import ResizeOp
 
 from ..report import Compared
 from .differences import compare
+from .graphs import read
 from .processes import Runs
-from .tensors import ResizeTensors
+from .runners import Named
+from .tensors import ResizeTensors, resizes_with_tensors
 
 _PROBES = 16  # tensors that are looked at in one run
+_MOST_INNOCENT = 8  # tensors that differ and change no output, before the search is given up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,65 +55,127 @@ def _told(compared: Compared | None) -> str:
     return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
 
 
-def resizes(
-    run: Runs, resizes_with_tensors: Sequence[ResizeTensors], first: Path, second: Path, tolerance: float | None = None
-) -> list[Located]:
-    """Return how each resize compares between two models that show tensors of the same names."""
-    tensors = list(
-        dict.fromkeys(
-            name for each in resizes_with_tensors for name in (each.inputs.get("data", ""), each.output) if name
-        )
-    )
-    (_, mine), (_, theirs) = run(first, tensors), run(second, tensors)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstLayer:
+    """The first tensor that differs and matters to the outputs, of those that both models have; see ``first_layer``."""
 
-    def seen(name: str) -> Compared | None:
-        if name not in mine or name not in theirs:
+    name: str
+    compared: Compared
+
+    @property
+    def text(self) -> str:
+        """It in one line."""
+        return f"the first layer that differs is {self.name!r}: it {self.compared.difference}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A resize, and the names of its data and its output in either model."""
+
+    op: ResizeOp
+    data: tuple[str, str]
+    output: tuple[str, str]
+
+
+def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
+    """Return how each resize compares between two models, its data and its output as either model has them."""
+    pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
+    names = [[name for pair in pairs for name in (pair.data[side], pair.output[side]) if name] for side in (0, 1)]
+    (_, mine), (_, theirs) = run(first, list(dict.fromkeys(names[0]))), run(second, list(dict.fromkeys(names[1])))
+
+    def seen(both: tuple[str, str]) -> Compared | None:
+        if both[0] not in mine or both[1] not in theirs:
             return None
-        return compare(name, mine[name], theirs[name], tolerance)
+        return compare(both[0], mine[both[0]], theirs[both[1]], tolerance)
 
     return [
-        Located(
-            name=each.op.name, where=each.op.where, data=seen(each.inputs.get("data", "")), output=seen(each.output)
-        )
-        for each in resizes_with_tensors
+        Located(name=each.op.name, where=each.op.where, data=seen(each.data), output=seen(each.output))
+        for each in pairs
     ]
 
 
-def first_resize(run: Runs, resizes_with_tensors: Sequence[ResizeTensors], source: Path, result: Path) -> str:
-    """Return which resize is the first whose own output differs between the two runtimes."""
-    first = next((each for each in resizes(run, resizes_with_tensors, source, result) if each.differs), None)
-    if first is None or first.output is None:
-        return "; no resize differs, so that the difference arises elsewhere"
-    return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
+def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:
+    """Return each resize with its partner: of the same output, else at the same place where both have as many.
 
-
-def first_layer(run: Runs, source: Path, result: Path) -> str:
-    """Return which tensor of an ONNX model is the first that differs from its namesake in the IR."""
-    names, found = _tensors(result), ""
-    while names:
-        step = -(-len(names) // _PROBES)
-        probes = [names[min(end, len(names)) - 1] for end in range(step, len(names) + step, step)]
-        (_, mine), (_, theirs) = run(source, probes), run(result, probes)
-        problems = ((place, _difference(mine, theirs, name)) for place, name in enumerate(probes))
-        place, problem = next((each for each in problems if each[1]), (0, ""))
-        if not problem:
-            break
-        found = f"; the first layer that differs is {probes[place]!r}: it {problem}"
-        names = names[place * step : (place + 1) * step - 1]
+    Where there is none, as it became other operations, the names of one model are looked for in the other.
+    """
+    by_output = {each.output: each for each in theirs}
+    in_order = list(theirs) if len(mine) == len(theirs) else []
+    found = []
+    for place, each in enumerate(mine or theirs):
+        other = by_output.get(each.output) or (in_order[place] if in_order else each)
+        data = each.inputs.get("data", ""), other.inputs.get("data", "")
+        found.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
     return found
 
 
-def _tensors(model: Path) -> list[str]:
-    """Return what the nodes of a model make, in their order."""
-    import onnx
+def cause(run: Runs, source: Path, result: Path) -> str:
+    """Return where a result begins to differ: a resize that is given the same data, else a layer of any kind."""
+    found = resizes(run, source, result)
+    first = next((each for each in found if each.differs), None)
+    if first is not None and first.output is not None and not first.is_fed_otherwise:
+        return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
+    layer = first_layer(run, source, result)
+    if layer is not None:
+        return f"; {layer.text}"
+    return "; no resize and no layer that both show differs, so that the difference arises elsewhere"
 
-    graph = onnx.load(str(model), load_external_data=False).graph
-    return [name for node in graph.node for name in node.output if name]
+
+def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
+    """Return the first tensor that differs between two models, in the order in which the first makes them.
+
+    A name may mean another tensor in the other model, as where a following operation was merged. So a tensor counts
+    only where the second model's outputs change when it is given the first's values instead.
+    """
+    names = _common(first, second)
+    outputs = run(second)[0]
+    for _ in range(_MOST_INNOCENT):
+        place, found, values = _first(run, names, first, second, tolerance)
+        if found is None:
+            break
+        if _matters(run, second, outputs, found.name, values):
+            return FirstLayer(name=found.name, compared=found)
+        names = names[place + 1 :]
+    return None
 
 
-def _difference(mine: Mapping[str, NDArray[Any]], theirs: Mapping[str, NDArray[Any]], name: str) -> str:
-    """Return how a tensor differs that both models show; nothing where it does not."""
-    if name not in mine or name not in theirs:
-        return ""
-    found = compare(name, mine[name], theirs[name])
-    return "" if found.passes else found.difference
+def _common(first: Path, second: Path) -> list[str]:
+    """Return the tensors of floats that steps of both models make, as far as names tell."""
+    mine, theirs = read(first), read(second).names
+    inputs = {each.name for each in mine.inputs}
+    made = [name for step in mine.steps for name in step.outputs if name and name not in inputs]
+    return [name for name in dict.fromkeys(made) if name in theirs]
+
+
+def _first(
+    run: Runs, names: Sequence[str], first: Path, second: Path, tolerance: float | None
+) -> tuple[int, Compared | None, NDArray[Any]]:
+    """Return the place of the first tensor that differs, how it compares, and the first model's values of it."""
+    start, end = 0, len(names)
+    found: Compared | None = None
+    where, values = 0, np.empty(0)
+    while start < end:
+        step = -(-(end - start) // _PROBES)
+        places = [min(place, end) - 1 for place in range(start + step, end + step, step)]
+        probes = [names[place] for place in places]
+        (_, mine), (_, theirs) = run(first, probes), run(second, probes)
+        seen = {
+            place: compare(name, mine[name], theirs[name], tolerance)
+            for place, name in zip(places, probes, strict=True)
+            if name in mine and name in theirs and mine[name].dtype.kind == theirs[name].dtype.kind
+        }
+        differing = next((place for place, each in seen.items() if not each.passes), None)
+        if differing is None:
+            break
+        found, where, values = seen[differing], differing, mine[names[differing]]
+        start, end = max([start, *(place + 1 for place in places if place < differing)]), differing
+    return where, found, values
+
+
+def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
+    try:
+        corrected = run(second, given={name: values})[0]
+    except VerificationError:  # of another shape: what follows cannot take it
+        return True
+    pairs = [(mine, theirs) for (_, mine), (_, theirs) in zip(outputs, corrected, strict=True)]
+    return name in dict(outputs) or not all(compare(name, *pair).passes for pair in pairs)

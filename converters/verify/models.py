@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ from ir_interp.sources import check_regular
 
 from ..report import Compared, Progress, silent
 from . import first_difference as locate
-from .differences import compare, differences
-from .first_difference import Located
-from .processes import Inputs, Runs
+from .differences import compare, differences, merged
+from .first_difference import FirstLayer, Located
+from .inputs import Inputs
+from .judged import judged
+from .processes import Runs, models, runs
 from .runners import Named
-from .tensors import is_model, resizes_with_tensors, sensible
+from .tensors import is_model
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
 
@@ -83,13 +85,14 @@ class OutputComparison:
     def verdict(self) -> str:
         """Whether it is equal, and which tolerance would pass, in one line."""
         compared, least = self.compared, self.least_tolerance
-        verdict = "equal" if compared.passes else "DIFFERS"
+        verdict = ("equal" if compared.is_conclusive else "INCONCLUSIVE") if compared.passes else "DIFFERS"
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if least is None:
             return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
         largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
-        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass"
+        remark = f"; {compared.remark}" if compared.remark else ""
+        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +103,12 @@ class ModelComparison:
     second: Path
     outputs: tuple[OutputComparison, ...]
     resizes: tuple[Located, ...] | None = None
+    first_layer: FirstLayer | None = None
 
     @property
     def passes(self) -> bool:
-        """Whether every output is equal within the tolerance."""
-        return all(each.compared.passes for each in self.outputs)
+        """Whether every output is equal within the tolerance, on inputs that would have shown a difference."""
+        return all(each.compared.passes and each.compared.is_conclusive for each in self.outputs)
 
     @property
     def first_resize(self) -> Located | None:
@@ -123,8 +127,10 @@ class ModelComparison:
     @property
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
-        passed = sum(each.compared.passes for each in self.outputs)
-        return f"{passed} of {len(self.outputs)} outputs equal within the tolerance"
+        passed = [each.compared for each in self.outputs if each.compared.passes]
+        equal = sum(each.is_conclusive for each in passed)
+        more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
+        return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
 
     def record(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
@@ -136,6 +142,7 @@ class ModelComparison:
             "outputs": [_output_record(each) for each in self.outputs],
             "resizes": None if self.resizes is None else [_resize_record(each) for each in self.resizes],
             "first_resize_that_differs": first and first.name,
+            "first_layer_that_differs": self.first_layer and self.first_layer.name,
         }
 
 
@@ -146,31 +153,68 @@ def compare_models(
     *,
     tolerance: float | None = None,
     per_resize: bool = False,
+    per_layer: bool = False,
     progress: Progress = silent,
 ) -> ModelComparison:
     """Run both models in their own runtimes, in processes of their own, and compare their outputs.
 
     ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
-    follows the element type. Outputs are paired by name, else by place. With ``per_resize`` the resizes of the first
-    model, or where it has none of the second, are compared in order: those whose tensors both models show.
+    follows the element type, and how far either model differs from itself. Outputs are paired by name, else by place.
+    With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
+    first layer that differs is looked for, on the inputs on which outputs do.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
     """
     for path in (first, second):
         _check(path)
-    resizes = resizes_with_tensors(first) or resizes_with_tensors(second)
+    both = models(first, second, inputs)
+    found: list[tuple[OutputComparison, ...]] = []
+    located, layer = None, None
     with scratch() as folder:
-        run = Runs(folder, inputs, sensible(resizes), progress)
-        mine, theirs = _outputs(run, first), _outputs(run, second)
-        outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
-        located = tuple(locate.resizes(run, resizes, first, second, tolerance)) if per_resize else None
-    return ModelComparison(first=first, second=second, outputs=outputs, resizes=located)
+        for run in runs(both, folder, progress):
+            if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
+                break
+            mine, theirs = _outputs(run, first, settles=True), _outputs(run, second)
+            outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
+            found.append(outputs if tolerance is not None else _by_spread(run, first, second, outputs, mine, theirs))
+            if per_resize and located is None:
+                located = tuple(locate.resizes(run, first, second, tolerance))
+            if per_layer and layer is None and not all(each.compared.passes for each in found[-1]):
+                layer = locate.first_layer(run, first, second, tolerance)
+    return ModelComparison(first=first, second=second, outputs=_merged(found), resizes=located, first_layer=layer)
 
 
-def _outputs(run: Runs, model: Path) -> Named:
+def _by_spread(
+    run: Runs, first: Path, second: Path, outputs: tuple[OutputComparison, ...], mine: Named, theirs: Named
+) -> tuple[OutputComparison, ...]:
+    """Return outputs that differ by what the first model's own runtime lets expect."""
+    if all(each.compared.passes for each in outputs):
+        return outputs
+    by_name = dict(theirs)
+    in_order = [(name, other) for (name, _), (_, other) in zip(mine, theirs, strict=True)]
+    if by_name.keys() == dict(mine).keys():
+        in_order = [(name, by_name[name]) for name, _ in mine]
     try:
-        return run(model)[0]
+        allowed = judged(run, first, second, mine, in_order).outputs
+    except VerificationError:
+        return outputs
+    return tuple(replace(each, compared=compared) for each, compared in zip(outputs, allowed, strict=True))
+
+
+def _merged(found: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
+    """Return each output where it differs most, over several inputs."""
+    outputs = []
+    for those in zip(*found, strict=True):
+        worst = merged([each.compared for each in those])
+        alike = (each for each in those if replace(each.compared, span=worst.span) == worst)
+        outputs.append(replace(next(alike, those[0]), compared=worst))
+    return tuple(outputs)
+
+
+def _outputs(run: Runs, model: Path, *, settles: bool = False) -> Named:
+    try:
+        return run.settle(model)[0] if settles else run(model)[0]
     except VerificationError as problem:  # nothing is known to differ then
         raise IrInterpError(str(problem)) from None
 
@@ -242,6 +286,7 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
     return {
         "name": output.name,
         "equal": compared.passes,
+        "conclusive": compared.is_conclusive,
         "first": _values_record(output.first),
         "second": _values_record(output.second),
         "absolute": _number(compared.absolute),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,16 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
-from ir_interp.sources import check_regular
 
 from ..runtimes.telemetry import openvino_silent
 
 USAGE = 3
 """The exit code for a request that makes no sense; its message is the last line of stderr."""
 
-_DYNAMIC_LENGTH = 64  # a dynamic dimension is taken as this, a multiple of what networks shrink by; the first axis as 1
+NOT_LOADED = 4
+"""The exit code for a model that the runtime does not take, on whatever inputs."""
+
 _BYTES = 24 * 2**30  # of address space; what lies beyond is no conversion's fault
 
+_CAST_LIKE = 15  # the operator set that brought it
+_SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
 _AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 # Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
 
@@ -34,21 +36,20 @@ Named = list[tuple[str, NDArray[Any]]]
 class Request:
     """What to run, and on what.
 
-    ``inputs`` is a file of arrays, made first if it is not there: from ``files`` (.npy by input name), else at random
-    with ``shapes`` where dimensions are dynamic; ``values`` holds numbers for inputs at which nothing random makes
-    sense. The outputs go to ``outputs``, and those of ``tensors`` that the model has to ``found``. ``in_openvino``
-    chooses the runtime, which is onnxruntime otherwise.
+    ``inputs`` is a file of arrays, by name, in the order of the model's inputs. The outputs go to ``outputs``, and
+    those of ``tensors`` that the model has to ``found``. ``given`` is a file of tensors inside: what reads one is given
+    what the file holds, while the model still shows what it makes itself. ``in_openvino`` chooses the runtime, which is
+    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first.
     """
 
     model: str
     inputs: str
     outputs: str
     found: str = ""
-    shapes: dict[str, list[int]] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    values: dict[str, list[float]] = field(default_factory=dict)
+    given: str = ""
     tensors: list[str] = field(default_factory=list)
     in_openvino: bool = False
+    optimised: bool = True
 
     def save(self, path: Path) -> None:
         """Write the request as JSON."""
@@ -70,13 +71,19 @@ def load(path: str | Path) -> Named:
 def _main(path: str) -> None:
     limit_memory()
     request = Request(**json.loads(Path(path).read_text()))
-    runner: Any = _Ir(request) if request.in_openvino else _Onnx(request)
-    if not Path(request.inputs).exists():
-        save(request.inputs, _made(runner.inputs(), request))
-    results = runner.run(_fitting(load(request.inputs), runner.inputs()))
+    given = load(request.given) if request.given else []
+    try:
+        runner: Any = (_Ir if request.in_openvino else _Onnx)(request, dict(given))
+    except Exception as error:  # whatever a runtime throws
+        raise _NotLoadedError(error) from None
+    results = runner.run(load(request.inputs))
     save(request.outputs, results[: runner.count])
     if request.tensors:
         save(request.found, results[runner.count :])
+
+
+class _NotLoadedError(Exception):
+    """A model that its runtime does not take, whatever it would run on."""
 
 
 def limit_memory() -> None:
@@ -87,159 +94,159 @@ def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
 
 
-def _made(inputs: dict[str, tuple[list[int | None], str]], request: Request) -> Named:
-    """Return arrays for the inputs (name to lengths and dtype), seeded: floats in [0, 1), integers of a pixel or 0, 1.
-
-    Other integers are often indices, and larger ones would lie beyond what they index.
-    """
-    for name in (*request.shapes, *request.files):
-        if name not in inputs:
-            raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(inputs)}")
-    rng = np.random.default_rng(0)
-    return [(name, _input(rng, name, *described, request)) for name, described in inputs.items()]
-
-
-def _input(
-    rng: np.random.Generator, name: str, lengths: list[int | None], dtype: str, request: Request
-) -> NDArray[Any]:
-    wanted = f"input {name!r} is {dtype} of shape [{', '.join('?' if n is None else str(n) for n in lengths)}]"
-    if name in request.files:
-        return _read(request.files[name], wanted, lengths, dtype)
-    shape = request.shapes.get(name, _sensible(lengths))
-    if not _fits(shape, lengths):
-        raise IrInterpError(f"no {dtype} of shape {shape}; {wanted}")
-    if name in request.values:
-        return np.array(request.values[name], dtype)
-    return _random(rng, shape, np.dtype(dtype))
-
-
-def _sensible(lengths: Sequence[int | None]) -> list[int]:
-    """Return lengths in place of dynamic ones: 1 for the first axis, which is the batch."""
-    dynamic = [1, *[_DYNAMIC_LENGTH] * len(lengths)]
-    return [dynamic[axis] if length is None else length for axis, length in enumerate(lengths)]
-
-
-def _fitting(arrays: Named, inputs: dict[str, tuple[list[int | None], str]]) -> list[NDArray[Any]]:
-    """Return arrays in the order of the inputs of a model, which may not be the one that they were made for.
-
-    They go by name where all have one, else by place; floating point numbers become those that the model takes.
-    """
-    if len(arrays) != len(inputs):
-        raise IrInterpError(f"{len(inputs)} inputs ({', '.join(inputs)}), but {len(arrays)} are given")
-    by_name = dict(arrays)
-    in_order = [by_name[name] for name in inputs] if by_name.keys() == inputs.keys() else list(by_name.values())
-    dtypes = (np.dtype(dtype) for _, dtype in inputs.values())
-    return [
-        array.astype(dtype) if array.dtype.kind == dtype.kind == "f" else array
-        for array, dtype in zip(in_order, dtypes, strict=True)
-    ]
-
-
-def _read(file: str, wanted: str, lengths: list[int | None], dtype: str) -> NDArray[Any]:
-    try:
-        check_regular(Path(file))
-        array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise IrInterpError(f"{file}: not an array (.npy): {error}") from None
-    if not _fits(array.shape, lengths) or array.dtype != dtype:
-        raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; {wanted}")
-    return np.asarray(array)
-
-
-def _fits(shape: Sequence[int], lengths: Sequence[int | None]) -> bool:
-    return len(shape) == len(lengths) and all(m >= 0 and n in (None, m) for m, n in zip(shape, lengths, strict=True))
-
-
-def _random(rng: np.random.Generator, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    if dtype.kind not in "iu":
-        return rng.random(shape).astype(dtype) if dtype.kind == "f" else rng.integers(0, 2, shape).astype(dtype)
-    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None
-    return rng.integers(bounds.min if bounds else 0, bounds.max if bounds else 1, shape, dtype, endpoint=True)
-
-
 class _Onnx:
     """A model in onnxruntime; ``count`` is the number of its own outputs, more tensors follow."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, given: dict[str, NDArray[Any]]) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        if not request.optimised:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         folder = str(Path(request.model).parent)
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-        model, self.count, self._names = _with_outputs(request)
+        model, self.count, self._names = _with_outputs(request, given)
+        self._given = given
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        names = {"float": "float32", "double": "float64"}
-        return {
-            each.name: (
-                [length if isinstance(length, int) and length >= 0 else None for length in each.shape],
-                names.get(kind := each.type[len("tensor(") : -1], kind),
-            )
-            for each in self._session.get_inputs()
-        }
-
-    def run(self, arrays: list[NDArray[Any]]) -> Named:
-        names = [each.name for each in self._session.get_inputs()]
-        results = self._session.run(None, dict(zip(names, arrays, strict=True)))
+    def run(self, arrays: Named) -> Named:
+        fed = {f"{name}/given": array for name, array in self._given.items()} | self._given
+        known = [each.name for each in self._session.get_inputs()]
+        own = [name for name in known if name not in fed]
+        feeds = dict(zip(own, (array for _, array in arrays), strict=True))
+        feeds |= {name: array for name, array in fed.items() if name in known}
+        results = self._session.run(None, feeds)
         return list(zip(self._names, results, strict=True))
 
 
-def _with_outputs(request: Request) -> tuple[bytes, int, list[str]]:
+def _with_outputs(request: Request, given: dict[str, NDArray[Any]]) -> tuple[bytes, int, list[str]]:
     """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
     import onnx
 
     model = onnx.load(request.model, load_external_data=False)
-    own = [each.name for each in model.graph.output]
-    made = {each.name for each in model.graph.input}.union(*(node.output for node in model.graph.node))
+    graph = model.graph
+    own = [each.name for each in graph.output]
+    made = {each.name for each in graph.input}.union(*(node.output for node in graph.node))
     shown = [name for name in request.tensors if name in made]
+    aliases = _given_instead(graph, given, casts=_opset(model) >= _CAST_LIKE)
     for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # an output once more would be refused
-        model.graph.node.append(onnx.helper.make_node("Identity", [name], [alias]))
-        model.graph.output.append(onnx.ValueInfoProto(name=alias))
+        graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
+        graph.output.append(onnx.ValueInfoProto(name=alias))
     return bytes(model.SerializeToString()), len(own), own + shown
+
+
+def _opset(model: Any) -> int:
+    return next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+
+
+def _given_instead(graph: Any, given: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
+    """Make tensors that nodes make inputs of the model; return the names under which they are still made."""
+    import onnx
+
+    aliases: dict[str, str] = {}
+    for node in graph.node:
+        for place, name in enumerate(node.output):
+            if name in given:
+                aliases[name] = node.output[place] = f"{name}/made"
+    for place, (name, alias) in enumerate(aliases.items()):
+        fed = f"{name}/given" if casts else name
+        element = onnx.helper.np_dtype_to_tensor_dtype(given[name].dtype)
+        graph.input.append(onnx.helper.make_tensor_value_info(fed, element, given[name].shape))
+        if casts:  # the other model may hold it in another precision
+            graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
+    for output in graph.output:
+        if output.name in aliases:  # an output is what the model makes
+            output.name = aliases[output.name]
+    return aliases
 
 
 class _Ir:
     """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is as above."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, given: dict[str, NDArray[Any]]) -> None:
         with openvino_silent():
             import openvino
 
         model = openvino.Core().read_model(request.model)
+        self._inputs = [min(each.get_names(), default=each.node.get_friendly_name()) for each in model.inputs]
         self.count = len(model.outputs)
         own = [min(each.get_names(), default=f"output{index}") for index, each in enumerate(model.outputs)]
-        found = [name for name in request.tensors if self._shows(model, name)]
+        ports = _ports(model)
+        found = [name for name in dict.fromkeys(request.tensors) if name in ports]
         self._names = own + found
+        results = [result.output(0).get_node() for result in model.get_results()]
+        results += [_result(ports[name]) for name in found]
+        if not request.optimised:
+            results += [_result(output) for output in _spread_out(ports)]
+        fed = [name for name in given if name in ports]
+        parameters = list(model.get_parameters())
+        if fed:
+            parameters += [_fed(ports[name], given[name]) for name in fed]
+            model = openvino.Model(results, parameters, "fed")
+        else:
+            model.add_results(results[self.count :])
+        self._given = [given[name] for name in fed]
         self._model = openvino.Core().compile_model(model, "CPU", _AS_WRITTEN)
 
-    @staticmethod
-    def _shows(model: Any, name: str) -> bool:
-        """Make a tensor an output, and say whether it is there: some are folded or fused away."""
-        from openvino import opset13
+    def run(self, arrays: Named) -> Named:
+        by_name = dict(arrays)
+        named = by_name.keys() == set(self._inputs)
+        in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
+        results = self._model(in_order + self._given)
+        return [(name, np.array(results[index])) for index, name in enumerate(self._names)]
 
-        for node in model.get_ordered_ops():
+
+def _ports(model: Any) -> dict[str, Any]:
+    """Return the outputs of nodes by the names of their tensors: some of a file are folded or fused away."""
+    found: dict[str, Any] = {}
+    for node in model.get_ordered_ops():
+        if node.get_type_name() != "Result":
             for output in node.outputs():
-                names = output.get_names() or {node.get_friendly_name()}
-                if name in names and node.get_type_name() != "Result":
-                    model.add_results([opset13.result(output)])
-                    return True
-        return False
+                for name in output.get_names() or {node.get_friendly_name()}:
+                    found.setdefault(name, output)
+    return found
 
-    def inputs(self) -> dict[str, tuple[list[int | None], str]]:
-        return {
-            f"input{index}" if not each.names else sorted(each.names)[0]: (
-                [length.get_length() if length.is_static else None for length in each.get_partial_shape()],
-                np.dtype(each.get_element_type().to_dtype()).name,
-            )
-            for index, each in enumerate(self._model.inputs)
-        }
 
-    def run(self, arrays: list[NDArray[Any]]) -> Named:
-        results = self._model(arrays)
-        return [(name, results[index]) for index, name in enumerate(self._names)]
+def _spread_out(ports: dict[str, Any]) -> list[Any]:
+    """Return some outputs of nodes: what is shown is not fused with what follows it."""
+    floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
+    return floats[:: max(1, len(floats) // _SHOWN)]
+
+
+def _is_constant(output: Any) -> bool:
+    return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
+
+
+def _result(output: Any) -> Any:
+    """Show a tensor as the plugin computes it: half precision is float32 there."""
+    import openvino
+    from openvino import opset13
+
+    half = output.get_element_type() == openvino.Type.f16
+    return opset13.result(opset13.convert(output, "f32") if half else output)
+
+
+def _fed(output: Any, array: NDArray[Any]) -> Any:
+    """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+    import openvino
+    from openvino import opset13
+
+    element = output.get_element_type()
+    parameter = opset13.parameter(list(array.shape), openvino.Type(array.dtype))
+    given = parameter if parameter.get_element_type() == element else opset13.convert(parameter, element.to_string())
+    readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
+    for reader in readers:
+        if not _is_shown(reader.get_node()):
+            reader.replace_source_output(given.output(0))
+    return parameter
+
+
+def _is_shown(node: Any) -> bool:
+    """Say whether a node is the Convert of a result that ``_result`` made."""
+    ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
+    return node.get_type_name() == "Convert" and ends == ["Result"]
 
 
 if __name__ == "__main__":
@@ -250,4 +257,4 @@ if __name__ == "__main__":
         sys.exit(USAGE)
     except Exception as error:  # whatever a runtime throws, of several lines
         print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr)
-        sys.exit(1)
+        sys.exit(NOT_LOADED if isinstance(error, _NotLoadedError) else 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,18 +39,3 @@ def resizes_with_tensors(model: Path) -> list[ResizeTensors]:
 
         found = of_ir.resizes_with_tensors(model)
     return [ResizeTensors(op=op, inputs=inputs, output=output) for op, inputs, output in found]
-
-
-def sensible(resizes: Iterable[ResizeTensors]) -> dict[str, list[float]]:
-    """Return sensible sizes, scales and windows, should they be inputs of the model: the last two axes grow."""
-    values: dict[str, list[float]] = {}
-    for each in resizes:
-        shape = each.op.shape or ()
-        axes = each.op.spec.axes or tuple(range(len(shape)))
-        spatial = [axis % len(shape) >= len(shape) - 2 if shape else True for axis in axes]
-        lengths = [shape[axis] if shape else None for axis in axes]
-        sizes = [96.0 if grows else float(n or 1) for grows, n in zip(spatial, lengths, strict=True)]
-        known = {"sizes": sizes, "scales": [1.5 if grows else 1.0 for grows in spatial]}
-        known["roi"] = [0.0] * len(axes) + [1.0] * len(axes)
-        values |= {tensor: known[name] for name, tensor in each.inputs.items() if name in known}
-    return values

@@ -27,7 +27,7 @@ Examples:
 
   ir-interp audit models/ --jobs 2 --ignore IRI022 --format sarif
 
-  ir-interp audit model.onnx --run --runtime openvino --html report.html
+  ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html
 """
 
 
@@ -43,6 +43,7 @@ class Format(Enum):
 def audit(
     models: Annotated[list[Path], typer.Argument(help=".onnx models, IRs (.xml), or folders of them.")],
     run: Annotated[bool, typer.Option("--run", help="Run the installed runtimes as well, and compare.")] = False,
+    shape: options.Shapes = None,
     runtime: Annotated[list[str] | None, typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...")] = None,
     select: Annotated[list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Codes not to report, or their beginnings.")] = None,
@@ -59,6 +60,7 @@ def audit(
         found = ir_interp.audit(
             models,
             run=run,
+            shapes=options.shapes(shape or []),
             runtimes=runtime,
             select=select or (),
             ignore=ignore or (),
@@ -90,10 +92,12 @@ def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
     for those in by_runtimes(rows):
         titles = those[0].titles
         table = Table(title_justify="left")
-        for column in ("resize", *titles.values()):
+        ran = ["run"] if any(row.ran for row in those) else []
+        for column in ("resize", *titles.values(), *ran):
             table.add_column(escape(column), overflow="fold")
         for row in those:
-            table.add_row(*map(escape, (row.name, *(row.verdicts[each].short for each in titles))))
+            verdicts = (row.verdicts[each].short for each in titles)
+            table.add_row(*map(escape, (row.name, *verdicts, *([row.ran] if ran else []))))
         console.print(table)
     for finding in findings:
         line = f"{finding.where}: {finding.code} {finding.message}"

@@ -26,7 +26,7 @@ Examples:
 
   ir-interp compare model.onnx model.xml
 
-  ir-interp compare model.onnx model.xml --per-resize --input x=image.npy --html report.html
+  ir-interp compare model.onnx model.xml --per-resize --input x=photo.png --mean 127.5 --scale 127.5 --html report.html
 
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 """
@@ -36,26 +36,36 @@ _WIDTH = 40  # of the longest bar
 def compare(
     first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml).")],
     second: Annotated[Path, typer.Argument(help="Another, of the same inputs and outputs.")],
-    shape: Annotated[list[str] | None, typer.Option(help="Lengths of an input: x:1,3,640,640.")] = None,
-    array: Annotated[list[str] | None, typer.Option("--input", help="An input: x=image.npy; else random.")] = None,
+    shape: options.Shapes = None,
+    array: options.Arrays = None,
+    seed: options.Seed = 0,
+    mean: options.Mean = None,
+    scale: options.Scale = None,
+    layout: options.Layout = None,
+    bgr: options.Bgr = False,
     tolerance: Annotated[
-        float | None, typer.Option(help="Allowed, relative to the largest value. Default 1e-4, of float16 1e-2.")
+        float | None,
+        typer.Option(help="Allowed, of the largest value. Default 1e-4, or the first's own spread."),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
+    per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     inputs = options.files(array or [])
-    check_outputs([html] if html else [], [first, second, *inputs.values()])
+    check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
     with progress.bar() as report_progress:
         found = ir_interp.compare(
             first,
             second,
             shapes=options.shapes(shape or []),
             inputs=inputs,
+            images=options.images(mean, scale, layout, bgr=bgr),
+            seed=seed,
             tolerance=tolerance,
             per_resize=per_resize,
+            per_layer=per_layer,
             progress=report_progress,
         )
     if html:
@@ -78,6 +88,8 @@ def _show(found: ModelComparison) -> None:
     if found.resizes is not None:
         console.print(_resizes_table(found.resizes))
         console.print(found.first_difference, markup=False, highlight=False, soft_wrap=True)
+    if found.first_layer is not None:
+        console.print(found.first_layer.text, markup=False, highlight=False, soft_wrap=True)
     console.print(found.summary, highlight=False)
 
 

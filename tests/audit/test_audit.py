@@ -381,3 +381,24 @@ def test_what_is_converted_is_not_said_to_be_refused(told: str, tmp_path: Path) 
     assert not errors
     assert row.forecast["openvino-converted"].kind is Kind.SAME
     assert ir_interp.convert(source, tmp_path / "m.xml").rows[0].grade.value.startswith("exact")
+
+
+def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    text = "g (float[1,2,h,w] x, float[4] z) => (float[b,c,k,l] y) <float[4] s = {1,1,2,2}> { OPS }"
+    save_model(Path("a.onnx"), text.replace("OPS", '[up] y = Resize (x, "", s)'))
+    save_model(Path("b.onnx"), text.replace("OPS", '[up] y = Resize (x, "", z)'))
+    ir_interp.convert("a.onnx", "a.xml", verify=False)
+    for name in ("a.onnx", "a.xml"):
+        (row,) = ir_interp.audit(name, run=True).rows
+        assert (row.seen, row.ran) == ({}, "not run: its input is [1, 2, ?, ?], choose lengths with --shape")
+        (row,) = ir_interp.audit(name, run=True, shapes={"x": (1, 2, 6, 5)}).rows
+        assert row.ran == "ran on [1, 2, 6, 5]"
+        assert row.seen
+    _, printed, _ = command(capsys, "audit", "b.onnx", "--run", "--shape", "x:1,2,6,5")
+    assert "not run: some of its inputs are known only at run time" in words(printed)
+    code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")
+    assert (code, errors) == (2, "error: no input 'u'; the inputs are x, z\n")
+    code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")
+    said = "error: a.onnx: no float32 of shape [1, 3, 6, 5]; input 'x' is float32 of shape [1, 2, ?, ?]\n"
+    assert (code, errors) == (2, said)

@@ -1,0 +1,200 @@
+"""Models of both kinds as what is common to them: inputs, and steps that make tensors of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import ReadError
+from ir_interp.kinds import FileKind
+from ir_interp.shapes import PartialShape
+
+Value = NDArray[Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """An input of a model: its lengths, None where dynamic, and its element type as a NumPy name.
+
+    ``symbols`` names the dimensions, with nothing for those that have no name; ``most`` are the largest lengths
+    allowed, where there are such.
+    """
+
+    name: str
+    lengths: PartialShape
+    dtype: str
+    symbols: tuple[str, ...] = ()
+    most: PartialShape = ()
+
+    @property
+    def text(self) -> str:
+        """The input in words, as in ``input 'x' is float32 of shape [1, 3, ?, ?]``."""
+        return f"input {self.name!r} is {self.dtype} of shape {shape_text(self.lengths)}"
+
+
+def shape_text(lengths: PartialShape) -> str:
+    """Return lengths as messages show them, ``?`` where dynamic."""
+    return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A node or a layer: its type in lower case, and its tensors by name, with nothing for what is not given."""
+
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """The main graph of a model. ``shape`` and ``value`` tell what is known of a tensor without running anything.
+
+    ``names`` are all those of tensors, of which an IR's may have several; ``hints`` are lengths that the file says its
+    images have: height and width, or nothing.
+    """
+
+    inputs: tuple[Described, ...]
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    shape: Callable[[str], PartialShape | None]
+    value: Callable[[str], Value]
+    names: frozenset[str]
+    hints: tuple[int, ...] = ()
+
+    def readers(self) -> dict[str, list[tuple[Step, int]]]:
+        """Return which steps read each tensor, and at which of their inputs."""
+        found: dict[str, list[tuple[Step, int]]] = {}
+        for step in self.steps:
+            for place, name in enumerate(step.inputs):
+                found.setdefault(name, []).append((step, place))
+        return found
+
+
+def read(path: Path) -> Graph:
+    """Return the graph of a model (.onnx, .xml)."""
+    return _of_onnx(path) if FileKind.of(path) is FileKind.ONNX else _of_ir(path)
+
+
+def _of_onnx(path: Path) -> Graph:
+    import onnx
+
+    from ..onnx.files import read_file
+    from ..onnx.resizes import known_values
+
+    values = known_values(path)
+    graph = values.graph
+    held = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    steps = tuple(
+        Step(
+            type=node.op_type.lower(),
+            inputs=tuple(node.input),
+            outputs=tuple(node.output),
+            attributes={each.name: onnx.helper.get_attribute_value(each) for each in node.attribute},
+        )
+        for node in graph.node
+    )
+    return Graph(
+        inputs=tuple(_onnx_input(each) for each in graph.input if each.name not in held),
+        outputs=tuple(each.name for each in graph.output),
+        steps=steps,
+        shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
+        value=values.value,
+        names=frozenset(name for step in steps for name in step.outputs),
+        hints=_hints({each.key: each.value for each in read_file(path).metadata_props}),
+    )
+
+
+def _constant_shape(value: Value) -> PartialShape | None:
+    return None if value is None else value.shape
+
+
+def _onnx_input(described: Any) -> Described:
+    from onnx import helper
+
+    tensor = described.type.tensor_type
+    dims = tensor.shape.dim
+    return Described(
+        name=described.name,
+        lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),
+        dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
+        symbols=tuple(each.dim_param for each in dims),
+    )
+
+
+def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
+    """Return height and width of images, where an exporter noted them: ``imgsz`` of Ultralytics."""
+    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]
+    lengths = tuple(int(each) for each in numbers if each.isdecimal())
+    return lengths * 2 if len(lengths) == 1 else lengths
+
+
+def _of_ir(path: Path) -> Graph:
+    from ir_interp.ir.model import Layer, Net, nets, tensor_name
+
+    net = next(nets(path))
+    ports = {tensor_name(layer, port): (layer, port) for layer in net.layers.values() for port in layer.outputs}
+
+    def value(name: str) -> Value:
+        return _ir_value(net, *ports[name]) if name in ports else None
+
+    def names(net: Net, layer: Layer) -> tuple[str, ...]:
+        found = (net.source(layer, place) for place in range(len(layer.inputs)))
+        return tuple(tensor_name(*each) if each else "" for each in found)
+
+    layers = list(net.layers.values())
+    return Graph(
+        inputs=tuple(_ir_input(each) for each in layers if each.type.lower() == "parameter" and each.outputs),
+        outputs=tuple(name for each in layers if each.type.lower() == "result" for name in names(net, each)),
+        steps=tuple(
+            Step(
+                type=each.type.lower(),
+                inputs=names(net, each),
+                outputs=tuple(tensor_name(each, port) for port in each.outputs),
+                attributes=each.attributes,
+            )
+            for each in layers
+        ),
+        shape=lambda name: ports[name][1].shape if name in ports else None,
+        value=value,
+        names=frozenset(name for each in layers for port in each.outputs for name in (port.names or (each.name,))),
+    )
+
+
+def _ir_value(net: Any, layer: Any, port: Any) -> Value:
+    """Return what constants of a net make of a tensor; None where it is known only at run time, or not small."""
+    from ir_interp.ir.fold import fold
+
+    readers = net.readers(layer, port)
+    places = [
+        (each, place)
+        for each in readers[:1]
+        for place in range(len(each.inputs))
+        if net.source(each, place) == (layer, port)
+    ]
+    try:
+        return fold(net, *places[0]) if places else None
+    except ReadError:
+        return None
+
+
+def _ir_input(layer: Any) -> Described:
+    from ir_interp.ir.model import numpy_name, tensor_name
+
+    port = layer.outputs[0]
+    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]
+    most = tuple(int(each.split("..")[-1]) if each.split("..")[-1].isdecimal() else None for each in words)
+    lengths = port.shape or ()
+    return Described(
+        name=tensor_name(layer, port),
+        lengths=lengths,
+        dtype=numpy_name(layer.attributes.get("element_type", "") or port.dtype or ""),
+        symbols=("",) * len(lengths),
+        most=most if len(most) == len(lengths) else (None,) * len(lengths),
+    )

@@ -1,0 +1,43 @@
+"""Whether two models make the same: exactly, but for rounding, order of ties, or levels."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from ir_interp.errors import VerificationError
+
+from ..report import Verification
+from . import differences, quantised
+from .differences import check, compared
+from .processes import Runs
+from .rows import Aligned, aligned, sorts
+from .runners import Named
+from .spread import allowed, spread
+
+
+def judged(
+    run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool = False
+) -> Verification:
+    """Compare the outputs of two models, by what the source's own runtime lets expect where that is needed.
+
+    Raises VerificationError for the first that differs by more, or the first stretch between two quantisations.
+    """
+    try:
+        return Verification(outputs=compared(wanted, got, result.name, differences.TOLERANCE))
+    except VerificationError:
+        if len(wanted) != len(got):
+            raise
+    graph = run.models.graph
+    if quantised.quantises(graph):
+        return quantised.verified(run, source, result)
+    moved = aligned(wanted, got, differences.TOLERANCE) if sorts(graph) else Aligned(outputs=got)
+    with suppress(VerificationError):
+        return Verification(
+            outputs=compared(wanted, moved.outputs, result.name, differences.TOLERANCE), note=moved.note
+        )
+    found = spread(run, source, result, wanted, got, half_weights=half_weights)
+    outputs = allowed(found, wanted, got, differences.TOLERANCE, sorts=sorts(graph))
+    for each in outputs:
+        check(each)
+    return Verification(outputs=outputs)

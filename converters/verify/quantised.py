@@ -1,0 +1,162 @@
+"""Models that round to levels, stretch by stretch: each stretch between two quantisations on the source's own values.
+
+Where a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole say nothing:
+a runtime differs from itself by as much. What one stretch makes of the same values may differ by one level alone, and
+that only where the value before it is rounded lies at the edge between two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+
+from ..report import Verification
+from . import differences, precision
+from .differences import check, compare
+from .graphs import Graph, Step, Value
+from .processes import Runs
+
+Array = NDArray[Any]
+_SLACK = 1e-3  # of a level: what float32 makes of one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounding:
+    """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
+
+    ``level`` is how far two levels lie apart afterwards.
+    """
+
+    before: str
+    after: str
+    start: Array
+    step: Array
+    level: Array
+
+    def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
+        """Say which values lie at most ``reach`` from an edge between two levels."""
+        place = (values.astype(np.float64) - self.start) / self.step - 0.5
+        return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
+
+
+def quantises(graph: Graph) -> bool:
+    """Say whether a model rounds anything that depends on its inputs to levels."""
+    return bool(_roundings(graph))
+
+
+def verified(run: Runs, source: Path, result: Path) -> Verification:
+    """Compare two models stretch by stretch. Raises VerificationError that names the first stretch that differs."""
+    roundings = _roundings(run.models.graph)
+    ends = [each.after for each in roundings]
+    (source, first), (result, second) = (_in_float32(run, each) for each in (source, result))
+    shown = [*ends, *(each.before for each in roundings)]
+    wanted, own = run(source, shown, optimised=False, in_openvino=first)
+    given = {name: own[name] for name in ends if name in own}
+    got, made = run(result, ends, given=given, in_openvino=second)
+    both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
+    at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
+    count = sum(own[name].size for name in both)
+    outputs = tuple(
+        compare(name, mine, theirs, differences.TOLERANCE, least=_least(mine, both.get(name)))
+        for (name, mine), (_, theirs) in zip(wanted, got, strict=True)
+    )
+    for output in outputs:
+        check(output)
+    return Verification(outputs=outputs, note=_note(len(both), len(roundings), at_edges, count))
+
+
+def _in_float32(run: Runs, model: Path) -> tuple[Path, bool]:
+    """Return a model that rounds nothing to half precision besides, and whether OpenVINO runs it."""
+    half = precision.is_half(model)
+    return precision.in_float32(model, run.folder) if half else model, run.models.in_openvino(model)
+
+
+def _note(stretches: int, roundings: int, at_edges: int, count: int) -> str:
+    more = f" ({roundings - stretches} quantisations are not shown by both)" if stretches < roundings else ""
+    edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
+    return f"{stretches} stretches between quantisations{more}, each on the source's own values: {edges}"
+
+
+def _least(output: Array, rounding: Rounding | None) -> float:
+    """Return by how much an output may differ: a level where it is rounded, for its stretch was looked at already."""
+    level = float(np.abs(rounding.level).max()) * (1 + _SLACK) if rounding else 0.0
+    return max(level, differences.of_coordinates(output))
+
+
+def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
+    """Return how many values of a stretch differ by a level. Raises VerificationError where one does without reason."""
+    mine = own[each.after]
+    if mine.shape != made.shape:
+        shapes = f"{list(made.shape)}, in the source {list(mine.shape)}"
+        raise VerificationError(f"the stretch that ends with the quantisation {each.after!r} has shape {shapes}")
+    before = own[each.before]
+    apart = differences.differences(mine, made)
+    off = ~(apart <= np.abs(each.level) * _SLACK)
+    reach = max(compare("", before, before).limit, differences.of_coordinates(before))
+    excused = off & (apart <= np.abs(each.level) * (1 + _SLACK)) & each.is_at_edge(before, reach)
+    wrong = off & ~excused
+    if wrong.any():
+        levels = float((apart / np.abs(each.level))[wrong].max())
+        where = f"the stretch that ends with the quantisation {each.after!r} is the first that differs"
+        raise VerificationError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {levels:.3g} levels")
+    return int(off.sum())
+
+
+def _roundings(graph: Graph) -> list[Rounding]:
+    """Return what a model rounds to levels, in the order of its file: not its weights."""
+    variable = {each.name for each in graph.inputs}
+    makers: dict[str, Step] = {}
+    found = []
+    for step in graph.steps:
+        if variable & set(step.inputs):
+            variable |= set(step.outputs)
+            makers |= dict.fromkeys(step.outputs, step)
+            if step.type == "fakequantize":
+                found.append(_fake(graph, step))
+            if step.type == "dequantizelinear" and step.inputs[0] in makers:
+                found.append(_pair(graph, makers[step.inputs[0]], step))
+    return [each for each in found if each is not None]
+
+
+def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
+    """Return what QuantizeLinear and DequantizeLinear do together."""
+    if first.type != "quantizelinear":
+        return None
+    steps = [_along(graph, step) for step in (first, second)]
+    if steps[0] is None or steps[1] is None:
+        return None
+    zero = np.zeros(())
+    return Rounding(before=first.inputs[0], after=second.outputs[0], start=zero, step=steps[0], level=steps[1])
+
+
+def _along(graph: Graph, step: Step) -> Value:
+    """Return the scale of a quantisation as it lies along its data; None where it is not known, or in blocks."""
+    scale, shape = graph.value(step.inputs[1]), graph.shape(step.inputs[0])
+    if scale is None or scale.size == 1:
+        return None if scale is None else scale.reshape(()).astype(np.float64)
+    if shape is None or scale.ndim != 1:
+        return None
+    axis = int(step.attributes.get("axis", 1)) % len(shape)
+    return scale.astype(np.float64).reshape([-1 if place == axis else 1 for place in range(len(shape))])
+
+
+def _fake(graph: Graph, step: Step) -> Rounding | None:
+    """Return what a FakeQuantize does."""
+    bounds = [graph.value(name) for name in step.inputs[1:5]]
+    low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
+    if low is None or high is None or out_low is None or out_high is None:
+        return None
+    count = int(step.attributes["levels"]) - 1
+    return Rounding(
+        before=step.inputs[0],
+        after=step.outputs[0],
+        start=low,
+        step=(high - low) / count,
+        level=(out_high - out_low) / count,
+    )

@@ -1,0 +1,53 @@
+"""Resizes that find their places at run time, on tensors beyond the sizes from which a runtime goes astray."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_interp
+from ir_interp import VerificationError
+from ir_interp.converters.openvino import one_resize
+from ir_interp.converters.openvino.resize import resize
+from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
+from ir_interp.converters.verify import large
+from tests.support.graphs import save_model
+
+TEXT = """g (float[n,3,h,w] x) => (float[n,c,k,l] y) <float[4] s = {1,1,1.6,1.6}> {
+    [up] y = Resize <mode = "linear", antialias = 1> (x, "", s)
+}"""
+
+
+def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+    assert report.verification is not None
+    output, alone = report.verification.outputs
+    assert (output.kind, alone.kind) == ("output", "resize")
+    lengths = large.shape(report.rows[0].source)
+    assert lengths is not None
+    assert alone.name == f"up alone, on {list(lengths)}"
+    assert lengths[:2] == (1, 3)
+    assert lengths[2] * lengths[3] * 3 * 1.6**2 > 2 * LARGEST_GATHER
+
+
+def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole model is right here; only what is run alone aligns corners."""
+
+    def wrong(x: Any, op: ir_interp.ResizeOp, *given: Any, **options: Any) -> Any:
+        op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
+        return resize(x, op, *given, **options)
+
+    monkeypatch.setattr(one_resize, "resize", wrong)
+    with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
+        ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+
+
+def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:
+    native = TEXT.replace(", antialias = 1", "").replace("1.6,1.6", "2,2")
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", native), tmp_path / "a.xml")
+    static = TEXT.replace("n,3,h,w", "1,3,8,8")
+    other = ir_interp.convert(save_model(tmp_path / "b.onnx", static), tmp_path / "b.xml")
+    assert not [*large.of_run_time(report.rows), *large.of_run_time(other.rows)]
