@@ -174,7 +174,8 @@ def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in (RUNTIMES if found.node else LAYER_RUNTIMES).items():
         if chosen is None or name in chosen:
-            verdicts[name] = judge(found.op, runtime.forecast(found.op))
+            other = runtime.among_others(found.node) if found.node else None
+            verdicts[name] = judge(found.op, other or runtime.forecast(found.op))
             titles[name] = runtime.title
     return Audited(
         file=str(found.file),
@@ -230,8 +231,10 @@ def _written(found: _Found, folder: Path) -> bool:
 
 
 def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
-    """Return the model that a runtime is to run; None where it is not installed, or nothing can be converted."""
+    """Return the model that a runtime is to run; None where it is not installed, or that would show nothing."""
     if runtime not in probe.INSTALLED:
+        return None
+    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone does not show it
         return None
     if found.node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
