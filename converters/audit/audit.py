@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,14 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.ir.model import Layer
 from ir_interp.ir.resizes import layers
 from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.memory import check_bytes, memory_refusal
 from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
 from ir_interp.rules import RULES, Rule
 from ir_interp.scratch import scratch
 from ir_interp.spec import Nearest
@@ -143,19 +146,21 @@ def audit(
     ``runtimes`` chooses some by their names in ``RUNTIMES``. With ``run`` those that are installed are run as well,
     in a child process, where the shape of a resize is known.
     """
-    found, errors = [], []
+    found: list[_Found] = []
+    audited: list[Audited] = []
+    errors: list[ReadError] = []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         try:
-            found += list(_found(path))
+            inside = list(_found(path))
+            audited += [_audited(each, runtimes) for each in inside]
+            found += inside
         except ReadError as error:
             errors.append(error)
         except IrInterpError as error:
             errors.append(ReadError(str(error), path.name))
-    audited = []
-    for number, each in enumerate(found):
-        progress("judging", number, len(found))
-        audited.append(_audited(each, runtimes))
+        except MemoryError as error:
+            errors.append(ReadError(memory_refusal(error), path.name))
     return (_seen(found, audited, progress) if run else audited), errors
 
 
@@ -251,7 +256,7 @@ def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
 def single(node: FoundNode) -> onnx.ModelProto | None:
     """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
     op = node.op
-    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str") or not _is_small(op):
         return None
     copy = onnx.NodeProto()
     copy.CopyFrom(node.node)
@@ -267,6 +272,17 @@ def single(node: FoundNode) -> onnx.ModelProto | None:
     graph = helper.make_graph([copy], "resize", [x], [y], constants)
     opset = helper.make_opsetid("", node.values.opset)
     return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+
+
+def _is_small(op: ResizeOp) -> bool:
+    """Say whether a resize can be run in this process: its input and its output are no larger than the bound."""
+    try:
+        shape = tuple(length or 1 for length in op.shape or ())
+        ends = (shape, plan(op.spec, shape).out_shape)
+        check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
+    except SpecError:
+        return False
+    return True
 
 
 def _values(op: ResizeOp) -> NDArray[Any]:
@@ -295,5 +311,6 @@ def _plain(refusal: str) -> str:
     return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]
 
 
+_BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of what a runtime says
 _BRIGHTEST = 100  # of the integers that a resize is run on

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import InexactError
+from ir_interp.errors import InexactError, SpecError
 from ir_interp.executor.resize import stored
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
@@ -149,7 +149,9 @@ def _stored(ops: Ops, x: Value, dtype: str, *, cut: bool) -> Value:
 
 
 def _bounds(dtype: str) -> tuple[Any, Any]:
-    """Return the least and largest float32 numbers that an integer type can hold."""
+    """Return the least and largest float32 numbers that an integer type can hold. Raises SpecError for other types."""
+    if np.dtype(dtype).kind not in "iu":
+        raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
     low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
     return low, high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.kinds import FileKind
+from ir_interp.memory import bound_advice
 
 from ..report import Progress
 from .child import started
 from .runners import USAGE, Named, Request, load
 
 _SECONDS = 600
+_OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)  # what runtimes say where there is too little
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class Runs:
             in_openvino=FileKind.of(model) is FileKind.IR or model in self.through_openvino,
         )
         request.save(self.folder / f"request{number}.json")
-        _run(self.folder / f"request{number}.json", model.name)
+        _run(self.folder / f"request{number}.json", model, self.inputs.files.values())
         return load(request.outputs), dict(load(request.found)) if tensors else {}
 
     def given(self) -> list[NDArray[Any]]:
@@ -67,11 +70,10 @@ class Runs:
         return [array for _, array in load(self.folder / "inputs.npz")]
 
 
-def _run(request: Path, name: str) -> None:
+def _run(request: Path, model: Path, arrays: Iterable[Path]) -> None:
+    name, files, module = model.name, [model, model.with_suffix(".bin"), *arrays], f"{__package__}.runners"
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with started(
-        "ir_interp.converters.verify.runners", str(request), folder=request.parent, seconds=_SECONDS, **streams
-    ) as child:
+    with started(module, str(request), folder=request.parent, seconds=_SECONDS, files=files, **streams) as child:
         try:
             _, errors = child.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
@@ -80,4 +82,5 @@ def _run(request: Path, name: str) -> None:
         raise IrInterpError(errors.strip())
     if child.returncode:
         lines = errors.strip().splitlines() or [f"it died with status {child.returncode}"]
-        raise VerificationError(f"{name} does not run: {lines[-1]}")
+        advice = f"; {bound_advice()}" if _OF_MEMORY.search(lines[-1]) else ""
+        raise VerificationError(f"{name} does not run: {lines[-1]}{advice}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.memory import allow_files
 from ir_interp.sources import check_regular
 
 from ..runtimes.telemetry import openvino_silent
@@ -22,7 +22,6 @@ USAGE = 3
 """The exit code for a request that makes no sense; its message is the last line of stderr."""
 
 _DYNAMIC_LENGTH = 64  # a dynamic dimension is taken as this, a multiple of what networks shrink by; the first axis as 1
-_BYTES = 24 * 2**30  # of address space; what lies beyond is no conversion's fault
 
 _AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 # Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
@@ -68,7 +67,6 @@ def load(path: str | Path) -> Named:
 
 
 def _main(path: str) -> None:
-    limit_memory()
     request = Request(**json.loads(Path(path).read_text()))
     runner: Any = _Ir(request) if request.in_openvino else _Onnx(request)
     if not Path(request.inputs).exists():
@@ -77,14 +75,6 @@ def _main(path: str) -> None:
     save(request.outputs, results[: runner.count])
     if request.tensors:
         save(request.found, results[runner.count :])
-
-
-def limit_memory() -> None:
-    """Keep this process from taking all of the machine's memory."""
-    with suppress(ImportError, ValueError, OSError):  # not on Windows, nor beyond the user's own limit
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
 
 
 def _made(inputs: dict[str, tuple[list[int | None], str]], request: Request) -> Named:
@@ -190,7 +180,10 @@ def _with_outputs(request: Request) -> tuple[bytes, int, list[str]]:
     """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
     import onnx
 
-    model = onnx.load(request.model, load_external_data=False)
+    from ..onnx.files import external_files_of
+
+    model, path = onnx.load(request.model, load_external_data=False), Path(request.model)
+    allow_files(path, *external_files_of(model, path.parent))
     own = [each.name for each in model.graph.output]
     made = {each.name for each in model.graph.input}.union(*(node.output for node in model.graph.node))
     shown = [name for name in request.tensors if name in made]
