@@ -6,14 +6,20 @@ import errno
 import os
 from pathlib import Path
 
+from ir_interp.memory import allow_files
+
 
 def check_regular(path: Path) -> None:
-    """Raise OSError where there is no file, or what has no end: a folder, a device, a pipe or a socket."""
+    """Raise OSError where there is no file, or what has no end: a folder, a device, a pipe or a socket.
+
+    Memory is allowed for any other: it is about to be read.
+    """
     if not path.is_file():
         path.stat()  # raises where there is nothing
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    allow_files(path)
 
 
 def is_beside(path: Path, model: Path) -> bool:

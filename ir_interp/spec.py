@@ -102,6 +102,12 @@ class ResizeSpec:
         return source + step + zeros
 
     @property
+    def waits(self) -> bool:
+        """Whether run time gives its target, or the windows of its crop."""
+        has_windows = not isinstance(self.coordinates, Crop) or self.coordinates.roi is not None
+        return not (isinstance(self.target, Sizes | Scales) and has_windows)
+
+    @property
     def resized_to(self) -> str:
         """The target and its axes, as in ``sizes 50, 60 on axes 2, 3``."""
         axes = "all axes" if self.axes is None else "axes " + ", ".join(map(str, self.axes))

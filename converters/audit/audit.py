@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,14 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.ir.model import Layer
 from ir_interp.ir.resizes import layers
 from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.memory import check_bytes, memory_refusal
 from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
 from ir_interp.rules import RULES, Rule
 from ir_interp.scratch import scratch
 from ir_interp.spec import Nearest
@@ -153,19 +156,21 @@ def audit(
     ``runtimes`` chooses some by their names in ``RUNTIMES``. With ``run`` those that are installed are run as well,
     in a child process, where the shape of a resize is known. ``lengths`` are those of inputs, by name.
     """
-    found, errors = [], []
+    found: list[_Found] = []
+    audited: list[Audited] = []
+    errors: list[ReadError] = []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         try:
-            found += list(_found(path, shapes.chosen(path, lengths or {})))
+            inside = list(_found(path, shapes.chosen(path, lengths or {})))
+            audited += [_audited(each, runtimes) for each in inside]
+            found += inside
         except ReadError as error:
             errors.append(error)
         except IrInterpError as error:
             errors.append(ReadError(str(error), path.name))
-    audited = []
-    for number, each in enumerate(found):
-        progress("judging", number, len(found))
-        audited.append(_audited(each, runtimes))
+        except MemoryError as error:
+            errors.append(ReadError(memory_refusal(error), path.name))
     return (_seen(found, audited, progress) if run else audited), errors
 
 
@@ -185,7 +190,8 @@ def _audited(found: _Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in (RUNTIMES if found.node else LAYER_RUNTIMES).items():
         if chosen is None or name in chosen:
-            verdicts[name] = judge(found.op, runtime.forecast(found.op))
+            other = runtime.among_others(found.node) if found.node else None
+            verdicts[name] = judge(found.op, other or runtime.forecast(found.op))
             titles[name] = runtime.title
     return Audited(
         file=str(found.file),
@@ -242,8 +248,10 @@ def _written(found: _Found, folder: Path) -> bool:
 
 
 def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
-    """Return the model that a runtime is to run; None where it is not installed, or nothing can be converted."""
+    """Return the model that a runtime is to run; None where it is not installed, or that would show nothing."""
     if runtime not in probe.INSTALLED:
+        return None
+    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone does not show it
         return None
     if found.node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
@@ -260,7 +268,7 @@ def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
 def single(node: FoundNode) -> onnx.ModelProto | None:
     """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
     op = node.op
-    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str") or not _is_small(op):
         return None
     copy = onnx.NodeProto()
     copy.CopyFrom(node.node)
@@ -276,6 +284,17 @@ def single(node: FoundNode) -> onnx.ModelProto | None:
     graph = helper.make_graph([copy], "resize", [x], [y], constants)
     opset = helper.make_opsetid("", node.values.opset)
     return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+
+
+def _is_small(op: ResizeOp) -> bool:
+    """Say whether a resize can be run in this process: its input and its output are no larger than the bound."""
+    try:
+        shape = tuple(length or 1 for length in op.shape or ())
+        ends = (shape, plan(op.spec, shape).out_shape)
+        check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
+    except SpecError:
+        return False
+    return True
 
 
 def _values(op: ResizeOp) -> NDArray[Any]:
@@ -304,5 +323,6 @@ def _plain(refusal: str) -> str:
     return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]
 
 
+_BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of what a runtime says
 _BRIGHTEST = 100  # of the integers that a resize is run on

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ir_interp.errors import ReadError
 from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
 from ir_interp.version import VERSION
@@ -17,9 +18,13 @@ from .audit import Audited, Finding
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def to_json(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
-    """Return every resize with its verdicts, and the findings."""
-    record = {"resizes": [_resize(row) for row in rows], "findings": [_finding(each) for each in findings]}
+def to_json(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
+    """Return every resize with its verdicts, the findings, and what could not be read."""
+    record = {
+        "resizes": [_resize(row) for row in rows],
+        "findings": [_finding(each) for each in findings],
+        "errors": [{"where": each.where, "message": each.problem} for each in errors],
+    }
     return json.dumps(record, indent=2)
 
 
@@ -53,14 +58,15 @@ def _finding(finding: Finding) -> dict[str, str]:
     }
 
 
-def to_github(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
-    """Return a workflow command for each finding: GitHub shows these beside the file."""
+def to_github(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
+    """Return a workflow command for each finding: GitHub shows these beside the file; and for what is not read."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
-    return "\n".join(
+    commands = [
         f"::{levels[each.rule.severity]} file={_property(each.file)},title={each.code}::"
         + _escaped(f"{each.where}: {each.message}")
         for each in findings
-    )
+    ]
+    return "\n".join([*commands, *(f"::error title=not read::{_escaped(str(each))}" for each in errors)])
 
 
 def _escaped(text: str) -> str:
@@ -71,8 +77,8 @@ def _property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
-    """Return the findings as SARIF 2.1.0."""
+def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
+    """Return the findings as SARIF 2.1.0, with a notification for each file that could not be read."""
     codes = sorted({each.code for each in findings})
     driver = {
         "name": "ir-interp",
@@ -102,11 +108,13 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
         }
         for each in findings
     ]
-    run = {"tool": {"driver": driver}, "results": results}
+    notes = [{"level": "error", "message": {"text": str(each)}} for each in errors]
+    invocation = {"executionSuccessful": not errors, "toolExecutionNotifications": notes}
+    run = {"tool": {"driver": driver}, "results": results, "invocations": [invocation]}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-FORMATS: dict[str, Callable[[Sequence[Audited], Sequence[Finding]], str]] = {
+FORMATS: dict[str, Callable[[Sequence[Audited], Sequence[Finding], Sequence[ReadError]], str]] = {
     "json": to_json,
     "github": to_github,
     "sarif": to_sarif,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.scratch import scratch
@@ -50,7 +51,7 @@ def in_processes(
 def _work(shares: Sequence[Path], progress: Progress) -> None:
     """Put the answer into the file of every share, each in a process of its own."""
     with ExitStack() as stack:
-        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         module = "ir_interp.converters.audit.jobs"
         children = [
             stack.enter_context(started(module, str(share), folder=share.parent, **streams)) for share in shares

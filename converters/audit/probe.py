@@ -19,7 +19,6 @@ from ir_interp.scratch import scratch
 from ..report import Progress, silent
 from ..runtimes.telemetry import openvino_silent
 from ..verify.child import started
-from ..verify.runners import limit_memory
 
 _SECONDS = 120  # for a job, and for what all of them import
 
@@ -56,7 +55,7 @@ def _batch(jobs: Sequence[Job], folder: Path, report_progress: Callable[[int], N
     (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
     for path in folder.glob("answer*"):
         path.unlink()
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     seconds = _SECONDS * len(jobs)
     with started("ir_interp.converters.audit.probe", str(folder), folder=folder, seconds=seconds, **streams) as child:
         ending = _follow(child, len(jobs), lambda n: report_progress(len(before) + n))
@@ -96,7 +95,6 @@ def _answer(folder: Path, place: int) -> Ran | None:
 
 
 def _main(folder: Path) -> None:
-    limit_memory()
     jobs = [Job(**each) for each in json.loads((folder / "jobs.json").read_text())]
     for place, job in enumerate(jobs):
         try:

@@ -14,7 +14,7 @@ from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree
 from ir_interp.translation.meaning import differences, listed
 
@@ -54,7 +54,7 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     if forecast.spec == op.spec:
         return Verdict(kind=Kind.SAME, reason=forecast.reason)
     shape = op.shape
-    if shape is None or not isinstance(op.spec.target, Sizes | Scales) or _resizes_dynamic(op, forecast.spec):
+    if shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
     try:
         return _measured(op.spec, forecast, shape)
@@ -87,12 +87,12 @@ def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdi
     small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
     mine, theirs = (listed(each, shape) for each in (spec, forecast.spec))
     ends = [plan(each, small).out_shape for each in (mine, theirs)]
-    if ends[0] == ends[1] and max(map(math.prod, (small, *ends))) > _LARGEST:
+    if ends[0] != ends[1]:
+        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or _other_shape(ends[1], ends[0]))
+    if max(map(math.prod, (small, *ends))) > _LARGEST:
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
     several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
     x = np.random.default_rng(0).random((*small, several))
-    if ends[0] != ends[1]:
-        return verdict(np.empty(ends[0]), np.empty(ends[1]), is_copy=True, reason=forecast.reason)
     return verdict(resize(x, mine), resize(x, theirs), is_copy=isinstance(spec.kernel, Nearest), reason=forecast.reason)
 
 
@@ -107,7 +107,7 @@ def verdict(
 ) -> Verdict:
     """Return how an output compares with the one that was wanted."""
     if wanted.shape != made.shape:
-        return Verdict(kind=Kind.DIFFERS, reason=reason or f"shape {list(made.shape)}, not {list(wanted.shape)}")
+        return Verdict(kind=Kind.DIFFERS, reason=reason or _other_shape(made.shape, wanted.shape))
     off = elementwise(wanted, made)
     largest = float(off.max(initial=0.0)) / scale
     if largest <= (_COPIED if is_copy else tolerance):
@@ -115,3 +115,7 @@ def verdict(
     share = int((off > _COPIED).sum())
     ties = f"{share} of {off.size} pixels" if is_copy else ""
     return Verdict(kind=Kind.DIFFERS, reason="; ".join(filter(None, (reason, ties))), difference=largest)
+
+
+def _other_shape(made: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    return f"shape {list(made)}, not {list(wanted)}"

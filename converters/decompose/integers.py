@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_interp.errors import SpecError
 from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Integers
@@ -121,7 +122,9 @@ def is_exact(step: Step) -> bool:
 
 
 def bounded(ops: Ops, x: Value, dtype: str) -> Value:
-    """Return float32 numbers within the bounds of an integer type."""
+    """Return float32 numbers within the bounds of an integer type. Raises SpecError for other types."""
+    if np.dtype(dtype).kind not in "iu":
+        raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
     low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
     high = high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
     return ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))

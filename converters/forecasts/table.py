@@ -7,23 +7,33 @@ from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
 
+from ..onnx.resizes import FoundNode
 from ..runtimes import onnxruntime, openvino, reference
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.outcome import Outcome
-from . import converted, tensorrt
+from . import converted, neighbours, tensorrt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """A runtime: the version that its rules were seen in, and what comes of a resize there."""
+    """A runtime: the version that its rules were seen in, and what comes of a resize there.
+
+    ``among_others`` says what comes of a node of a model because of those around it; None where they do not matter.
+    """
 
     title: str
     version: str
     forecast: Callable[[ResizeOp], Outcome]
+    among_others: Callable[[FoundNode], Outcome | None] = lambda node: None
 
 
 RUNTIMES: Mapping[str, Runtime] = {
-    "onnxruntime": Runtime(title="onnxruntime", version=onnxruntime.VERSION, forecast=onnxruntime.outcome),
+    "onnxruntime": Runtime(
+        title="onnxruntime",
+        version=onnxruntime.VERSION,
+        forecast=onnxruntime.outcome,
+        among_others=neighbours.in_onnxruntime,
+    ),
     "openvino": Runtime(title="OpenVINO, own frontend", version=openvino.VERSION, forecast=openvino.frontend),
     "openvino-converted": Runtime(
         title="OpenVINO, converted here", version=openvino.VERSION, forecast=converted.openvino

@@ -9,6 +9,7 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import ReadError
+from ir_interp.ir import xml
 from ir_interp.ir.model import Net, Port
 from ir_interp.shapes import PartialShape
 
@@ -120,9 +121,11 @@ def _slices(op: Op, attributes: Mapping[str, str]) -> Slices:
 
 
 def _number(op: Op, attributes: Mapping[str, str], name: str, default: int | None = None) -> int:
+    if name not in attributes and default is not None:
+        return default
     try:
-        return int(attributes[name] if default is None else attributes.get(name, default))
-    except (KeyError, ValueError):
+        return xml.integer(attributes[name])
+    except (KeyError, ReadError):
         raise ReadError(f"{attributes.get(name)!r} is not a number", f"{op.layer.where}@{name}") from None
 
 

@@ -94,7 +94,7 @@ class Op:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute; one without default must be there."""
-        return int(self._parsed(name, int, default))
+        return int(self._parsed(name, xml.integer, default))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return a list of integers."""

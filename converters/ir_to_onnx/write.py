@@ -45,4 +45,6 @@ def _check(output: Path, name: str) -> None:
     """Check the file itself, which no size forbids."""
     problem = invalid(output)
     if problem:
-        raise IrInterpError(f"{name} would not be valid as ONNX: {problem}; please report it")
+        raise IrInterpError(
+            f"{name} would not be valid as ONNX: {problem}; where the IR itself is valid, please report it"
+        )

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
+import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError
 
 from ir_interp.errors import ReadError
+from ir_interp.memory import allow_files
 from ir_interp.sources import check_regular
+
+from .nodes import place, subgraphs
+
+_PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
 
 def read_model(path: Path) -> onnx.ModelProto:
     """Return a model without its external weights, its local functions inlined; see ``read_file``."""
-    return inlined(read_file(path))
+    return inlined(read_file(path), path.name)
 
 
-def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model without local functions: the same, or a copy in which these are inlined."""
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """Return a model without local functions: the same, or a copy in which these are inlined.
+
+    Raises ReadError where that cannot be done: functions of themselves, nodes of more inputs than their function has.
+    """
+    if not model.functions:
+        return model
+    try:
+        without = onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
+    _check_nodes(without.graph, f"{where}:")
+    return without
 
 
 def read_file(path: Path) -> onnx.ModelProto:
@@ -38,9 +56,27 @@ def read_file(path: Path) -> onnx.ModelProto:
 
 
 def check_model(model: onnx.ModelProto, where: str) -> None:
-    """Raise ReadError where a model lacks what none can do without."""
+    """Raise ReadError where a model lacks what none can do without, or a node holds what no reader understands."""
     if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
+    _check_nodes(model.graph, f"{where}:")
+
+
+def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
+    """Check the attributes of all nodes, those of subgraphs included."""
+    for index, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            problem = _problem(attribute)
+            if problem:
+                raise ReadError(problem, f"{place(prefix, index, node)}@{attribute.name}")
+            for inner in subgraphs(attribute):
+                _check_nodes(inner, f"{place(prefix, index, node)}/{attribute.name}/")
+
+
+def _problem(attribute: onnx.AttributeProto) -> str:
+    if attribute.ref_attr_name:
+        return f"refers to an attribute {attribute.ref_attr_name!r} of a function, and stands in none"
+    return "" if attribute.type else "has no type"
 
 
 def external_files(path: Path) -> set[Path]:
@@ -48,12 +84,18 @@ def external_files(path: Path) -> set[Path]:
 
     Raises ReadError where one is there that is no file. Whether they lie inside the model's folder is not looked at.
     """
-    entries = (entry for tensor in _tensors(read_file(path)) for entry in tensor.external_data)
-    found = {path.parent / entry.value for entry in entries if entry.key == "location"}
+    found = external_files_of(read_file(path), path.parent)
     for each in found:
         if each.exists() and not each.is_file():
             raise ReadError(f"its external data are no regular file: {each}", path.name)
+    allow_files(path, *found)
     return found
+
+
+def external_files_of(model: onnx.ModelProto, folder: Path) -> set[Path]:
+    """Return the files in a model's folder that hold its external data."""
+    entries = (entry for tensor in _tensors(model) for entry in tensor.external_data)
+    return {folder / entry.value for entry in entries if entry.key == "location"}
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

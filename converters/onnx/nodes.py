@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
@@ -9,7 +10,13 @@ import onnx.inliner
 import onnx.shape_inference
 
 
-def _subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+def place(prefix: str, index: int, node: onnx.NodeProto) -> str:
+    """Return where a node stands, as messages say it."""
+    return f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
+
+
+def subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    """Return the graphs that an attribute holds."""
     return [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
 
 
@@ -18,7 +25,7 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            for inner in _subgraphs(attribute):
+            for inner in subgraphs(attribute):
                 yield from graphs(inner)
 
 

@@ -11,6 +11,8 @@ from .values import Values
 
 _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of what has one dimension at most
 
+_MOST_COPIES = 1000  # one after the other; nodes may stand in a circle
+
 
 def open_axes(found: FoundNode) -> set[int]:
     """Return the axes that a target of run time, for every axis, is not known to leave as long as they are."""
@@ -34,7 +36,7 @@ def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
     if target is AtRunTime.SIZES:
         return place == axis and _measured(values, name) == found.node.input[0]
     scales = values.value(name)
-    return scales is not None and bool(scales.ravel()[place] == 1)
+    return scales is not None and place < scales.size and bool(scales.ravel()[place] == 1)
 
 
 def _measured(values: Values, name: str) -> str | None:
@@ -45,9 +47,13 @@ def _measured(values: Values, name: str) -> str | None:
 
 def _origin(values: Values, name: str, place: int) -> tuple[str, int]:
     """Return the tensor, and the place in it, that an entry of a vector was copied from."""
-    node = values.producer(name)
-    source = _copied(values, node, place) if node is not None else None
-    return _origin(values, *source) if source else (name, place)
+    for _ in range(_MOST_COPIES):
+        node = values.producer(name)
+        source = _copied(values, node, place) if node is not None and node.input else None
+        if source is None:
+            break
+        name, place = source
+    return name, place
 
 
 def _copied(values: Values, node: onnx.NodeProto, place: int) -> tuple[str, int] | None:
@@ -58,12 +64,12 @@ def _copied(values: Values, node: onnx.NodeProto, place: int) -> tuple[str, int]
     if node.op_type == "Concat":
         return _in_piece(values, given, place)
     first = values.value(given[1]) if node.op_type in ("Gather", "Slice") and len(given) > 1 else None
-    if first is None:
+    if first is None or first.size <= (place if node.op_type == "Gather" else 0):
         return None
     if node.op_type == "Gather":
         return _from_start(values, given[0], int(first.ravel()[place]))
     steps = values.value(given[4]) if len(given) > 4 else None
-    even = len(given) < 5 or (steps is not None and steps.ravel()[0] == 1)
+    even = len(given) < 5 or (steps is not None and steps.size and steps.ravel()[0] == 1)
     return _from_start(values, given[0], int(first.ravel()[0]) + place) if even else None
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
 import numpy as np
 from onnx import helper, numpy_helper
 
 from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.resize import decompose
 from ..report import Row
@@ -26,18 +31,56 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, R
         made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
     if made is not None:
         row = Row(name=name, source=resize, form=made.form, grade=made.grade)
-        return inlined(graph, made, {"x": x, "sizes": target, "scales": target}), row
+        shape = resize.spec.padded(resize.shape or ())
+        return inlined(graph, made, {"x": x, "sizes": target, "scales": target}, shape), row
     parts = decompose(Primitives(graph), x, resize, target=target or None)
     row = Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why)
     return (str(parts.output) if parts.output != x else graph.node("Identity", x)), row
 
 
-def inlined(graph: Graph, made: OneResize, tensors: dict[str, str]) -> str:
-    """Add the nodes and constants of a model, its inputs replaced by ``tensors``; return its output."""
+def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: PartialShape | None = None) -> str:
+    """Add the nodes and constants of a model, its inputs replaced by ``tensors``; return its output.
+
+    With ``shape``, that of what its resize takes, every axis gets its entry in a Resize with ``axes``: onnxruntime's
+    optimiser takes those that there are for entries of every axis where it moves a Transpose over it.
+    """
     for tensor in made.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
     for node in made.model.graph.node:
         attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
         names = [tensors[name] if name else "" for name in node.input]
+        if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
+            names = _of_every_axis(graph, names, resolve_axes(tuple(attributes.pop("axes")), len(shape)), shape)
         tensors[node.output[0]] = graph.node(node.op_type, *names, **attributes)
     return tensors["y"]
+
+
+def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], shape: PartialShape) -> list[str]:
+    """Return the inputs of a Resize with entries for every axis in place of those for ``axes``."""
+    data, roi, scales, sizes = (*names, "", "", "")[:4]
+    rank = len(shape)
+    ends = [*axes, *(axis + rank for axis in axes)]  # a roi holds all starts, then all ends
+    lengths = [_length(graph, data, axis) if length is None else length for axis, length in enumerate(shape)]
+    return [
+        data,
+        roi and _spread(graph, roi, ends, [0.0] * rank + [1.0] * rank, np.float32),
+        scales and _spread(graph, scales, axes, [1.0] * rank, np.float32),
+        sizes and _spread(graph, sizes, axes, lengths, np.int64),
+    ]
+
+
+def _spread(graph: Graph, given: str, places: Sequence[int], others: Sequence[Any], dtype: type) -> str:
+    """Return a vector with the entries of ``given`` at ``places``, and of ``others``, numbers or tensors, elsewhere."""
+    known = graph.initialisers.get(given)
+    entries = list(others)
+    for number, place in enumerate(places):
+        entries[place] = graph.node("Gather", given, graph.ints([number])) if known is None else known[number]
+    pieces: list[str] = []
+    for is_tensor, those in groupby(entries, lambda entry: isinstance(entry, str)):
+        run = list(those)
+        pieces += run if is_tensor else [graph.constant(run, dtype)]
+    return pieces[0] if len(pieces) == 1 else graph.node("Concat", *pieces, axis=0)
+
+
+def _length(graph: Graph, data: str, axis: int) -> str:
+    return graph.node("Shape", data, start=axis, end=axis + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,11 +20,15 @@ from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
 from .files import check_model, default_opset, inlined, read_model
-from .nodes import _subgraphs
+from .nodes import place as place_of
+from .nodes import subgraphs
 from .values import Values
 
 OPS = ("Resize", "Upsample")
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
+_LISTS = (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
+_PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING, *_LISTS)
+_MOST_ENTRIES = 2**20
 _LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
 
 
@@ -41,7 +44,9 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return what ``load`` does of a model in memory; ``path`` stands for it in places."""
     check_model(model, path.name)
-    return [_read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model), path)]
+    return [
+        _read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model, path.name), path)
+    ]
 
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
@@ -117,10 +122,10 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
 def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every node with its place and the values that it sees, subgraphs included."""
     for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
-        place = f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
+        place = place_of(prefix, index, node)
         yield place, node, values
         for attribute, other in zip(node.attribute, inferred.attribute, strict=True):
-            for graph, completed in zip(_subgraphs(attribute), _subgraphs(other), strict=True):
+            for graph, completed in zip(subgraphs(attribute), subgraphs(other), strict=True):
                 yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
 
 
@@ -158,13 +163,19 @@ def given_names(version: int) -> tuple[str, ...]:
 
 
 def raw_attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    """Return the attributes of a node as Python values: text, numbers, lists."""
-    raw = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-    return {name: value.decode() if isinstance(value, bytes) else _plain(value) for name, value in raw.items()}
+    """Return the attributes of a node as Python values: text, numbers, lists. Raises ReadError for any other."""
+    return {attribute.name: _plain(attribute) for attribute in node.attribute}
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if not isinstance(value, int | float | str) else value
+def _plain(attribute: onnx.AttributeProto) -> Any:
+    if attribute.type not in _PLAIN:
+        kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+        raise ReadError(f"{kind} is no type that it can have", f"@{attribute.name}")
+    value = onnx.helper.get_attribute_value(attribute)
+    try:
+        return value.decode() if isinstance(value, bytes) else list(value) if attribute.type in _LISTS else value
+    except UnicodeDecodeError:
+        raise ReadError(f"{value!r} is no text in UTF-8", f"@{attribute.name}") from None
 
 
 def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]:
@@ -225,10 +236,17 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model without its weights, completed by ONNX's shape inference."""
     light = _without_weights(model)
+    described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
+    carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
     # A model that inference refuses may still be readable: what it declares itself is kept.
     with suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
-        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+        return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
     return light
+
+
+def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
+    """Say whether propagating data would list every entry, though sizes are never so many."""
+    return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -243,7 +261,9 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         if _elements(tensor) <= _LARGE and tensor.data_location != onnx.TensorProto.EXTERNAL:
             graph.initializer.append(tensor)
         elif tensor.name not in declared:
-            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+            is_long = len(tensor.dims) == 1 and tensor.dims[0] > _MOST_ENTRIES
+            lengths = [None] if is_long else tensor.dims
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, lengths))
     return light
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,14 +126,16 @@ class Values:
             return self._constant(node)
         if node.op_type not in _FOLDED or node.domain not in ("", "ai.onnx") or depth > _MAX_DEPTH:
             return None
-        if node.op_type in ("Shape", "Size") and (lengths := static_shape(self.shape(node.input[0]))) is not None:
-            inputs: dict[str, Array] = {node.input[0]: np.broadcast_to(np.float32(0), lengths)}
-        else:
-            found = {each: self.value(each, depth + 1) for each in node.input if each}
-            inputs = {each: value for each, value in found.items() if value is not None}
-            if len(inputs) < len(found):
-                return None
-        return self._evaluate(node, inputs).get(name)
+        if node.op_type in ("Shape", "Size") and node.input:
+            lengths = static_shape(self.shape(node.input[0]))
+            if lengths is not None:
+                return _measured(node, lengths)
+        found = {each: self.value(each, depth + 1) for each in node.input if each}
+        inputs = {each: value for each, value in found.items() if value is not None}
+        if len(inputs) < len(found) or (node.op_type == "Range" and not _is_short(list(inputs.values()))):
+            return None
+        value = self._evaluate(node, inputs).get(name)
+        return None if value is None or value.size > _MAX_ELEMENTS else value
 
     def _evaluate(self, node: onnx.NodeProto, inputs: dict[str, Array]) -> dict[str, Array]:
         outputs = [name for name in node.output if name]
@@ -155,16 +158,37 @@ class Values:
                 return self._tensor(attribute.t)
             if attribute.name in ("value_int", "value_ints", "value_float", "value_floats"):
                 dtype = np.int64 if "int" in attribute.name else np.float32
-                return np.asarray(onnx.helper.get_attribute_value(attribute), dtype)
+                try:
+                    return np.asarray(onnx.helper.get_attribute_value(attribute), dtype)
+                except (ValueError, TypeError) as error:
+                    raise ReadError(f"the constant {node.output[0]!r} cannot be read: {error}") from error
         return None
 
     def _tensor(self, tensor: onnx.TensorProto) -> Array | None:
-        if np.prod(tensor.dims) > _MAX_ELEMENTS:
+        if min(tensor.dims, default=0) < 0:
+            raise ReadError(f"tensor {tensor.name!r} has a negative length, {list(tensor.dims)}")
+        if math.prod(tensor.dims) > _MAX_ELEMENTS:
             return None
         try:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
                 tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
                 external_data_helper.load_external_data_for_tensor(tensor, self.folder)
             return numpy_helper.to_array(tensor)
-        except (ValueError, OSError, TypeError, onnx.checker.ValidationError) as error:
+        except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:
             raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
+
+
+def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:
+    """Return what Shape or Size yields for a tensor of these lengths."""
+    if node.op_type == "Size":
+        return np.asarray(min(math.prod(lengths), 2**63 - 1), np.int64)
+    ends = {attribute.name: attribute.i for attribute in node.attribute}
+    return np.array(lengths[ends.get("start") : ends.get("end")], np.int64)
+
+
+def _is_short(ends: list[Array]) -> bool:
+    """Say whether a Range of these start, limit and step is no longer than what is computed."""
+    if len(ends) != 3 or any(end.size != 1 for end in ends):
+        return True  # which the evaluator refuses
+    start, limit, step = (end.item() for end in ends)
+    return bool(abs(limit - start) <= abs(step) * _MAX_ELEMENTS)

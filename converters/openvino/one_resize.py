@@ -9,9 +9,9 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from ir_interp.errors import ShapeError
+from ir_interp.errors import InexactError, ShapeError
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Scales, Sizes
+from ir_interp.spec import Crop, Scales, Sizes
 
 from ..report import FormPolicy, Row
 from .primitives import element_name
@@ -27,19 +27,25 @@ def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -
 
 
 def one_op_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
-    """Return a model of nothing but ``op``: input x, its sizes or scales where they are inputs, output y."""
+    """Return a model of nothing but ``op``: input x, sizes or scales and roi where they are inputs; output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
     shape = ov.PartialShape([-1 if length is None else length for length in op.shape])
-    x = ops.parameter(shape, getattr(ov.Type, element_name(op.dtype or "float32")), name="x")
-    parameters, target = [x], None
+    element = getattr(ov.Type, element_name(op.dtype or "float32"), None)
+    if element is None:
+        raise InexactError(op.name or op.where, "openvino", reason=f"it has no element type {op.dtype}")
+    x = ops.parameter(shape, element, name="x")
+    parameters, target, roi = [x], None, None
+    count = len(op.shape) if op.spec.axes is None else len(op.spec.axes)
     if not isinstance(op.spec.target, Sizes | Scales):
         kind = op.spec.target.value if op.spec.target else "sizes"
-        count = len(op.shape) if op.spec.axes is None else len(op.spec.axes)
         parameters.append(ops.parameter([count], np.float32 if kind == "scales" else np.int64, name=kind))
         target = parameters[1].output(0)
+    if isinstance(op.spec.coordinates, Crop) and op.spec.coordinates.roi is None:
+        parameters.append(ops.parameter([2 * count], np.float32, name="roi"))
+        roi = parameters[-1].output(0)
     op = replace(op, dtype=op.dtype or "float32")
-    resized = resize(x.output(0), op, RunTime(target=target), policy, alone=True)
+    resized = resize(x.output(0), op, RunTime(target=target, roi=roi), policy, alone=True)
     for parameter in parameters:
         parameter.output(0).set_names({parameter.get_friendly_name()})
     resized.output.get_node().set_friendly_name(op.name or "resize")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import Scales, Sizes
+from ir_interp.spec import Scales
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class Geometry:
 
 
 def geometry(op: ResizeOp) -> Geometry | None:
-    """Return the geometry of a resize in its spec's arithmetic; None where a length is not known."""
+    """Return the geometry of a resize in its spec's arithmetic; None where a length or a window is not known."""
     spec, known = op.spec, static_shape(op.shape)
-    if known is None or not isinstance(spec.target, Sizes | Scales):
+    if known is None or spec.waits:
         return None
     bound = plan(spec, known)
     scales = {axis.axis: float(axis.scale) for axis in bound.axes}

@@ -35,6 +35,7 @@ TYPES = ("float32", "float16", "uint8", "int8", "int32")
 
 _INTEGERS = ("uint8", "int8", "int32")
 _SPATIAL = {4: {2, 3}, 5: {2, 3, 4}}  # axes of images and volumes, by rank
+_IMAGE = 4  # axes of a batch of images
 _CHANNELS_LAST = {1, 2}  # axes of images whose channels come last
 
 
@@ -168,6 +169,35 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
     _copies_kept_axes,
     _ignores_crops,
 )
+
+
+# What its optimiser does
+
+TRANSPOSES_PASS = frozenset(
+    (
+        *("Abs", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
+        *("Identity", "LeakyRelu", "Log", "Neg", "Not", "Reciprocal", "Relu", "Resize", "Round", "Selu", "Sigmoid"),
+        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "DequantizeLinear", "QuantizeLinear"),
+        *("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow"),
+        *("Sub", "Sum", "Where", "Xor", "Concat", "Pad", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Unsqueeze"),
+        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
+    )
+)
+"""The operators that it moves a Transpose over, so that it meets another and both go."""
+
+
+def between_transposes(op: ResizeOp) -> Outcome | None:
+    """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any."""
+    rank = len(op.shape or ())
+    axes, kernel = op.attributes.get("axes"), op.spec.kernel
+    moved = "its optimiser moves a Transpose over it, and"
+    if axes is not None and tuple(axes) != tuple(range(rank)):
+        wrong = differs if len(axes) == rank else refused
+        return wrong(f"{moved} takes its entries for axes {list(axes)} as those of every axis, in order")
+    at = geometry(op)
+    if isinstance(kernel, Cubic) and not kernel.is_antialiased and rank == _IMAGE and at is not None and at.shrinks:
+        return refused(f"{moved} there is no cubic Resize that shrinks images whose channels come last")
+    return None
 
 
 # How it rounds integers

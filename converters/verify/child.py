@@ -11,7 +11,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from typing import Any
 from ..runtimes.telemetry import silent_environment
 
 _START = """\
-import json, os, runpy, signal, sys, threading
-own, known, module, seconds = json.loads(sys.argv[1])
+import json, os, pathlib, runpy, signal, sys, threading
+own, known, module, seconds, files = json.loads(sys.argv[1])
 if seconds and hasattr(signal, "alarm"):
     signal.alarm(seconds)  # the system ends it then, whatever it does
 def end_with_parent():
@@ -31,6 +31,9 @@ if own not in sys.path:  # not installed: another version of this program may be
     sys.path.insert(0, own)
 sys.path += [place for place in known if place not in sys.path]
 sys.argv[:] = [module, *sys.argv[2:]]
+from ir_interp.memory import allow_files, limit_process
+limit_process()
+allow_files(*map(pathlib.Path, files))
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 _LATER = 60  # seconds after which a child ends by itself that should have been stopped
@@ -39,14 +42,20 @@ _ISOLATED = "-I"  # without the current folder and PYTHON... variables
 
 @contextmanager
 def started(
-    module: str, *arguments: str, folder: Path, seconds: float | None = None, **streams: Any
+    module: str,
+    *arguments: str,
+    folder: Path,
+    seconds: float | None = None,
+    files: Iterable[Path] = (),
+    **streams: Any,
 ) -> Iterator[subprocess.Popen[str]]:
     """Yield a process that runs a module, named as for ``python -m``; it is stopped at the end, if it still runs.
 
     It also ends with this process, however that ends, and at latest some time after ``seconds``. What it keeps for a
-    while goes into ``folder``. ``streams`` are the outputs of ``subprocess.Popen``.
+    while goes into ``folder``. It may take as much memory as is allowed beyond ``files``. ``streams`` are the outputs
+    of ``subprocess.Popen``.
     """
-    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + _LATER])
+    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + _LATER, list(map(str, files))])
     command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     with (

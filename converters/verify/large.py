@@ -26,7 +26,7 @@ from .differences import TOLERANCE, check
 from .inputs import Inputs
 from .processes import Runs, models, runs
 
-ELEMENTS = 2 * LARGEST_GATHER + 2**21
+ELEMENTS = 2 * int(LARGEST_GATHER.dynamic) + 2**21
 """Of what goes in or comes out, at least."""
 
 _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.kinds import FileKind
+from ir_interp.memory import bound_advice
 
 from ..report import Progress
 from .child import started
@@ -23,6 +25,7 @@ from .lengths import shapes, told
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 
 _SECONDS = 600
+_OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)  # what runtimes say where there is too little
 
 
 class NotLoadedError(VerificationError):
@@ -152,7 +155,7 @@ class Runs:
         if given:
             save(request.given, list(given.items()))
         request.save(self.folder / f"request{number}.json")
-        _run(self.folder / f"request{number}.json", model.name)
+        _run(self.folder / f"request{number}.json", model, [Path(request.inputs)])
         return load(request.outputs), dict(load(request.found)) if tensors else {}
 
     def _given_to(self, model: Path) -> Named:
@@ -177,11 +180,10 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
             )
 
 
-def _run(request: Path, name: str) -> None:
+def _run(request: Path, model: Path, arrays: Iterable[Path]) -> None:
+    name, files, module = model.name, [model, model.with_suffix(".bin"), *arrays], f"{__package__}.runners"
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with started(
-        "ir_interp.converters.verify.runners", str(request), folder=request.parent, seconds=_SECONDS, **streams
-    ) as child:
+    with started(module, str(request), folder=request.parent, seconds=_SECONDS, files=files, **streams) as child:
         try:
             _, errors = child.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
@@ -190,5 +192,6 @@ def _run(request: Path, name: str) -> None:
         raise IrInterpError(errors.strip())
     if child.returncode:
         lines = errors.strip().splitlines() or [f"it died with status {child.returncode}"]
-        problem = f"{name} does not run: {lines[-1]}"
+        advice = f"; {bound_advice()}" if _OF_MEMORY.search(lines[-1]) else ""
+        problem = f"{name} does not run: {lines[-1]}{advice}"
         raise (NotLoadedError if child.returncode == NOT_LOADED else VerificationError)(problem)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.memory import allow_files
 
 from ..runtimes.telemetry import openvino_silent
 
@@ -22,7 +22,6 @@ USAGE = 3
 NOT_LOADED = 4
 """The exit code for a model that the runtime does not take, on whatever inputs."""
 
-_BYTES = 24 * 2**30  # of address space; what lies beyond is no conversion's fault
 
 _CAST_LIKE = 15  # the operator set that brought it
 _SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
@@ -69,7 +68,6 @@ def load(path: str | Path) -> Named:
 
 
 def _main(path: str) -> None:
-    limit_memory()
     request = Request(**json.loads(Path(path).read_text()))
     given = load(request.given) if request.given else []
     try:
@@ -84,14 +82,6 @@ def _main(path: str) -> None:
 
 class _NotLoadedError(Exception):
     """A model that its runtime does not take, whatever it would run on."""
-
-
-def limit_memory() -> None:
-    """Keep this process from taking all of the machine's memory."""
-    with suppress(ImportError, ValueError, OSError):  # not on Windows, nor beyond the user's own limit
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
 
 
 class _Onnx:
@@ -124,7 +114,10 @@ def _with_outputs(request: Request, given: dict[str, NDArray[Any]]) -> tuple[byt
     """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
     import onnx
 
-    model = onnx.load(request.model, load_external_data=False)
+    from ..onnx.files import external_files_of
+
+    model, path = onnx.load(request.model, load_external_data=False), Path(request.model)
+    allow_files(path, *external_files_of(model, path.parent))
     graph = model.graph
     own = [each.name for each in graph.output]
     made = {each.name for each in graph.input}.union(*(node.output for node in graph.node))

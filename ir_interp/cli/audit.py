@@ -19,6 +19,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.audit import Audited, Finding
+    from ir_interp.errors import ReadError
 
 EXAMPLES = """
 Examples:
@@ -72,9 +73,9 @@ def audit(
 
         frame.save(audit_page.audit_page(found.rows, found.findings, found.errors), html)
     if style is Format.TEXT:
-        _show(found.rows, found.findings)
+        _show(found.rows, found.findings, found.errors)
     else:
-        print(FORMATS[style.value](found.rows, found.findings))
+        print(FORMATS[style.value](found.rows, found.findings, found.errors))
     for error in found.errors:
         print(f"error: {shown(str(error))}", file=sys.stderr)
     if found.errors:
@@ -82,7 +83,7 @@ def audit(
     return 1 if any(each.rule.severity is not Severity.NOTE for each in found.findings) else 0
 
 
-def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
+def _show(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError]) -> None:
     from rich.table import Table
 
     from ir_interp.cli.terminal import Console, escape
@@ -104,8 +105,9 @@ def _show(rows: Sequence[Audited], findings: Sequence[Finding]) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     codes = ", ".join(dict.fromkeys(sorted(each.code for each in findings)))
     more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
+    unread = f", {count(len(errors), 'file')} not read" if errors else ""
     console.print(
-        f"{count(len(rows), 'resize')}, {count(len(findings), 'finding')}{more}",
+        f"{count(len(rows), 'resize')}, {count(len(findings), 'finding')}{unread}{more}",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -11,6 +11,7 @@ import typer
 
 from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
+from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
 
 NOT_EXACT = 1
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in problems:
             print(f"error: {shown(str(each))}", file=sys.stderr)
         return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
+    except MemoryError as error:
+        print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
+        return BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
@@ -61,7 +65,17 @@ def entry() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
             signal.signal(number, _stop)
-    sys.exit(main())
+    sys.exit(limited())
+
+
+def limited() -> int:
+    """Run one command, which may take no more memory than the bound."""
+    try:
+        limit_process()
+    except IrInterpError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return main()
 
 
 def _stop(number: int, _: object) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import half, integers, plain, tiles
+from ir_interp.memory import unchecked
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.taps import axis_taps
 from ir_interp.spec import Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
@@ -51,6 +52,18 @@ def resize(
     x = as_array(x)
     if not isinstance(spec, ResizeSpec):
         raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
+    with unchecked():
+        return _resized(x, spec, sizes, scales, arithmetic, out)
+
+
+def _resized(
+    x: NDArray[Any],
+    spec: ResizeSpec,
+    sizes: Sequence[int] | None,
+    scales: Sequence[float] | None,
+    arithmetic: Arithmetic | str | None,
+    out: NDArray[Any] | None,
+) -> NDArray[Any]:
     bound = plan(bind(spec, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
     work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
     _check_memory(bound, max(work.itemsize, x.dtype.itemsize))

@@ -74,7 +74,7 @@ def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
         shape = found[1].shape
     if shape is None or None in shape or (shape == () and net.has_dynamic_ranks):  # a dynamic rank looks like a scalar
         return None
-    return np.array(shape, dtype or "int64")
+    return np.array(shape, "int32" if dtype == "int32" else "int64")
 
 
 def _convert(layer: Layer, value: Array) -> Array:
@@ -82,7 +82,7 @@ def _convert(layer: Layer, value: Array) -> Array:
 
 
 def _concat(layer: Layer, *values: Array) -> Array:
-    return np.concatenate(values, axis=int(layer.attributes.get("axis", "0")))
+    return np.concatenate(values, axis=xml.integer(layer.attributes.get("axis", "0")))
 
 
 def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array | None:
@@ -141,7 +141,7 @@ def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = Non
 def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None) -> tuple[Array, ...]:
     along = int(axis.ravel()[0])
     if lengths is None:
-        return tuple(np.split(data, int(layer.attributes["num_splits"]), along))
+        return tuple(np.split(data, xml.integer(layer.attributes["num_splits"]), along))
     rest = data.shape[along] - int(lengths[lengths >= 0].sum())  # what a length of -1 stands for
     return tuple(np.split(data, np.cumsum(np.where(lengths < 0, rest, lengths))[:-1], along))
 

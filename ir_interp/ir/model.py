@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
+from ir_interp.memory import allow_files
 from ir_interp.shapes import PartialShape
 from ir_interp.sources import is_beside
 
@@ -40,6 +41,9 @@ _BITS = {
     "i4": ml_dtypes.int4,
     "u4": ml_dtypes.uint4,
 }
+ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
+"""The names that NumPy has for the element types of an IR."""
+
 _PACKED = ("i4", "u4")  # two to a byte, the first in the low bits
 _COMMA = re.compile(r"(?<!\\),")
 _MAX_DIGITS = 18  # so that every number fits 64 bits
@@ -191,6 +195,7 @@ def _binary(path: Path) -> Path:
         raise ReadError(f"its .bin lies outside its folder: {binary.resolve()}", path.name)
     if binary.exists() and not (binary.is_file() or binary.is_dir()):
         raise ReadError(f"its .bin is no regular file: {binary}", path.name)
+    allow_files(path, binary)
     return binary
 
 
@@ -271,15 +276,15 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
 def _version(text: str | None, where: str) -> int | None:
     if text is None:
         return None
-    if text.startswith("opset") and text[5:].isdecimal():
+    if text.startswith("opset") and _is_natural(text[5:]):
         return int(text[5:])
     return 0  # "experimental" and operation sets of extensions: only an error for a layer that must be understood
 
 
 def _port(element: etree._Element, where: str) -> Port:
     try:
-        dims = [int(dim.text or "") for dim in element.iterfind("dim")]
-    except ValueError:
+        dims = [xml.integer(dim.text or "") for dim in element.iterfind("dim")]
+    except ReadError:
         raise ReadError("a dimension is not an integer", f"{where}/port[{element.get('id')}]") from None
     precision = element.get("precision")
     return Port(
@@ -332,7 +337,11 @@ def _natural(layer: Layer, name: str) -> int:
     return _natural_text(layer.attributes.get(name), layer.where, name)
 
 
+def _is_natural(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
 def _natural_text(text: str | None, where: str, name: str) -> int:
-    if text is None or not text.strip().isdecimal() or len(text) > _MAX_DIGITS:
+    if text is None or not _is_natural(text.strip()):
         raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", f"{where}@{name}")
     return int(text)

@@ -10,7 +10,7 @@ from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closes
 from ir_interp.ir import xml
 from ir_interp.ir.dialect import DIALECT, axes_in_order
 from ir_interp.ir.fold import fold
-from ir_interp.ir.model import Layer, MissingBinaryError, Net, nets, tensor_name
+from ir_interp.ir.model import ELEMENT_TYPES, Layer, MissingBinaryError, Net, nets, tensor_name
 from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
@@ -183,7 +183,10 @@ def _dtype(net: Net, layer: Layer) -> str | None:
     """Return the element type: IR v10 states it at output ports only, a snippet perhaps nowhere."""
     found = net.source(layer, 0)
     ports = [*layer.outputs[:1], *layer.inputs[:1], *([found[1]] if found else [])]
-    return next((port.dtype for port in ports if port.dtype), None)
+    dtype = next((port.dtype for port in ports if port.dtype is not None), None)
+    if dtype is not None and dtype not in ELEMENT_TYPES:
+        raise ReadError(f"unknown precision {dtype!r}; {closest(dtype, ELEMENT_TYPES)}", layer.where)
+    return dtype
 
 
 def _check_axes(axes: tuple[int, ...] | None, rank: int, where: str) -> None:

@@ -13,6 +13,8 @@ from ir_interp.sources import check_regular
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
+_REAL = re.compile(r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*", re.IGNORECASE)
 _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
@@ -77,20 +79,26 @@ def flag(text: str) -> bool:
         raise ReadError(f"{text!r} is no boolean; expected one of 0, 1, false, true") from None
 
 
+def integer(text: str) -> int:
+    """Return an integer of 64 bits, in ASCII: Python's own syntax knows ``1_0`` and other scripts' digits as well."""
+    if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+        raise ReadError(f"{text!r} is not an integer")
+    return int(text)
+
+
 def integers(text: str) -> tuple[int, ...]:
     """Return a list attribute: integers with commas between them; empty for an empty text."""
     try:
-        return tuple(int(part) for part in text.split(",")) if text.strip() else ()
-    except ValueError:
+        return tuple(map(integer, text.split(","))) if text.strip() else ()
+    except ReadError:
         raise ReadError(f"{text!r} is not a list of integers") from None
 
 
 def real(text: str) -> float:
     """Return a number attribute."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ReadError(f"{text!r} is not a number") from None
+    if not _REAL.fullmatch(text):
+        raise ReadError(f"{text!r} is not a number")
+    return float(text)
 
 
 def reals(text: str) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,6 +23,9 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
+
+LONGEST = 2**63 - 1
+"""The most elements that an axis can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
         wanted = spec.target.value if spec.target else "sizes or scales"
         raise SpecError(f"{wanted} must be given: they are an input at run time")
     axes = check_rank(spec, len(shape))
+    _check_lengths(shape)
     windows = _windows(spec.coordinates, len(axes))
     padding = tuple(zip(*spec.padding(len(shape)), strict=True))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
@@ -54,8 +59,15 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     out = list(padded)
     for axis, size in zip(axes, lengths, strict=True):
         out[axis] = size
+    _check_lengths(out)
     changing = tuple(p for p in plans if not _is_identity(p, spec))
     return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
+
+
+def _check_lengths(lengths: Sequence[int]) -> None:
+    longest = max(lengths, default=0)
+    if longest > LONGEST:
+        raise ShapeError(f"an axis of {longest} elements; an array holds at most {LONGEST}")
 
 
 def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels
 from ir_interp.plan.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.geometry import Plan
 from ir_interp.spec import Antialias, Area, Crop, Cubic, Linear, Nearest, Rounding
 
+_BYTES_A_TAP = 48  # its index and weight, and what they are computed from
+_MOST_KEPT = 2**16  # outputs of a plan of which there may be hundreds
 _NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
 
 
@@ -31,11 +34,34 @@ class Taps:
     outside: NDArray[np.bool_] | None = None
 
 
-@lru_cache(maxsize=512)
 def axis_taps(plan: Plan) -> tuple[Taps, ...]:
-    """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``."""
+    """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``.
+
+    Raises MemoryBoundError for more than a program should hold; see ``memory``.
+    """
+    return (_short if max((axis.out_size for axis in plan.axes), default=0) <= _MOST_KEPT else _long)(plan)
+
+
+def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
     any_shrinking = any(axis.scale < 1 for axis in plan.axes)
+    for axis in plan.axes:
+        what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
+        check_bytes(_BYTES_A_TAP * count(plan, axis), what)
     return tuple(_taps(plan.spec.kernel, axis, any_shrinking) for axis in plan.axes)
+
+
+_short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
+
+
+def count(plan: Plan, axis: AxisPlan) -> int:
+    """Return how many taps an axis has, or more; nothing of it is computed."""
+    kernel = plan.spec.kernel
+    if isinstance(kernel, Area):
+        return axis.out_size * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
+    if isinstance(kernel, Nearest):
+        return axis.out_size
+    widening = _widening(kernel.antialias, axis.scale, any(each.scale < 1 for each in plan.axes))
+    return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) if axis.out_size else 0
 
 
 def _taps(kernel: Nearest | Linear | Cubic | Area, axis: AxisPlan, any_shrinking: bool) -> Taps:

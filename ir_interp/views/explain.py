@@ -10,10 +10,11 @@ import numpy as np
 
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import bind
+from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan, check_rank, plan
-from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.plan.taps import Taps, axis_taps, count
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
@@ -23,6 +24,7 @@ from ir_interp.views import describe
 Way = tuple[Semantics, Arithmetic]
 Readings = Mapping[Semantics, ResizeSpec]
 
+_BYTES_A_CELL, _BYTES_A_TAP = 600, 150  # in a table, with its JSON
 _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding errors
 
 
@@ -177,7 +179,17 @@ def tables(
         for arithmetic in Arithmetic
     }
     axes = sorted({axis.axis for each in plans.values() for axis in each.axes})
+    _check_memory(plans.values(), axes)
     return tuple(table for table in (_table(plans, axis) for axis in axes) if not table.is_copied)
+
+
+def _check_memory(plans: Iterable[Plan], axes: Iterable[int]) -> None:
+    """Raise MemoryBoundError where the cells of all tables would be too many."""
+    found = list(plans)
+    for axis in axes:
+        taps = [count(each, one) for each in found for one in each.axes if one.axis == axis]
+        outputs = sum(each.out_shape[axis] for each in found)
+        check_bytes(_BYTES_A_CELL * outputs + _BYTES_A_TAP * sum(taps), f"to explain {outputs} outputs of axis {axis}")
 
 
 def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:

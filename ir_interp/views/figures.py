@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
 from ir_interp.kinds import WITH_RESIZES, FileKind
+from ir_interp.memory import check_bytes
 from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
@@ -22,6 +24,7 @@ from ir_interp.translation.meaning import differences
 from ir_interp.views import images, pictures
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 
+_BYTES_AN_ELEMENT = 8  # as float32, and a copy
 _OPEN = 48  # what dynamic dimensions are in a picture of an image
 
 
@@ -68,6 +71,10 @@ def of_image(
     name, spec = other
     specs = [bind(each, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
     axes = [each.axis for each in plan(specs[0], values.shape).axes]
+    for each in specs:
+        ends = values.shape, plan(each, values.shape).out_shape
+        what = f"a picture of shapes {list(ends[0])} and {list(ends[1])}"
+        check_bytes(_BYTES_AN_ELEMENT * sum(map(math.prod, ends)), what)
     names = (f"{op.spec.arithmetic.value} ({Semantics.RUNTIME.value})", name)
     first, second = (
         pictures.Resized(name=name, values=pictures.plane(resize(values, each), axes))

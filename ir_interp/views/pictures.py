@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ShapeError
+from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels
 from ir_interp.spec import Cubic, Kernel, Linear
 from ir_interp.views.explain import AxisTable, Column
@@ -27,6 +28,8 @@ _OUTPUTS = 24  # shown of an axis: more would not be told apart
 _NUMBERED = 12  # weights are written into a matrix of at most so many rows and columns
 _MARKED = 64  # negative weights are marked in one of at most so many
 _DPI = 150
+_MOST_LINES = 20000  # between outputs and the pixels that they take
+_BYTES_A_CELL = 32  # of a matrix that is drawn
 _EDGE = 9.0  # the longest edge of a picture, in inches
 _HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
@@ -42,6 +45,7 @@ class Resized:
 def positions(axis: AxisTable, title: str) -> Any:
     """Return a figure of the source pixels that each output takes, one row for each way that differs."""
     first, last = _window(axis)
+    _check_lines(axis, first, last)
     figure = _figure(_EDGE, 1.2 + 1.1 * len(axis.columns))
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
     pixels = _pixels(axis, first, last)
@@ -58,6 +62,16 @@ def positions(axis: AxisTable, title: str) -> Any:
     shown = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
     plot.set_title(f"{_plain(title)}, {_lengths(axis)}{shown}")
     return figure
+
+
+def _check_lines(axis: AxisTable, first: int, last: int) -> None:
+    """Raise ShapeError where a stretch of outputs takes more source pixels than can be told apart, or drawn."""
+    cells = [cell for column in axis.columns for cell in column.cells[first:last]]
+    lines = sum(len(cell.weights or ()) for cell in cells)
+    touched = [pixel for cell in cells for pixel in cell.weights or ()] or [0]
+    if max(lines, max(touched) - min(touched)) > _MOST_LINES:
+        outputs = f"outputs {first} to {last - 1} of axis {axis.axis}"
+        raise ShapeError(f"{outputs} take more than {_MOST_LINES} source pixels: too many to draw")
 
 
 def _window(axis: AxisTable) -> tuple[int, int]:
@@ -118,6 +132,7 @@ def weights(axis: AxisTable, title: str) -> Any:
 
 
 def _matrix(column: Column, pixels: int) -> NDArray[np.float64]:
+    check_bytes(_BYTES_A_CELL * len(column.cells) * pixels, f"a picture of {len(column.cells)} x {pixels} weights")
     matrix = np.zeros((len(column.cells), pixels))
     for index, cell in enumerate(column.cells):
         for pixel, weight in (cell.weights or {}).items():
@@ -233,6 +248,7 @@ def rings(shape: Sequence[int]) -> NDArray[np.float32]:
     """
     if len(shape) < 2:
         raise ShapeError(f"a picture needs two axes, not shape {list(shape)}")
+    check_bytes(_BYTES_A_CELL * math.prod(shape), f"a picture of shape {list(shape)}")
     at = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in shape[-2:]]
     rows, columns = np.meshgrid(*at, indexing="ij")
     waves = 0.5 + 0.5 * np.cos(0.35 * math.pi * max(shape[-2:]) * (rows**2 + columns**2) / 2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
@@ -179,3 +181,78 @@ def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)])
     reason = fails_to_load("a.onnx", model.SerializeToString())
     assert reason == "a.onnx: names no version of ONNX's own operator set"
+
+
+def _text_beyond_utf8(attribute: onnx.AttributeProto) -> None:
+    attribute.s = b"\xff"
+
+
+def _of_a_function(attribute: onnx.AttributeProto) -> None:
+    attribute.ref_attr_name = "given"
+
+
+def _without_a_type(attribute: onnx.AttributeProto) -> None:
+    attribute.ClearField("type")
+
+
+def _a_tensor(attribute: onnx.AttributeProto) -> None:
+    attribute.type = onnx.AttributeProto.TENSOR
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_text_beyond_utf8, "b'\\xff' is no text in UTF-8"),
+        (_of_a_function, "refers to an attribute 'given' of a function, and stands in none"),
+        (_without_a_type, "has no type"),
+        (_a_tensor, "TENSOR is no type that it can have"),
+    ],
+    ids=["text", "of a function", "no type", "tensor"],
+)
+def test_an_attribute_that_is_malformed(
+    change: Callable[[onnx.AttributeProto], None], reason: str, fails_to_load: LoadFails
+) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    change(model.graph.node[0].attribute[0])
+    assert fails_to_load("a.onnx", model.SerializeToString()) == f'a.onnx:node[0 "up"]@mode: {reason}'
+
+
+def _of_itself(model: onnx.ModelProto) -> None:
+    model.functions[0].node.append(helper.make_node("own", ["y"], ["z"], domain="mine"))
+
+
+def _of_too_few_inputs(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input.append("x")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_of_itself, "Cycle detected in model-local function references: mine::own -> mine::own."),
+        (_of_too_few_inputs, "Bind: Assertion `actuals.size() <= formals.size()` failed"),
+    ],
+    ids=["of itself", "too few inputs"],
+)
+def test_a_function_that_cannot_be_inlined(
+    change: Callable[[onnx.ModelProto], None], reason: str, fails_to_load: LoadFails
+) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    opsets = list(model.opset_import)
+    model.functions.append(
+        helper.make_function("mine", "own", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], opsets)
+    )
+    model.graph.node.insert(0, helper.make_node("own", ["x"], ["other"], domain="mine"))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    change(model)
+    found = fails_to_load("a.onnx", model.SerializeToString())
+    assert found.startswith(f"a.onnx: its functions cannot be inlined: {reason}")
+
+
+def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
+    """Their values are not known."""
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    model.graph.node[0].input[2] = "a"
+    for source, result in (("a", "b"), ("b", "a")):
+        model.graph.node.append(helper.make_node("Identity", [source], [result]))
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time"

@@ -59,10 +59,35 @@ def resize_at_run_time(draw: Draw) -> Any:
     return followed(layer("Interpolate", 11, x, sizes, constant([2, 3], np.int64), **attributes))
 
 
+def resize_between_transposes(draw: Draw) -> Any:
+    """An image whose channels come last: onnxruntime's optimiser moves the Transposes, also over a Resize."""
+    before, behind = (constant(order, np.int64) for order in ([0, 3, 1, 2], [0, 2, 3, 1]))
+    attributes = {
+        "mode": draw.among("nearest", "linear_onnx"),
+        "shape_calculation_mode": draw.among("sizes", "scales"),
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+        "antialias": False,
+        "pads_begin": [0],
+        "pads_end": [0],
+        "cube_coeff": -0.75,
+    }
+    sizes = draw.integers(2, 2, 12)
+    if attributes["shape_calculation_mode"] == "scales":
+        target = constant([2, 0.5], np.float32)
+    else:
+        target = draw.either(np.array(sizes, np.int64))
+    image = draw.input(draw.values([2, *draw.integers(2, 3, 6), 3]), open_axes=draw.some(3))
+    x = layer("Transpose", 1, image, before)
+    axes = constant(draw.among([2, 3], [3, 2]), np.int64)
+    return layer("Transpose", 1, layer("Interpolate", 11, x, target, axes, **attributes), behind)
+
+
 RESIZES: dict[str, Configuration] = {
     "Interpolate": resize,
     "Interpolate like another": resize_like_another,
     "Interpolate at run time": resize_at_run_time,
+    "Interpolate between Transposes": resize_between_transposes,
 }
 
 

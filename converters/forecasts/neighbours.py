@@ -1,0 +1,50 @@
+"""What becomes of a node because of those around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import onnx
+
+from ..onnx.resizes import FoundNode
+from ..runtimes import onnxruntime
+from ..runtimes.outcome import Outcome
+
+_MOST = 1000  # nodes that are looked at
+
+
+def in_onnxruntime(found: FoundNode) -> Outcome | None:
+    """Return what onnxruntime makes of a node among others; None where it is what it makes of the node alone."""
+    other = onnxruntime.between_transposes(found.op)
+    return other if other is not None and _is_between_transposes(found) else None
+
+
+def _is_between_transposes(found: FoundNode) -> bool:
+    """Say whether a Transpose in front of a node may meet one behind it."""
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    for node in found.values.graph.node:
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+
+    def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
+        return (found.values.producer(name) for name in (node.input[:1] if node is found.node else node.input))
+
+    def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
+        return (reader for name in node.output for reader in readers.get(name, ()))
+
+    return _meets(found.node, before) and _meets(found.node, behind)
+
+
+def _meets(start: onnx.NodeProto, around: Callable[[onnx.NodeProto], Iterable[onnx.NodeProto | None]]) -> bool:
+    """Say whether a way leads from a node to a Transpose, over such nodes only as Transposes are moved over."""
+    left, seen = [start], {id(start)}
+    while left and len(seen) < _MOST:
+        for node in around(left.pop()):
+            if node is None or id(node) in seen:
+                continue
+            if node.op_type == "Transpose":
+                return True
+            seen.add(id(node))
+            if node.op_type in onnxruntime.TRANSPOSES_PASS:
+                left.append(node)
+    return False

@@ -1,0 +1,106 @@
+"""How much memory the program takes beyond the files that it reads: a bound, and what sees to it.
+
+A few bytes of a file can ask for any amount: a scale, a length, a Range. What this program sizes by such numbers asks
+``check_bytes`` first. What others size by them, ONNX's shape inference and the runtimes, is stopped by the system.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+
+from ir_interp.errors import IrInterpError, ShapeError
+
+VARIABLE = "IR_INTERP_MAX_GIB"
+"""The variable of the environment that holds another bound, in GiB."""
+
+_DEFAULT_GIB = 2.0
+_BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
+_COPIES = 4  # of a file that is read: as it is, parsed, in another form, as it is written
+_UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
+
+
+class MemoryBoundError(ShapeError):
+    """What a file or a call asks for needs more memory than the program takes."""
+
+
+def bound() -> int:
+    """Return how many bytes may be taken beyond the files that are read. Raises IrInterpError for a wrong variable."""
+    text = os.environ.get(VARIABLE, "")
+    try:
+        wanted = float(text) if text else _DEFAULT_GIB
+    except ValueError:
+        wanted = 0.0
+    if not 0 < wanted < 2**20:
+        raise IrInterpError(f"{VARIABLE} is {text!r}; expected a number of GiB above 0")
+    return int(wanted * 2**30)
+
+
+def check_bytes(count: float, what: str) -> None:
+    """Raise MemoryBoundError where ``what`` needs more bytes than the bound."""
+    if not _UNCHECKED.get() and count > bound():
+        raise MemoryBoundError(f"{what} would need {count / 2**30:.3g} GiB; {bound_advice()}")
+
+
+def memory_refusal(error: MemoryError) -> str:
+    """Return what to say of memory that the system did not give."""
+    return f"more memory would be needed ({str(error).strip() or 'std::bad_alloc'}); {bound_advice()}"
+
+
+def bound_advice() -> str:
+    """Return what the bound is, and how to set another."""
+    return f"the bound is {bound() / 2**30:g} GiB beyond the files, and {VARIABLE} sets another"
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Let ``check_bytes`` pass: a user's own call of ``resize`` may be as large as the user likes."""
+    token = _UNCHECKED.set(True)
+    try:
+        yield
+    finally:
+        _UNCHECKED.reset(token)
+
+
+# A limit for the whole process
+
+
+class _Limit:
+    """What this process may hold; None before there is a limit."""
+
+    bytes: int | None = None
+    largest_model = 0
+
+
+def limit_process() -> None:
+    """Let the system refuse what passes the bound from now on, where it is Linux; ``allow_files`` adds the files."""
+    with suppress(OSError):
+        _Limit.bytes = _held() + bound() + _BYTES_A_CORE * (os.cpu_count() or 1)
+        _set(_Limit.bytes)
+
+
+def allow_files(*paths: Path) -> None:
+    """Add to the limit of this process, if it has one, the files of a model that is to be read; the largest counts."""
+    if _Limit.bytes is None:
+        return
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    if size > _Limit.largest_model:
+        _Limit.largest_model = size
+        _set(_Limit.bytes + _COPIES * size)
+
+
+def _held() -> int:
+    """Return the bytes of data that this process has now. Raises OSError where the system does not say."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData"))
+
+
+def _set(count: int) -> None:
+    with suppress(ImportError, ValueError, OSError):  # not on Windows, nor beyond the user's own limit
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (count if hard < 0 else min(count, hard), hard))

@@ -1,0 +1,157 @@
+"""A few bytes that ask for gigabytes: the program keeps within its bound, says so, and goes on with other files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_interp
+from ir_interp import Linear, ResizeSpec, Sizes, memory
+from ir_interp.converters.verify.child import started
+from tests.support.commands import command
+from tests.support.graphs import save_model
+from tests.support.places import ROOT
+
+SPARE = 2**27 + 2**26 * (os.cpu_count() or 1)  # for what the program itself holds, and for threads
+GIB = 0.5
+SCALED = 'g (float[1,1,4,4] x) => (float[a,b,c,d] y) <float[4] s = {1, 1, 1e9, 1}> { [up] y = Resize {} (x, "", s) }'
+LINEAR = '<mode = "linear">'
+
+INFERRED = {
+    "Gather of a long input": (
+        "(float[2147483648] v, int64[1] i) => (float[n] y) <float[1] s = {2}>",
+        'g = Gather (v, i) y = Resize (g, "", s)',
+    ),
+    "Range": (
+        "(float[1] x) => (float[n] y) <int64 a = {0}, int64 b = {134217728}, int64 c = {1}, int64[1] i = {0}, "
+        "float[1] s = {2}>",
+        'r = Range (a, b, c) q = Gather (r, i) w = Cast <to = 1> (q) v = Add (w, x) y = Resize (v, "", s)',
+    ),
+    "Concat, doubled": (
+        "(float[1] x) => (float[n] y) <int64[4] c0 = {1, 2, 3, 4}, float[1] s = {2}>",
+        "".join(f"c{n + 1} = Concat <axis = 0> (c{n}, c{n}, c{n}, c{n}) " for n in range(14))
+        + 'w = Cast <to = 1> (c14) v = Add (w, x) y = Resize (v, "", s)',
+    ),
+    "ConstantOfShape": (
+        "(float[1] x) => (float[n] y) <int64[1] k = {536870912}, int64[1] i = {0}, float[1] s = {2}>",
+        'r = ConstantOfShape (k) q = Gather (r, i) v = Add (q, x) y = Resize (v, "", s)',
+    ),
+}
+
+
+def program(*arguments: str, folder: Path) -> tuple[int, str, int]:
+    """Run the program with a bound of half a GiB; return its exit code, its errors, and the most memory it held."""
+    environment = os.environ | {memory.VARIABLE: str(GIB), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-P", "-m", "ir_interp", *arguments]
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    errors: list[str] = []
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read() if process.stderr else ""))
+    reader.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    reader.join()
+    process.stderr.close()
+    return process.returncode, errors[0], usage.ru_maxrss * 1024
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit data")
+@pytest.mark.parametrize("name", INFERRED)
+def test_what_shape_inference_would_list(name: str, tmp_path: Path) -> None:
+    ends, nodes = INFERRED[name]
+    save_model(tmp_path / "bomb.onnx", f"g {ends} {{ {nodes} }}")
+    code, errors, held = program("inspect", "bomb.onnx", folder=tmp_path)
+    assert held < GIB * 2**30 + SPARE
+    if code:
+        advice = "the bound is 0.5 GiB beyond the files, and IR_INTERP_MAX_GIB sets another\n"
+        assert (code, errors) == (2, f"error: more memory would be needed (std::bad_alloc); {advice}")
+
+
+@pytest.fixture
+def scaled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a model of a resize to a thousand million times its height, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return save_model(Path("scaled.onnx"), SCALED.replace("{}", LINEAR, 1))
+
+
+@pytest.mark.usefixtures("scaled")
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("explain", "scaled.onnx"), "to explain 36000000000 outputs of axis 2 would need 3.02e+04 GiB"),
+        (("plot", "scaled.onnx", "p.png"), "to explain 36000000000 outputs of axis 2 would need 3.02e+04 GiB"),
+        (
+            ("plot", "scaled.onnx", "p.png", "--what", "image"),
+            "a picture of shapes [1, 1, 4, 4] and [1, 1, 4000000000, 4] would need 119 GiB",
+        ),
+        (
+            ("explain", "scaled.onnx", "--shape", "1,1,99999999999999999999999,4", "--sizes", "1,1,8,8"),
+            "an axis of 99999999999999999999999 elements; an array holds at most 9223372036854775807",
+        ),
+        (
+            ("convert", "scaled.onnx", "y.xml", "--no-verify", "--only", "decomposed"),
+            "to resize axis 2 from 4 to 4000000000 would need 358 GiB",
+        ),
+    ],
+    ids=["explain", "plot", "plot an image", "a length of 23 digits", "convert"],
+)
+def test_what_the_program_sizes_itself(
+    arguments: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, printed, errors = command(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert errors.startswith(f"error: {reason}")
+
+
+@pytest.mark.usefixtures("scaled")
+def test_a_folder_is_audited_to_its_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.onnx").write_bytes(b"none")
+    save_model(Path("small.onnx"), SCALED.replace("{}", LINEAR, 1).replace("1e9", "2"))
+    code, printed, errors = command(capsys, "audit", ".", "--format", "json")
+    found = json.loads(printed)
+    assert code == 2
+    assert [each["file"] for each in found["resizes"]] == ["scaled.onnx", "small.onnx"]
+    (error,) = found["errors"]
+    assert error["where"] == "a.onnx"
+    assert errors == f"error: a.onnx: {error['message']}\n"
+    _, table, _ = command(capsys, "audit", ".")
+    assert "2 resizes, 1 finding, 1 file not read" in table
+    (notification,) = json.loads(command(capsys, "audit", ".", "--format", "sarif")[1])["runs"][0]["invocations"]
+    assert not notification["executionSuccessful"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit data")
+def test_a_child_has_a_limit_that_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "0.25")
+    for size, code in (("2**27", 0), ("2**29", 1)):
+        with started("timeit", "-n1", "-r1", f"bytearray({size})", folder=tmp_path, stdout=subprocess.DEVNULL) as child:
+            assert child.wait(timeout=60) == code
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1", "nan", "1e30"])
+def test_a_bound_that_is_none(text: str, scaled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, text)
+    with pytest.raises(ir_interp.IrInterpError) as caught:
+        ir_interp.explain(scaled)
+    assert str(caught.value) == f"IR_INTERP_MAX_GIB is {text!r}; expected a number of GiB above 0"
+
+
+def test_another_bound(scaled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "0.0009765625")
+    with pytest.raises(ir_interp.ShapeError, match=r"the bound is 0\.000976562 GiB beyond the files"):
+        ir_interp.explain(scaled, scales=[1, 1, 50, 50])
+
+
+def test_a_call_of_ones_own_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "0.0001")
+    spec = ResizeSpec(kernel=Linear(), axes=(0,), target=Sizes((10000,)))
+    assert ir_interp.resize(np.zeros(7), spec).shape == (10000,)

@@ -1,0 +1,191 @@
+"""Files with something wrong in them: copies of good ones, changed at random places."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from lxml import etree
+
+INTEGERS = (0, 1, -1, 2, 3, 7, 127, 4096, 2**16, 2**27, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63))
+FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 1e-9, 1e-40, 1e9, 1e38, -1e38, float("inf"), float("-inf"), float("nan"))
+TEXTS = (
+    "", " ", "\t1\n", "0", "-1", "1_0", "-0.7_5", "\u0661\u0662", "0x10", "1e3", "nan", "inf", "1,", ",", "1,,2", "1;2",
+    "99999999999999999999999", "a" * 5000, "a" * 300, "..", "../../etc/passwd", "/dev/zero", ".", "x/y", "a\u202eb",
+    "\x1b[31m", "::error::", "\u00e9\u4e2d\U0001f600", "true", "False", "None", "linear", "nearest", "cubic", "opset1",
+    "opset99", "f32", "i64", "u4", "string", "dynamic", "FP32", "Interpolate", "Resize", "Const", "Parameter",
+)  # fmt: skip
+
+
+def mutated(name: str, content: bytes, rng: Random) -> bytes:
+    """Return a file's content with one to four changes; of a kind that is known, mostly such that it stays one."""
+    change = _BY_KIND.get(Path(name).suffix, _bytes)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        try:
+            content = (_bytes if rng.random() < 0.1 else change)(content, rng)
+        except (ValueError, IndexError, DecodeError, etree.XMLSyntaxError):  # it is none of its kind any more
+            content = _bytes(content, rng)
+    return content
+
+
+def text(rng: Random) -> str:
+    """Return a text that nothing expects."""
+    return rng.choice((rng.choice(TEXTS), str(rng.choice(INTEGERS)), str(rng.choice(FLOATS))))
+
+
+def _bytes(content: bytes, rng: Random) -> bytes:
+    start, length = rng.randrange(len(content) + 1), rng.choice((1, 1, 2, 8, 64))
+    piece = content[start : start + length]
+    return rng.choice(
+        (
+            content[:start],
+            content[:start] + content[start + length :],
+            content[:start] + piece + content[start:],
+            content[:start] + bytes([rng.randrange(256)]) + content[start + 1 :],
+            content[:start] + text(rng).encode() + content[start + length :],
+        )
+    )
+
+
+# XML
+
+
+def _xml(content: bytes, rng: Random) -> bytes:
+    root = etree.fromstring(content)
+    element = rng.choice(list(root.iter()))
+    rng.choice((_attribute, _attribute, _attribute, _lost_attribute, _lost, _twice, _inner_text, _moved))(element, rng)
+    return etree.tostring(root)
+
+
+def _attribute(element: Any, rng: Random) -> None:
+    name = rng.choice([*element.keys(), *element.keys(), "id", "shape", "axes", "mode", "version"])
+    value = element.get(name, "")
+    parts = value.split(",")
+    parts[rng.randrange(len(parts))] = text(rng)
+    element.set(name, "".join(each for each in rng.choice((text(rng), ",".join(parts))) if each.isprintable()))
+
+
+def _lost_attribute(element: Any, rng: Random) -> None:
+    for name in element.keys()[:1] and [rng.choice(element.keys())]:
+        del element.attrib[name]
+
+
+def _lost(element: Any, rng: Random) -> None:
+    if element.getparent() is not None:
+        element.getparent().remove(element)
+
+
+def _twice(element: Any, rng: Random) -> None:
+    element.append(etree.fromstring(etree.tostring(element)))
+    if element.getparent() is not None and rng.random() < 0.7:
+        element.getparent().append(element[-1])
+
+
+def _inner_text(element: Any, rng: Random) -> None:
+    element.text = "".join(each for each in text(rng) if each.isprintable())
+
+
+def _moved(element: Any, rng: Random) -> None:
+    other = rng.choice(list(element.getroottree().getroot().iter()))
+    if element not in (other, *other.iterancestors()):
+        other.append(element)
+
+
+# ONNX
+
+
+def _proto(content: bytes, rng: Random) -> bytes:
+    model = onnx.ModelProto.FromString(content)
+    messages = list(_messages(model))
+    message = rng.choice(messages)
+    fields = [field for field, _ in message.ListFields()] * 3 + list(message.DESCRIPTOR.fields)
+    field = rng.choice(fields)
+    if _is_repeated(field):
+        _change_list(getattr(message, field.name), field, messages, rng)
+    elif rng.random() < 0.15:
+        message.ClearField(field.name)
+    elif field.message_type:
+        _copy(getattr(message, field.name), messages, rng)
+    else:
+        setattr(message, field.name, _scalar(field, rng, getattr(message, field.name)))
+    return bytes(model.SerializeToString())
+
+
+def _is_repeated(field: FieldDescriptor) -> bool:
+    return bool(field.is_repeated)
+
+
+def _messages(message: Message) -> Iterator[Message]:
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type:
+            for inner in value if _is_repeated(field) else (value,):
+                yield from _messages(inner)
+
+
+def _change_list(values: Any, field: FieldDescriptor, messages: list[Message], rng: Random) -> None:
+    place = rng.randrange(len(values)) if values else None
+    action = rng.random()
+    if place is not None and action < 0.3:
+        del values[place]
+    elif field.message_type:
+        _copy(values[place] if place is not None and action < 0.6 else values.add(), messages, rng)
+    elif place is not None and action < 0.7:
+        values[place] = _scalar(field, rng, values[place])
+    else:
+        values.append(_scalar(field, rng, values[place] if place is not None else None))
+
+
+def _copy(target: Message, messages: list[Message], rng: Random) -> None:
+    same = [each for each in messages if each.DESCRIPTOR is target.DESCRIPTOR]
+    if same and len(chosen := rng.choice(same).SerializeToString()) < 2**16:
+        target.MergeFromString(chosen)
+
+
+def _scalar(field: FieldDescriptor, rng: Random, old: Any) -> Any:
+    kind = field.cpp_type
+    if kind in (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE):
+        return rng.choice(FLOATS)
+    if kind == FieldDescriptor.CPPTYPE_STRING:
+        if field.type == FieldDescriptor.TYPE_BYTES:
+            return rng.choice((text(rng).encode(), b"\xff\xfe", (old or b"")[:-1], (old or b"") * 2))
+        return text(rng)
+    if kind == FieldDescriptor.CPPTYPE_ENUM:
+        return rng.choice([each.number for each in field.enum_type.values])
+    narrow = kind in (FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_UINT32)
+    small = [each for each in INTEGERS if -(2**31) <= each < 2**31] if narrow else list(INTEGERS)
+    small += list(range(26))
+    if kind in (FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64):
+        return abs(rng.choice(small))
+    return rng.choice(small)
+
+
+# JSON
+
+
+def _json(content: bytes, rng: Random) -> bytes:
+    document = json.loads(content)
+    places = list(_places(document))
+    holder, key = rng.choice(places)
+    if rng.random() < 0.2:
+        del holder[key]
+    elif rng.random() < 0.2:
+        holder[key] = rng.choice(places)[0]
+    else:
+        holder[key] = rng.choice((text(rng), rng.choice(INTEGERS), rng.choice(FLOATS), None, True, [], {}, [[]]))
+    return json.dumps(document).encode()
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key in value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0):
+        yield value, key
+        yield from _places(value[key])
+
+
+_BY_KIND: dict[str, Callable[[bytes, Random], bytes]] = {".onnx": _proto, ".xml": _xml, ".json": _json}

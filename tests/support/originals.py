@@ -1,0 +1,74 @@
+"""Good files of every kind that the program reads, in small: what broken ones are made of."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+
+from ir_interp import convert
+from tests.support.external import save_external
+from tests.support.graphs import save_model
+from tests.support.places import SAMPLES
+
+_GRAPHS = {
+    "loop": """g (float[1, 1, 4, 4] x) => (float[n, 1, 8, 8] y)
+        <int64 steps = {2}, bool go = {1}, float[4] scales = {1, 1, 2, 2}> {
+            y = Loop (steps, go) <body = step (int64 i, bool before) => (bool after, float[1, 8, 8] up) {
+                after = Identity (before)
+                big = Resize <mode = "nearest"> (x, , scales)
+                axes = Constant <value_ints = [0]> ()
+                up = Squeeze (big, axes)
+            }>
+        }""",
+    "choice": """g (float[1, 1, 4, 4] x, bool[1] c) => (float[a, b, h, w] y) <int64[2] sizes = {6, 7}> {
+            y = If (c) <
+                then_branch = yes () => (float[1, 1, 6, 7] p) {
+                    p = Resize <mode = "linear", axes = [2, 3]> (x, , , sizes)
+                },
+                else_branch = no () => (float[1, 1, 4, 4] q) { q = Identity (x) }
+            >
+        }""",
+    "shapes": """g (float[n, 3, h, w] x) => (float[n, 3, a, b] y)
+        <int64[1] two = {2}, int64[1] four = {4}, int64[1] zero = {0}> {
+            s = Shape (x)
+            nc = Slice (s, zero, two)
+            hw = Slice (s, two, four)
+            doubled = Mul (hw, two)
+            sizes = Concat <axis = 0> (nc, doubled)
+            y = Resize <mode = "cubic", coordinate_transformation_mode = "align_corners"> (x, , , sizes)
+        }""",
+    "crop": """g (float[1, 2, 5, 6] x, float[8] roi) => (float[1, 2, 7, 9] y) <int64[4] sizes = {1, 2, 7, 9}> {
+            [up] y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, , sizes)
+        }""",
+}
+_IRS = ("fpn", "loop", "choice", "shapes", "external-Constant")
+
+
+def write(folder: Path) -> None:
+    """Write them into a folder: samples, graphs of several kinds, weights apart; and IRs of some, with their .bin."""
+    for sample in sorted(SAMPLES.iterdir()):
+        for form in ("layer.xml", "tensorrt.json"):
+            if (sample / form).exists():
+                shutil.copy(sample / form, folder / f"{sample.name}{Path(form).suffix}")
+        if (sample / "model.onnxtxt").exists():
+            text = (sample / "model.onnxtxt").read_text(encoding="utf-8")
+            onnx.save(onnx.parser.parse_model(text), folder / f"{sample.name}.onnx")
+    onnx.save(runpy.run_path(str(SAMPLES / "fpn.py"))["build"](), folder / "fpn.onnx")
+    for name, graph in _GRAPHS.items():
+        save_model(folder / f"{name}.onnx", graph)
+    for place in ("Constant", "function", "subgraph"):
+        name = f"external-{place}"
+        (folder / f"{name}.weights").write_bytes(np.ones(256, np.float32).tobytes())
+        save_external(folder / f"{name}.onnx", place, f"{name}.weights")
+    for name in _IRS:
+        (folder / "irs").mkdir(exist_ok=True)
+        convert(folder / f"{name}.onnx", folder / "irs" / f"ir-{name}.xml", verify=False)
+    for path in (folder / "irs").iterdir():
+        path.rename(folder / path.name)
+    (folder / "irs").rmdir()
+    np.save(folder / "x.npy", np.zeros((1, 1, 4, 4), np.float32))

@@ -1,0 +1,321 @@
+"""Give broken files and senseless options to every verb, and count what a program must never do.
+
+Models, IRs, pasted layers, JSON files, arrays and options are changed at random. ``python -m tests.sweeps.fuzz
+--calls 5000 --seed 3`` exits with 1 where there is any unexpected error, traceback, death, call of more than a minute,
+or one that takes more memory than it may. Calls run in one process after the other; ``--only 17`` repeats one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.support.mutations import mutated, text
+from tests.support.sweeps import aligned
+
+SECONDS = 60.0
+SPARE_BYTES = 2**28
+"""What a call may take beyond the program's own bound: what Python holds until it is needed again."""
+
+_CALLS_OF_A_WORKER = 400  # then caches begin anew
+
+_NAMES = ("x", "y", "up", "resize", "image")
+_LISTS = ("2", "1,1,8,8", "1,1,-1,8", "1,3,2147483648,4", "0,0,0,0", "1,2,3", "8,9", "1e9,1e9", "nan", "0.5,2", "")
+_WORDS = {
+    "--semantics": ("runtime", "document", "reference"),
+    "--arithmetic": ("exact", "onnxruntime", "openvino"),
+    "--what": ("positions", "weights", "kernel", "image"),
+    "--against": ("document", "exact", "other.xml", "layer.xml", "model.onnx"),
+    "--target": ("onnx:11", "onnx:19", "tensorrt", "openvino", "onnx:99"),
+    "--dialect": ("tensorrt", "tflite", "torch", "pillow"),
+    "--only": ("native", "decomposed"),
+    "--format": ("text", "json", "github", "sarif"),
+    "--runtime": ("onnxruntime", "openvino", "tensorrt"),
+    "--select": ("IRI", "IRI02"),
+    "--ignore": ("IRI022",),
+    "--layer": _NAMES,
+    "--axis": ("0", "2", "-1", "9"),
+    "--opset": ("7", "11", "18", "21", "0", "999"),
+    "--jobs": ("1",),
+    "--shape": _LISTS,
+    "--sizes": _LISTS,
+    "--scales": _LISTS,
+    "--input": ("x.npy", "x=x.npy", "missing.npy"),
+    "--tolerance": ("0.1", "-1"),
+}
+_FLAGS = ("--json", "--strict", "--fp16", "--all", "--per-resize")
+_OPTIONS = {
+    "inspect": ("--json", "--semantics"),
+    "audit": ("--format", "--runtime", "--select", "--ignore"),
+    "explain": ("--layer", "--shape", "--sizes", "--scales", "--all", "--json"),
+    "plot": ("--what", "--layer", "--axis", "--shape", "--sizes", "--scales", "--input", "--against"),
+    "run": ("--layer", "--sizes", "--scales", "--arithmetic", "--semantics"),
+    "convert": ("--opset", "--dialect", "--semantics", "--only", "--strict", "--fp16", "--shape", "--json"),
+    "compare": ("--shape", "--input", "--tolerance", "--per-resize", "--json"),
+}
+_VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8
+_ENDS = {".onnx": ("xml", "json", "py", "onnx"), ".xml": ("onnx", "json", "py"), ".json": ("xml", "onnx", "py")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A command, and the files that it finds in its folder."""
+
+    number: int
+    arguments: tuple[str, ...]
+    files: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a call did that none may do."""
+
+    call: Call
+    kind: str
+    text: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """How calls ended, and what they did that none may do."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def calls(originals: dict[str, bytes], seed: int, numbers: Sequence[int], *, runs: float = 0.03) -> Iterator[Call]:
+    """Yield calls, each of which follows from ``seed`` and its number; a part ``runs`` of them starts runtimes."""
+    for number in numbers:
+        rng = Random(f"{seed}/{number}")
+        yield _call(originals, number, rng, runs)
+
+
+def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) -> Call:
+    source = rng.choice([name for name in originals if Path(name).suffix in _ENDS])
+    files = {name: content for name, content in originals.items() if Path(name).stem == Path(source).stem}
+    broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
+    files = {name: mutated(name, each, rng) if name == broken else each for name, each in files.items()}
+    starts = rng.random() < runs
+    verb = rng.choice(("compare", "convert", "audit")) if starts else rng.choice(_VERBS)
+    words = _arguments(verb, source, rng, starts=starts)
+    return Call(number=number, arguments=words, files={"x.npy": originals["x.npy"]} | files)
+
+
+def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[str, ...]:
+    words, suffix = [verb, source], Path(source).suffix
+    match verb:
+        case "audit":
+            words += ["--run"] * starts
+        case "plot":
+            words += ["picture.png"]
+        case "run":
+            words += ["--input", "x.npy", "--output", "y.npy"]
+        case "convert":
+            end = rng.choice(_ENDS[suffix])
+            words += [f"result.{end}", *(["--target", rng.choice(_WORDS["--target"])] if f".{end}" == suffix else [])]
+            words += [] if starts else ["--no-verify"]
+        case "compare":
+            words += [source]
+    chosen = [name for name in _OPTIONS[verb] if rng.random() < 0.2]
+    return (*words, *(word for name in chosen for word in _option(name, rng)))
+
+
+def _option(name: str, rng: Random) -> list[str]:
+    if name in _FLAGS:
+        return [name]
+    value = rng.choice(_WORDS[name]) if rng.random() < 0.8 else text(rng)
+    if name == "--shape" and rng.random() < 0.3:
+        value = f"{rng.choice(_NAMES)}:{value}"
+    return [name, value.replace("\0", "")]
+
+
+# Workers
+
+
+class Worker:
+    """A process that answers calls, begun anew where one of them ends it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._answered = 0
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def ask(self, call: Call, folder: Path) -> Finding | str:
+        """Run a call in a folder of its files; return how it ended, or what it did that none may do."""
+        if self._process is None or self._answered >= _CALLS_OF_A_WORKER:
+            self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps([str(folder), list(call.arguments)]) + "\n")
+        process.stdin.flush()
+        self._answered += 1
+        ready, _, _ = select.select([process.stdout], [], [], SECONDS)
+        line = process.stdout.readline() if ready else ""
+        if line:
+            return _judged(call, json.loads(line))
+        ending = f"died with status {process.wait()}" if ready else f"did not end in {SECONDS:g} s"
+        self._stop()
+        return Finding(call=call, kind="death" if ready else "hang", text=ending)
+
+    def _start(self) -> None:
+        self._stop()
+        command = [sys.executable, "-m", "tests.sweeps.fuzz", "--worker"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._answered = 0
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
+    """Return how a call ended, or what it did that none may do."""
+    errors = answer["errors"]
+    for mark in ("error: unexpected", "Traceback (most recent call last)", "Warning:", "Exception ignored"):
+        if mark in errors:
+            lines = [line for line in errors.splitlines() if line.strip()]
+            shown = next(line for line in lines if mark in line) if mark != "Traceback" else lines[-1]
+            return Finding(call=call, kind="unexpected", text=shown[:300])
+    if answer["code"] not in (0, 1, 2):
+        return Finding(call=call, kind="exit code", text=str(answer["code"]))
+    if answer["code"] == 2 and not errors.strip():
+        return Finding(call=call, kind="no reason", text="exit code 2 without an error")
+    if answer["bytes"] > _bound() + SPARE_BYTES:
+        return Finding(call=call, kind="memory", text=f"{answer['bytes'] / 2**30:.1f} GiB")
+    if answer["seconds"] > SECONDS:
+        return Finding(call=call, kind="hang", text=f"{answer['seconds']:.0f} s")
+    return f"exit code {answer['code']}"
+
+
+def _bound() -> int:
+    return 2 * 2**30
+
+
+def _work() -> None:
+    """Answer calls from the standard input."""
+    import matplotlib as mpl
+
+    from ir_interp import memory
+    from ir_interp.cli.main import main
+
+    mpl.use("agg")
+    memory.limit_process()
+    answers = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        folder, arguments = json.loads(line)
+        os.chdir(folder)
+        answers.write(json.dumps(_answer(main, arguments)) + "\n")
+        answers.flush()
+
+
+def _answer(main: Any, arguments: list[str]) -> dict[str, Any]:
+    with open("stdout", "w+b") as printed, open("stderr", "w+b") as errors:  # noqa: PTH123
+        os.dup2(printed.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+        before, start = _peak(reset=True), time.monotonic()
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = stop.code
+        seconds, after = time.monotonic() - start, _peak()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
+    return {"code": code, "errors": said[-20000:], "seconds": seconds, "bytes": after - before}
+
+
+def _peak(*, reset: bool = False) -> int:
+    """Return the most memory that this process has held, since it was last reset, and of the largest child."""
+    with suppress(OSError):
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) * 1024
+
+
+# The sweep
+
+
+def originals(folder: Path) -> dict[str, bytes]:
+    """Return good files by name: samples, a feature pyramid, a loop, a function, weights apart; and IRs of some."""
+    from tests.support.originals import write
+
+    write(folder)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def sweep(count: int, seed: int, *, only: int | None = None, runs: float = 0.03, seconds: float = 1e9) -> Found:
+    """Make calls, at most for ``seconds``."""
+    found, end = Found(), time.monotonic() + seconds
+    numbers = range(count) if only is None else [only]
+    with tempfile.TemporaryDirectory() as folder, Worker() as worker:
+        good = Path(folder, "good")
+        good.mkdir()
+        for call in calls(originals(good), seed, numbers, runs=runs):
+            if time.monotonic() > end:
+                break
+            place = Path(folder, str(call.number))
+            place.mkdir()
+            for name, content in call.files.items():
+                (place / name).write_bytes(content)
+            answer = worker.ask(call, place)
+            if isinstance(answer, Finding):
+                found.findings.append(answer)
+                print(f"call {call.number}, {answer.kind}: {answer.text}\n  {call.arguments}", flush=True)
+            found.ends[answer if isinstance(answer, str) else answer.kind] += 1
+            if only is None:
+                shutil.rmtree(place)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the sweep; print what is found, and a table."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="the number of one call, to be repeated")
+    parser.add_argument("--runs", type=float, default=0.03, help="part of the calls that start runtimes")
+    parser.add_argument("--keep", type=Path, help="a folder for the files of calls with findings")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.worker:
+        _work()
+        return 0
+    found = sweep(given.calls, given.seed, only=given.only, runs=given.runs)
+    for each in found.findings if given.keep else ():
+        place = given.keep / f"{given.seed}-{each.call.number}"
+        place.mkdir(parents=True, exist_ok=True)
+        for name, content in each.call.files.items():
+            (place / name).write_bytes(content)
+        (place / "arguments.json").write_text(json.dumps(each.call.arguments))
+    print(aligned([(kind, str(number)) for kind, number in sorted(found.ends.items())]))
+    return 1 if found.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
