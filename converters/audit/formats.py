@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
@@ -11,15 +11,26 @@ from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
 from ir_interp.version import VERSION
 from ir_interp.views import describe
+from ir_interp.views.marks import Tone
 
+from ..runtimes.outcome import Kind
 from .audit import Audited, Finding
+from .report import Audit
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def to_json(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
-    """Return every resize with its verdicts, and the findings."""
-    record = {"resizes": [_resize(row) for row in rows], "findings": [_finding(each) for each in findings]}
+TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
+"""How verdicts are marked, in pages and in terminals."""
+
+
+def to_json(audit: Audit) -> str:
+    """Return every resize with its verdicts, the findings, and the files that could not be read."""
+    record = {
+        "resizes": [_resize(row) for row in audit.rows],
+        "findings": [_finding(each) for each in audit.findings],
+        "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
+    }
     return json.dumps(record, indent=2)
 
 
@@ -43,23 +54,24 @@ def _resize(row: Audited) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, str]:
+def _finding(finding: Finding) -> dict[str, str | None]:
     return {
         "code": finding.code,
-        "severity": finding.rule.severity.value,
+        "severity": finding.severity.value,
+        "runtime": finding.runtime,
         "file": finding.file,
         "where": finding.where,
         "message": finding.message,
     }
 
 
-def to_github(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
+def to_github(audit: Audit) -> str:
     """Return a workflow command for each finding: GitHub shows these beside the file."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     return "\n".join(
-        f"::{levels[each.rule.severity]} file={_property(each.file)},title={each.code}::"
+        f"::{levels[each.severity]} file={_property(each.file)},title={each.code}::"
         + _escaped(f"{each.where}: {each.message}")
-        for each in findings
+        for each in audit.findings
     )
 
 
@@ -71,9 +83,9 @@ def _property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
+def to_sarif(audit: Audit) -> str:
     """Return the findings as SARIF 2.1.0."""
-    codes = sorted({each.code for each in findings})
+    codes = sorted({each.code for each in audit.findings})
     driver = {
         "name": "ir-interp",
         "version": VERSION,
@@ -91,7 +103,7 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
         {
             "ruleId": each.code,
             "ruleIndex": codes.index(each.code),
-            "level": each.rule.severity.value,
+            "level": each.severity.value,
             "message": {"text": each.message},
             "locations": [
                 {
@@ -100,13 +112,13 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding]) -> str:
                 }
             ],
         }
-        for each in findings
+        for each in audit.findings
     ]
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-FORMATS: dict[str, Callable[[Sequence[Audited], Sequence[Finding]], str]] = {
+FORMATS: dict[str, Callable[[Audit], str]] = {
     "json": to_json,
     "github": to_github,
     "sarif": to_sarif,

@@ -7,27 +7,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ir_interp.errors import ReadError
-from ir_interp.rules import RULES, Severity
+from ir_interp.rules import RULES
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
 
 from ..audit.audit import Audited, Finding, by_runtimes
+from ..audit.formats import TONES
+from ..audit.report import Audit
 from ..audit.verdicts import Verdict
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
 from ..runtimes.outcome import Kind
-from .frame import Content, E, Element, Tone, mark, note, page, section, table
+from .frame import Content, E, Element, mark, note, page, section, table
 from .gallery import gallery
 
-_TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
-_TONE_OF: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
 _MEASURE = (
     "same: what the model's own runtime computes. A difference is the largest of random values from 0 to 1. What was "
     "run says so; all else is forecast by the rules for the version named."
 )
 
 
-def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Sequence[ReadError]) -> Element:
+def audit_page(found: Audit) -> Element:
     """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
+    rows, findings, unread = found.rows, found.findings, found.errors
     files = len({row.file for row in rows})
     counts = f"{count(len(rows), 'resize')} in {count(files, 'file')}, {count(len(findings), 'finding')}"
     return page(
@@ -91,7 +93,7 @@ def _resize(row: Audited) -> Element:
 
 def _verdict(verdict: Verdict, was_run: bool) -> Element:
     details = [E.small(text) for text in (verdict.reason, "run" if was_run else "") if text]
-    return E.div(mark(verdict.short, _TONES[verdict.kind]), *details)
+    return E.div(mark(verdict.short, TONES[verdict.kind]), *details)
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
@@ -104,9 +106,9 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
 
 
 def _finding(finding: Finding) -> tuple[Content, ...]:
-    severity = finding.rule.severity
+    severity = finding.severity
     link = E.a(finding.code, href=f"#{finding.code}")
-    return link, mark(severity.value, _TONE_OF[severity]), finding.where, finding.message
+    return link, mark(severity.value, OF_SEVERITY[severity]), finding.where, finding.message
 
 
 def _rule(code: str) -> tuple[Element, Element]:

@@ -10,21 +10,14 @@ from pathlib import Path
 
 from ir_interp.errors import InexactError, IrInterpError, leaves
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.translate import Grade
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_GRADE
 
 from ..files import load
 from ..report import Compared, ConversionReport, Row, Verification
-from .frame import E, Element, Tone, mark, note, page, section, table
+from .frame import E, Element, mark, note, page, section, table
 from .gallery import gallery
-
-_TONES: dict[Grade, Tone] = {
-    Grade.EXACT: "good",
-    Grade.EXACT_FOR_SHAPE: "doubt",
-    Grade.EXACT_BUT_TIES: "doubt",
-    Grade.DECOMPOSED: "good",
-}
 
 
 def conversion_page(report: ConversionReport) -> Element:
@@ -51,7 +44,7 @@ def _rows(report: ConversionReport) -> Iterator[Element]:
 
 
 def _grade(row: Row) -> Element:
-    return E.div(mark(row.grade.value, _TONES[row.grade]), *([E.small(row.note)] if row.note else []))
+    return E.div(mark(row.grade.value, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
 def _verification(verification: Verification | None) -> Element:

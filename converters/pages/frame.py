@@ -6,16 +6,16 @@ Elements are built, never written as text, so that whatever a model is called st
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from lxml import etree
 from lxml.builder import ElementMaker
 
 from ir_interp.atomic import replacing
 from ir_interp.names import shown
-from ir_interp.version import VERSION
+from ir_interp.version import versions
+from ir_interp.views.marks import SIGNS, Tone
 
 Element: TypeAlias = etree._Element
 """An element of a page."""
@@ -23,12 +23,7 @@ Element: TypeAlias = etree._Element
 Content: TypeAlias = str | Element
 """What stands in a page."""
 
-Tone = Literal["good", "doubt", "bad", "plain"]
-"""How a mark is coloured; its word and its sign say the same."""
-
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_RUNTIMES = ("onnxruntime", "openvino", "onnx")
-_SIGNS = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b }
 @media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92 } }
@@ -83,7 +78,7 @@ def page(title: str, *content: Content) -> Element:
             E.title(title),
             E.style(_STYLE),
         ),
-        E.body(E.h1(title), note(_versions()), *content),
+        E.body(E.h1(title), note(versions()), *content),
     )
 
 
@@ -127,15 +122,4 @@ def table(
 
 def mark(word: str, tone: Tone) -> Element:
     """Return a word that says how well something went, with a sign and a colour that say it too."""
-    return E.span({"class": f"mark {tone}"}, f"{_SIGNS[tone]}\u00a0{word}")
-
-
-def _versions() -> str:
-    """Return this program and the runtimes that are installed, with their versions."""
-    known = [f"ir-interp {VERSION}"]
-    for name in _RUNTIMES:
-        try:
-            known.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            known.append(f"{name} (not installed)")
-    return ", ".join(known)
+    return E.span({"class": f"mark {tone}"}, f"{SIGNS[tone]}\u00a0{word}")

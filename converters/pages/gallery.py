@@ -71,7 +71,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
     shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
     target = _target(op.spec, axes, shape)
-    _check_lengths(bind(op.spec, **target), shape)
+    _check_lengths(bind(op.spec, shape, **target), shape)
     read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
     found = tables(read, shape, **target)
     if not found:

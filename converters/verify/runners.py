@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +92,21 @@ def _made(inputs: dict[str, tuple[list[int | None], str]], request: Request) -> 
 
     Other integers are often indices, and larger ones would lie beyond what they index.
     """
+    request = _with_names(request, list(inputs))
     for name in (*request.shapes, *request.files):
         if name not in inputs:
             raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(inputs)}")
     rng = np.random.default_rng(0)
     return [(name, _input(rng, name, *described, request)) for name, described in inputs.items()]
+
+
+def _with_names(request: Request, inputs: list[str]) -> Request:
+    """Return a request in which the only input has its name, where its shape is given without."""
+    if "" not in request.shapes or "" in inputs:
+        return request
+    if len(inputs) != 1:
+        raise IrInterpError(f"a shape is given without a name; the inputs are {', '.join(inputs)}")
+    return replace(request, shapes={name or inputs[0]: shape for name, shape in request.shapes.items()})
 
 
 def _input(

@@ -17,11 +17,13 @@ from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_GRADE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ir_interp.converters.report import Compared, ConversionReport, Verification
+    from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
 
 EXAMPLES = """
 Examples:
@@ -76,9 +78,11 @@ def convert(
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
     fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml in half precision.")] = False,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
-    shape: Annotated[list[str] | None, typer.Option(help="Lengths of an input to verify on: x:1,3,640,640.")] = None,
+    shape: options.InputShapes = None,
     array: Annotated[list[str] | None, typer.Option("--input", help="An input to verify on: x=image.npy.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     report: options.Json = None,
     html: options.Html = None,
 ) -> None:
@@ -86,10 +90,11 @@ def convert(
 
     What has the name of a result is replaced, but nothing that is read. The page of --html tells of a refusal, too.
     """
+    form = options.style(style, as_json, quiet)
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
     wanted = {report: _save_json, html: _save_page}
     try:
-        with progress.bar() as report_progress:
+        with progress.bar(quiet) as report_progress:
             done = ir_interp.convert(
                 source,
                 destination,
@@ -112,9 +117,9 @@ def convert(
         if html:
             _save_refusal(html, source, destination, semantics, error)
         raise
-    if as_json:
+    if form == "json":
         print(_json(done))
-    else:
+    elif form == "text":
         _show(done)
 
 
@@ -140,24 +145,25 @@ def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semant
 
 
 def _show(report: ConversionReport) -> None:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import Console, escape
+    from ir_interp.cli.terminal import Console
 
     console = Console()
-    table = Table(title=escape(f"{count(len(report.rows), 'resize')} of {report.source.name}"), title_justify="left")
-    for column in ("resize", "was", "became", "grade"):
-        table.add_column(column, overflow="fold")
-    for row in report.rows:
-        grade = row.grade.value + (f" ({row.note})" if row.note else "")
-        table.add_row(*map(escape, (row.name, row.configuration, row.form, grade)))
-    if report.rows:
-        console.print(table)
+    rows = [(row.name, row.configuration, row.form, _grade(row)) for row in report.rows]
+    title = f"{count(len(rows), 'resize')} of {report.source.name}"
+    if rows:
+        console.table(("resize", "was", "became", "grade"), rows, title=title)
     if report.before and report.after:
+        console.say("operations", "bold")
         console.print(_operations(report.before, report.after))
     for line in _verified(report.verification):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"wrote {report.destination}", markup=False, highlight=False, soft_wrap=True)
+        console.say(line)
+    console.say(f"wrote {report.destination}")
+
+
+def _grade(row: Row) -> Marked:
+    from ir_interp.cli.terminal import Marked
+
+    return Marked(row.grade.value + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
 
 
 def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
@@ -165,7 +171,7 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 
     from ir_interp.cli.terminal import escape
 
-    table = Table(title="operations", title_justify="left")
+    table = Table()
     for name, counts in (("before", before), ("after", after)):
         table.add_column(name)
         table.add_column(str(sum(counts.values())), justify="right")

@@ -47,6 +47,22 @@ def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[N
     return found
 
 
+def load_known(
+    path: Path, semantics: Semantics = Semantics.RUNTIME
+) -> tuple[list[ResizeOp], list[tuple[Layer, ReadError]]]:
+    """Return the Interpolates of an IR that are known, and those that are not: some values lie in a missing .bin."""
+    found: list[ResizeOp] = []
+    unknown: list[tuple[Layer, ReadError]] = []
+    for net in nets(path):
+        for layer in net.layers.values():
+            if layer.type.lower() == _TYPE:
+                try:
+                    found.append(read_layer(net, layer, semantics))
+                except (MissingBinaryError, UnsupportedLayerError) as error:
+                    unknown.append((layer, error))
+    return found, unknown
+
+
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a net itself with the names of their tensors: the data, and the output."""
     net = next(nets(path))
@@ -110,10 +126,10 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
         raise ReadError(f"{len(layer.inputs)} inputs; Interpolate-{context.version} has 2 or more", layer.where)
     axes_at = 3 if context.version == 4 else 2
     by_scales = attributes.get("shape_calculation_mode") == "scales"
-    axes = _known(net, layer, axes_at, needed=by_scales)
+    axes = _known(net, layer, axes_at, needed=by_scales or _output_shape(layer) is None)
     if axes is None and len(layer.inputs) > axes_at:
         if by_scales or _output_shape(layer) is None:
-            raise ReadError("axes are known only at run time", layer.where)
+            raise UnsupportedLayerError("axes are known only at run time", layer.where)
         return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their length change nothing
     listed = {} if axes is None else {"axes": tuple(int(axis) for axis in axes)}
     if not by_scales:

@@ -169,7 +169,7 @@ def tables(
 
     ``sizes`` or ``scales`` replace the target. Raises ShapeError where a length that is needed is not known.
     """
-    bound = {reading: bind(spec, sizes=sizes, scales=scales) for reading, spec in readings.items()}
+    bound = {reading: bind(spec, shape, sizes=sizes, scales=scales) for reading, spec in readings.items()}
     fixed = _fixed(bound.values(), shape)
     plans = {
         (reading, arithmetic): plan(replace(spec, arithmetic=arithmetic), fixed)

@@ -66,7 +66,7 @@ def of_image(
     given = images.array_or_image(x, op) if isinstance(x, Path) else x
     values = as_array(pictures.rings(shape) if given is None else given)
     name, spec = other
-    specs = [bind(each, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
+    specs = [bind(each, values.shape, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
     axes = [each.axis for each in plan(specs[0], values.shape).axes]
     names = (f"{op.spec.arithmetic.value} ({Semantics.RUNTIME.value})", name)
     first, second = (
