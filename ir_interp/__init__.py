@@ -191,7 +191,7 @@ def convert(
     destination: str | os.PathLike[str],
     *,
     opset: int | None = None,
-    dialect: str = "tensorrt",
+    dialect: str | None = None,
     semantics: Semantics | str = Semantics.RUNTIME,
     target: str | None = None,
     only: Form | str | None = None,
@@ -211,10 +211,11 @@ def convert(
     * .onnx to .onnx: the same model, its resizes made portable for a ``target``
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. ``dialect``
-    is that of a .json file to be written ("tensorrt", "tflite"). ``semantics`` chooses the reading of the source. Of
-    an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed")
-    forces one form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the
-    weights of an .xml in half precision, but never those of a resize.
+    is that of a .json file to be written ("tensorrt", which is the default, or "tflite"). ``semantics`` chooses the
+    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
+    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
+    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What would do
+    nothing for these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` (.npy files by input name) or seeded
@@ -230,7 +231,7 @@ def convert(
 
     options = inner.Options(
         opset=arguments.optional(opset, arguments.whole, "opset"),
-        dialect=arguments.word(dialect, "dialect"),
+        dialect=arguments.optional(dialect, arguments.word, "dialect"),
         semantics=arguments.member(Semantics, semantics, "semantics"),
         target=arguments.optional(target, arguments.word, "target"),
         only=Form.ANY if only is None else arguments.member(Form, only, "only"),
@@ -306,7 +307,7 @@ def compare(
             mine,
             theirs,
             _inputs(shapes, inputs),
-            tolerance=arguments.optional(tolerance, arguments.real, "tolerance"),
+            tolerance=arguments.optional(tolerance, arguments.not_negative, "tolerance"),
             per_resize=arguments.flag(per_resize, "per_resize"),
             progress=_progress(progress),
         )

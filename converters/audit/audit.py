@@ -134,6 +134,8 @@ def models(paths: Iterable[Path]) -> list[Path]:
     """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
     found: list[Path] = []
     for path in paths:
+        if str(path) == "-":
+            raise ReadError("standard input is not read; expected names of models, or of folders", "-")
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
         inside = sorted(each for each in path.rglob("*") if FileKind.of(each) in MODELS)

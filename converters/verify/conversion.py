@@ -49,7 +49,14 @@ def verify(
         foreign = frozenset([result] if through_openvino else [])
         return _verified(source, result, rows, inputs, allowed, progress, foreign)
     except VerificationError as problem:
-        raise VerificationError(f"{problem}; nothing was written") from None
+        raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
+
+
+def _advice(problem: str) -> str:
+    """Return what can be done where a model does not run, and at which risk."""
+    if any(text in problem for text in (" does not run: ", " did not finish in ")):
+        return "; --no-verify writes it unverified, and it may compute something else"
+    return ""
 
 
 def _verified(

@@ -66,7 +66,7 @@ def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
     opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
-    dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write.")] = "tensorrt",
+    dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
     semantics: Annotated[
         Semantics,
         typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
@@ -76,7 +76,7 @@ def convert(
     ] = None,
     only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml, or for a target.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
-    fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml in half precision.")] = False,
+    fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml or .onnx in half precision.")] = False,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
     shape: options.InputShapes = None,
     array: Annotated[list[str] | None, typer.Option("--input", help="An input to verify on: x=image.npy.")] = None,

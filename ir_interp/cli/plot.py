@@ -9,6 +9,7 @@ import typer
 
 import ir_interp
 from ir_interp.cli import options
+from ir_interp.errors import IrInterpError
 from ir_interp.names import shown
 from ir_interp.views.figures import Picture
 
@@ -39,6 +40,11 @@ def plot(
     quiet: options.Quiet = False,
 ) -> None:
     """Show where a resize samples, what it weighs by how much, or an image under two configurations."""
+    for name, given in (("--input", source), ("--against", against)):
+        if given is not None and what is not Picture.IMAGE:
+            raise IrInterpError(f"{name} has no effect on {what.value}; it goes with --what image")
+    if axis is not None and what is Picture.IMAGE:
+        raise IrInterpError("--axis has no effect on an image, which shows two")
     layer, lengths = options.layer_shape(shape, layer)
     ir_interp.plot(
         file,

@@ -23,6 +23,7 @@ from ir_interp.views import describe
 Way = tuple[Semantics, Arithmetic]
 Readings = Mapping[Semantics, ResizeSpec]
 
+_EXAMPLE = 20  # a length that a message gives as an example
 _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding errors
 
 
@@ -153,7 +154,7 @@ def explanation(op: ResizeOp, readings: Readings, given: Lengths) -> Explanation
     """Return the tables of a resize. Raises ShapeError where nothing says the rank of its input."""
     known = given.shape or op.shape
     if known is None:
-        raise ShapeError(f"{op.where}: the rank of its input is unknown; give its lengths as the shape")
+        raise ShapeError(f"{op.where}: the rank of its input is unknown; give its shape, as in --shape 1,3,20,30")
     axes = tables(readings, known, sizes=given.sizes, scales=given.scales)
     return Explanation(op=op, shape=known, readings=readings, axes=axes)
 
@@ -189,7 +190,9 @@ def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
             resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
     for axis in sorted(resized):
         if shape[axis] is None:
-            raise ShapeError(f"the length of axis {axis} is not known, and the taps depend on it")
+            example = ",".join(str(length or _EXAMPLE) for length in shape)
+            problem = f"the length of axis {axis} is dynamic, and the taps depend on it"
+            raise ShapeError(f"{problem}; give the shape of the input, as in --shape {example}")
     return with_ones(shape)
 
 

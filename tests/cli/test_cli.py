@@ -320,7 +320,7 @@ def test_run_a_model_whose_sizes_are_open(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text(layer('axes="2,3" mode="linear"', shape=(1, 3, -1, -1), out=(1, 3, -1, -1)))
     np.save("x.npy", image())
     command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
-    assert cli(*command) == (2, "", "error: sizes must be given: they are an input at run time\n")
+    assert cli(*command) == (2, "", "error: sizes must be given: they are an input at run time; as in --sizes 50,60\n")
     assert not (folder / "y.npy").exists()
     assert cli(*command, "--sizes", "3,3")[0] == 0
 
