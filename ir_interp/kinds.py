@@ -19,6 +19,7 @@ class FileKind(Enum):
     PYTHON = ".py"
     ARRAY = ".npy"
     PICTURE = ".png"
+    DRAWING = ".svg"
     PAGE = ".html"
 
     @classmethod

@@ -94,6 +94,7 @@ def to_sarif(audit: Audit) -> str:
                 "id": code,
                 "shortDescription": {"text": RULES[code].summary},
                 "fullDescription": {"text": RULES[code].story},
+                "help": {"text": RULES[code].remedy},
                 "defaultConfiguration": {"level": RULES[code].severity.value},
             }
             for code in codes

@@ -76,7 +76,12 @@ def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
         return
-    print(f"{rule.code} ({rule.severity.value}): {rule.summary}\n\n{rule.story}\n\nHeld by tests/{rule.test}")
+    from ir_interp.cli.terminal import Console
+
+    console = Console()
+    console.say(f"{rule.code} ({rule.severity.value}): {rule.summary}", "bold")
+    for line in ("", rule.story, "", f"What to do: {rule.remedy}", "", f"Held by tests/{rule.test}"):
+        console.say(line)
 
 
 def _show(found: Explanation, every: bool) -> None:

@@ -126,8 +126,10 @@ def layer_shape(word: str | None, layer: str | None) -> tuple[str | None, tuple[
 
 
 def _shape(word: str) -> tuple[str, tuple[int, ...]]:
-    name, _, lengths = word.rpartition(":")
+    name, colon, lengths = word.rpartition(":")
     try:
+        if colon and not name:
+            raise ValueError("no name")
         return name, tuple(int(part) for part in lengths.split(","))
     except ValueError:
         expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"

@@ -26,7 +26,7 @@ Examples:
 
 def plot(
     file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
-    output: Annotated[Path, typer.Argument(help="A .png to write.")],
+    output: Annotated[Path, typer.Argument(help="A .png or .svg to write.")],
     what: Annotated[Picture, typer.Option(help="What to show.")] = Picture.POSITIONS,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     axis: Annotated[int | None, typer.Option(help="Axis to show, if not the first that changes.")] = None,
@@ -35,7 +35,10 @@ def plot(
     scales: options.Scales = None,
     source: Annotated[Path | None, typer.Option("--input", help="For image: an array (.npy) or an image.")] = None,
     against: Annotated[
-        str | None, typer.Option(help="For image: a reading, an arithmetic, or a file with another resize.")
+        str | None,
+        typer.Option(
+            help="For image: a reading, an arithmetic, or a file with another resize. Default: a runtime that differs."
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

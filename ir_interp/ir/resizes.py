@@ -15,6 +15,11 @@ from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
+
+class OpenAxesError(ReadError):
+    """The axes are an input of run time, and nothing tells which they are."""
+
+
 _TYPE = "interpolate"
 _PARSE: dict[str, Callable[[str], Any]] = {
     "align_corners": xml.flag,
@@ -58,7 +63,7 @@ def load_known(
             if layer.type.lower() == _TYPE:
                 try:
                     found.append(read_layer(net, layer, semantics))
-                except (MissingBinaryError, UnsupportedLayerError) as error:
+                except (MissingBinaryError, OpenAxesError) as error:
                     unknown.append((layer, error))
     return found, unknown
 
@@ -129,7 +134,7 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
     axes = _known(net, layer, axes_at, needed=by_scales or _output_shape(layer) is None)
     if axes is None and len(layer.inputs) > axes_at:
         if by_scales or _output_shape(layer) is None:
-            raise UnsupportedLayerError("axes are known only at run time", layer.where)
+            raise OpenAxesError("axes are known only at run time", layer.where)
         return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their length change nothing
     listed = {} if axes is None else {"axes": tuple(int(axis) for axis in axes)}
     if not by_scales:
