@@ -65,6 +65,16 @@ def brief(path: Path) -> Brief | None:
     return None
 
 
+def parts(path: Path) -> list[Path]:
+    """Return the files that a model is made of: an IR's .bin and a model's external data, too."""
+    match FileKind.of(path):
+        case FileKind.ONNX:
+            return [path, *sorted(external_files(path))]
+        case FileKind.IR:
+            return [path, path.with_suffix(".bin")]
+    return [path]
+
+
 def _sizes(path: Path, others: Iterable[Path]) -> dict[str, int | None]:
     files = (path, *sorted(others))
     return {each.name: each.stat().st_size if each.is_file() else None for each in files}

@@ -15,6 +15,7 @@ from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
 
 from . import registry
+from .brief import parts
 from .files import Source, as_file, load, operations, shown_path
 from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
 from .verify.processes import Inputs
@@ -50,7 +51,7 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.files.values()])
+    check_outputs([*files, *options.reports], [*parts(source), *options.inputs.files.values()])
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -126,18 +127,6 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     from .portable.model import weights_beside
 
     return weights_beside(source, destination, temporary)
-
-
-def _parts(source: Path) -> list[Path]:
-    """Return the files that a source is made of: an IR's .bin and a model's external data, too."""
-    match FileKind.of(source):
-        case FileKind.ONNX:
-            from .onnx.files import external_files
-
-            return [source, *external_files(source)]
-        case FileKind.IR:
-            return [source, source.with_suffix(".bin")]
-    return [source]
 
 
 def _check_unnamed(destination: Path) -> None:

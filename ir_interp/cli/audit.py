@@ -33,7 +33,7 @@ Examples:
 
   ir-interp audit models/ --severity tensorrt=note --format sarif
 
-  ir-interp audit model.onnx --run --runtime openvino --html report.html
+  ir-interp audit model.onnx --run --html report.html --image photo.png
 """
 
 
@@ -89,6 +89,7 @@ def audit(
     quiet: options.Quiet = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
     html: options.Html = None,
+    image: Annotated[Path | None, typer.Option(help="An image on which the page of --html shows what changes.")] = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
     from ir_interp.converters.audit.audit import models as expanded
@@ -96,7 +97,9 @@ def audit(
 
     form, severities = options.style(style, as_json, quiet), _severities(severity or [])
     Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
-    check_outputs([html] if html else [], expanded(models))
+    if image and not html:
+        raise IrInterpError("--image has no effect without --html")
+    check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
     with progress.bar(quiet) as report_progress:
         found = ir_interp.audit(
             models,
@@ -109,8 +112,10 @@ def audit(
         ).with_severities(severities)
     if html:
         from ir_interp.converters.pages import audit_page, frame
+        from ir_interp.converters.pages.made import Made
 
-        frame.save(audit_page.audit_page(found), html)
+        made = Made(command=options.command(), models=expanded(models), image=image)
+        frame.save(audit_page.audit_page(found, made), html)
     _print(found, form)
     for error in found.errors:
         print(f"error: {shown(str(error))}", file=sys.stderr)

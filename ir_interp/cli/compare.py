@@ -62,8 +62,11 @@ def compare(
         )
     if html:
         from ir_interp.converters.pages import comparison_page, frame
+        from ir_interp.converters.pages.made import Made
 
-        frame.save(comparison_page.comparison_page(found), html)
+        shapes = options.shapes(shape or [])
+        made = Made(command=options.command(), models=(first, second), shapes=shapes, inputs=inputs, seed=0)
+        frame.save(comparison_page.comparison_page(found, made), html)
     if form == "json":
         print(json.dumps(found.record(), indent=2))
     elif form == "text":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.pages.made import Made
     from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
 
 EXAMPLES = """
@@ -92,7 +94,15 @@ def convert(
     """
     form = options.style(style, as_json, quiet)
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
-    wanted = {report: _save_json, html: _save_page}
+    seed = 0 if verify else None
+    made = partial(_made, models=(source,), shapes=shapes, inputs=inputs, seed=seed)
+
+    def save_page(report: ConversionReport, path: Path) -> None:
+        from ir_interp.converters.pages import conversion_page, frame
+
+        frame.save(conversion_page.conversion_page(report, made()), path)
+
+    wanted = {report: _save_json, html: save_page}
     try:
         with progress.bar(quiet) as report_progress:
             done = ir_interp.convert(
@@ -115,7 +125,7 @@ def convert(
         raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
-            _save_refusal(html, source, destination, semantics, error)
+            _save_refusal(html, source, destination, semantics, error, made())
         raise
     if form == "json":
         print(_json(done))
@@ -131,17 +141,19 @@ def _save_json(report: ConversionReport, path: Path) -> None:
     path.write_text(_json(report) + "\n", encoding="utf-8")
 
 
-def _save_page(report: ConversionReport, path: Path) -> None:
-    from ir_interp.converters.pages import conversion_page, frame
+def _made(**facts: Any) -> Made:
+    from ir_interp.converters.pages.made import Made
 
-    frame.save(conversion_page.conversion_page(report), path)
+    return Made(command=options.command(), **facts)
 
 
-def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception) -> None:
+def _save_refusal(
+    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, made: Made
+) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
     check_outputs([path], [source, destination])
-    frame.save(conversion_page.refusal_page(source, destination, semantics, error), path)
+    frame.save(conversion_page.refusal_page(source, destination, semantics, error, made), path)
 
 
 def _show(report: ConversionReport) -> None:

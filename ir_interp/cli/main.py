@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
+from ir_interp.cli import audit, compare, convert, explain, inspect, options, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.names import shown
 from ir_interp.version import versions
@@ -61,6 +61,7 @@ app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
+    options.remember(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=arguments, standalone_mode=False)
     except (IrInterpError, ExceptionGroup) as error:

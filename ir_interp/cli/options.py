@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -73,6 +75,19 @@ class Format(Enum):
 
 
 Style = Annotated[Format | None, typer.Option("--format", help="How to print. Default: text.")]
+
+
+_COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
+
+
+def remember(arguments: Sequence[str]) -> None:
+    """Remember what was asked for, for the reports of it."""
+    _COMMAND.set(tuple(arguments))
+
+
+def command() -> str:
+    """Return what was asked for, as a line of a shell."""
+    return shlex.join(["ir-interp", *_COMMAND.get()])
 
 
 def style(wanted: Enum | None, as_json: bool, quiet: bool = False) -> str:
