@@ -61,7 +61,9 @@ def _summary(report: ConversionReport) -> Iterator[Element]:
 def _rows(report: ConversionReport) -> Iterator[Element]:
     if report.rows:
         cells = ((row.name, row.configuration, row.form, _grade(row)) for row in report.rows)
-        yield section("Resizes", table(("resize", "was", "became", "grade"), cells))
+        yield section(
+            "Resizes", table(("resize", "was", "became", "grade"), cells, caption="Every resize, before and after")
+        )
 
 
 def _grade(row: Row) -> Element:
@@ -72,7 +74,9 @@ def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    compared = table(columns, map(_compared, verification.outputs), numbers=columns[1:4])
+    compared = table(
+        columns, map(_compared, verification.outputs), numbers=columns[1:4], caption="Both files on the same inputs"
+    )
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 
@@ -86,7 +90,10 @@ def _operations(report: ConversionReport) -> Iterator[Element]:
         pairs = zip_longest(*counts, fillvalue=("", ""))
         rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
         columns = ("before", "times", "after", "times")
-        yield section("Operations", table(columns, rows, numbers=("times",), stacks=False))
+        yield section(
+            "Operations",
+            table(columns, rows, numbers=("times",), stacks=False, caption="By type, the most frequent first"),
+        )
 
 
 def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException, made: Made) -> Element:
