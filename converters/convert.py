@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ir_interp.atomic import OutputError, check_outputs, replacing
-from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.kinds import FileKind
+from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
+from ir_interp.kinds import FileKind, check_named
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
 
 from . import registry
+from .brief import parts
 from .files import Source, as_file, load, operations, shown_path
 from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
 from .verify.inputs import Inputs
@@ -25,7 +26,7 @@ class Options:
     """How to translate; ``ir_interp.convert`` says what each means."""
 
     opset: int | None = None
-    dialect: str = "tensorrt"
+    dialect: str | None = None
     semantics: Semantics = Semantics.RUNTIME
     only: Form = Form.ANY
     strict: bool = False
@@ -45,11 +46,12 @@ def convert(source: Source, destination: Path, options: Options) -> ConversionRe
 
 def _convert(source: Path, destination: Path, options: Options) -> ConversionReport:
     kinds = _kinds(source, destination)
-    registry.get(options.dialect)
+    registry.get(options.dialect or _DIALECT)
+    _check_options(kinds, options)
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*_parts(source), *options.inputs.paths])
+    check_outputs([*files, *options.reports], [*parts(source), *options.inputs.paths])
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -69,12 +71,35 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     return report
 
 
+def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
+    """Raise SpecError for an option that would do nothing here; not to verify what is not verified is none."""
+    given = {
+        "opset": options.opset is not None,
+        "dialect": options.dialect is not None,
+        "only": options.only is not Form.ANY,
+        "strict": options.strict,
+        "fp16": options.fp16,
+        "shapes": bool(options.inputs.shapes),
+        "inputs": bool(options.inputs.files),
+    }
+    for name, paths in _HAVE_EFFECT.items():
+        if given[name] and kinds not in paths:
+            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in paths)
+            raise SpecError(f"{name} has no effect on {kinds[0].value} to {kinds[1].value}; it goes with {goes_with}")
+    for name in ("shapes", "inputs"):
+        if given[name] and not options.verify:
+            raise SpecError(f"{name} has no effect without verification")
+
+
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     """Return what both files are. Raises ReadError where nothing leads from one to the other."""
     kinds = FileKind.of(source), FileKind.of(destination)
     for known in PATHS:
         if kinds == known:
             return known
+    starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
+    check_named(source, starts)
+    check_named(destination, ends)
     start, end = (path.suffix or "no extension" for path in (source, destination))
     paths = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS)
     raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
@@ -113,18 +138,6 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     return weights_beside(source, destination, temporary)
 
 
-def _parts(source: Path) -> list[Path]:
-    """Return the files that a source is made of: an IR's .bin and a model's external data, too."""
-    match FileKind.of(source):
-        case FileKind.ONNX:
-            from .onnx.files import external_files
-
-            return [source, *external_files(source)]
-        case FileKind.IR:
-            return [source, source.with_suffix(".bin")]
-    return [source]
-
-
 def _check_unnamed(destination: Path) -> None:
     """Refuse to replace a file that nobody named, and that is no part of what is to be replaced."""
     beside = {FileKind.IR: f"{destination.stem}.bin", FileKind.ONNX: f"{destination.name}.data"}
@@ -149,13 +162,13 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
 def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .portable import model as portable
 
-    return portable.write_model(source, output, options.target or "", _policy(options))
+    return portable.write_model(source, output, options.target or "", _policy(options), half=options.fp16)
 
 
 def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .ir_to_onnx import write
 
-    return write.write_model(source, output, options.semantics, options.opset, options.progress)
+    return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
 
 
 def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -185,7 +198,7 @@ def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .tensorrt import layer
 
-    if options.dialect != "tensorrt":
+    if options.dialect not in (None, _DIALECT):
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
     translated, rows = _translated(source, options)
     output.write_text(layer.python_script(translated), encoding="utf-8")
@@ -201,7 +214,7 @@ def _single(source: Path, options: Options) -> ResizeOp:
 
 def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
-    target: Dialect = registry.get(options.dialect)
+    target: Dialect = registry.get(options.dialect or _DIALECT)
     found = load(source, options.semantics)
     if not found:
         raise UnsupportedLayerError("no resize in it", source.name)
@@ -225,6 +238,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     )
 
 
+_DIALECT = "tensorrt"
 _PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 _TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
 
@@ -240,3 +254,15 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row
     (FileKind.JSON, FileKind.IR): _layer_to_ir,
     (FileKind.JSON, FileKind.PYTHON): _to_python,
 }
+
+_TO_MODELS = tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.ONNX, FileKind.IR))
+_HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
+    "opset": ((FileKind.IR, FileKind.ONNX), (FileKind.JSON, FileKind.ONNX)),
+    "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
+    "only": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
+    "strict": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
+    "fp16": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.IR, FileKind.ONNX)),
+    "shapes": _TO_MODELS,
+    "inputs": _TO_MODELS,
+}
+"""Options that do not go with everything, and what each goes with."""

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.inputs import Inputs
     from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison, OutputValues
     from ir_interp.translation.translate import Grade
-    from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths
+    from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths, Readings
     from ir_interp.views.figures import Picture
 
 __all__ = [
@@ -197,7 +197,7 @@ def convert(
     destination: str | os.PathLike[str],
     *,
     opset: int | None = None,
-    dialect: str = "tensorrt",
+    dialect: str | None = None,
     semantics: Semantics | str = Semantics.RUNTIME,
     target: str | None = None,
     only: Form | str | None = None,
@@ -219,10 +219,11 @@ def convert(
     * .onnx to .onnx: the same model, its resizes made portable for a ``target``
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. ``dialect``
-    is that of a .json file to be written ("tensorrt", "tflite"). ``semantics`` chooses the reading of the source. Of
-    an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native", "decomposed")
-    forces one form of the resizes, and ``strict`` refuses what is not exact for every shape. ``fp16`` stores the
-    weights of an .xml in half precision, but never those of a resize.
+    is that of a .json file to be written ("tensorrt", which is the default, or "tflite"). ``semantics`` chooses the
+    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
+    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
+    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What would do
+    nothing for these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a
@@ -240,7 +241,7 @@ def convert(
 
     options = inner.Options(
         opset=arguments.optional(opset, arguments.whole, "opset"),
-        dialect=arguments.word(dialect, "dialect"),
+        dialect=arguments.optional(dialect, arguments.word, "dialect"),
         semantics=arguments.member(Semantics, semantics, "semantics"),
         target=arguments.optional(target, arguments.word, "target"),
         only=Form.ANY if only is None else arguments.member(Form, only, "only"),
@@ -323,7 +324,7 @@ def compare(
             mine,
             theirs,
             _inputs(shapes, inputs, images, seed),
-            tolerance=arguments.optional(tolerance, arguments.real, "tolerance"),
+            tolerance=arguments.optional(tolerance, arguments.not_negative, "tolerance"),
             per_resize=arguments.flag(per_resize, "per_resize"),
             per_layer=arguments.flag(per_layer, "per_layer"),
             progress=_progress(progress),
@@ -367,13 +368,14 @@ def plot(
     x: ArrayLike | str | os.PathLike[str] | None = None,
     against: Semantics | Arithmetic | ResizeSpec | Source | None = None,
 ) -> Figure:
-    """Return a picture of a resize, a figure of Matplotlib; written to ``output``, a .png, where that is given.
+    """Return a picture of a resize, a figure of Matplotlib; written to ``output``, .png or .svg, where that is given.
 
     ``what`` is shown: where the outputs of an axis sample ("positions"), what they weigh by how much ("weights"), the
     "kernel", or an "image" under two configurations and their difference. ``layer``, ``shape``, ``sizes`` and
     ``scales`` are those of ``explain``; ``axis`` is by default the first that changes. Of an image, ``x`` is an array
     or the path of one (.npy) or of an image, by default rings; ``against`` is the other configuration: a reading or
-    an arithmetic by its word, a spec, or where another resize stands.
+    an arithmetic by its word, a spec, or where another resize stands; by default a runtime that is known to compute
+    something else, or a reading, else exact arithmetic.
 
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
     """
@@ -382,7 +384,7 @@ def plot(
 
     chosen = arguments.member(figures.Picture, what, "what")
     wanted = arguments.optional(axis, arguments.whole, "axis")
-    place = None if output is None else _png(arguments.path(output, "output"))
+    place = None if output is None else _picture(arguments.path(output, "output"))
     read = [
         each for each in (source, x, against) if isinstance(each, str | os.PathLike) and not isinstance(each, bytes)
     ]
@@ -392,21 +394,32 @@ def plot(
     given = _lengths(shape, sizes, scales)
     figure: Figure
     if chosen is figures.Picture.IMAGE:
-        other = figures.configuration(against, op, found) or _configuration(against)
+        other = _other(against, op, found)
         values = arguments.path(x, "x") if isinstance(x, str | os.PathLike) else x
         figure = figures.of_image(op, other, values, given)
     else:
         figure = figures.of_axis(explanation(op, found, given), chosen, wanted)
     if place is not None:
         with replacing(place) as (temporary,):
-            pictures.save(figure, temporary)
+            pictures.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
     return figure
 
 
-def _png(path: Path) -> Path:
-    if FileKind.of(path) is not FileKind.PICTURE:
-        raise SpecError(f"{path.name!r} is no name of a picture; expected .png")
+def _picture(path: Path) -> Path:
+    if FileKind.of(path) not in (FileKind.PICTURE, FileKind.DRAWING):
+        raise SpecError(f"{path.name!r} is no name of a picture; expected .png or .svg")
     return path
+
+
+def _other(
+    against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
+) -> tuple[str, ResizeSpec]:
+    """Return what to show a resize against, and its name: by default a runtime that computes something else."""
+    from ir_interp.converters.forecasts.table import deviations
+    from ir_interp.views import figures
+
+    deviating = next(deviations(op), None) if against is None else None
+    return deviating or figures.configuration(against, op, found) or _configuration(against)
 
 
 def _configuration(source: Source) -> tuple[str, ResizeSpec]:

@@ -112,6 +112,14 @@ def real(value: float, name: str) -> float:
     return float(value)
 
 
+def not_negative(value: float, name: str) -> float:
+    """Return a number that is 0 or more."""
+    number = real(value, name)
+    if not number >= 0:
+        raise SpecError(f"{name} is {number:g}; expected 0 or more")
+    return number
+
+
 def wholes(value: Iterable[int], name: str) -> tuple[int, ...]:
     """Return several whole numbers."""
     return tuple(whole(each, name) for each in _several(value, name, "whole numbers, as in (50, 60)"))

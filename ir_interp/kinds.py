@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
@@ -18,6 +19,7 @@ class FileKind(Enum):
     PYTHON = ".py"
     ARRAY = ".npy"
     PICTURE = ".png"
+    DRAWING = ".svg"
     PAGE = ".html"
 
     @classmethod
@@ -39,5 +41,15 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
     if found is not None and found in kinds:
         return found
     extensions = [kind.value for kind in kinds]
+    check_named(path, extensions)
     wanted = closest(path.suffix if found is None else "", extensions)
     raise ReadError(f"unknown file type {path.suffix!r}; {wanted}", path.name)
+
+
+def check_named(path: Path, extensions: Iterable[str]) -> None:
+    """Raise ReadError where a path names no file at all: standard input, or a folder."""
+    wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
+    if str(path) == "-":
+        raise ReadError(f"standard input is not read; {wanted}", "-")
+    if path.is_dir():
+        raise ReadError(f"is a folder; {wanted}; `ir-interp audit` takes folders", str(path))

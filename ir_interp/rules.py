@@ -19,12 +19,16 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A kind of finding. ``test`` is where its claim is held: a file of ``tests/`` and a function in it."""
+    """A kind of finding, how it came about, and what to do: the ``remedy``.
+
+    ``test`` is where its claim is held: a file of ``tests/`` and a function in it.
+    """
 
     code: str
     severity: Severity
     summary: str
     story: str
+    remedy: str
     test: str
 
 
@@ -45,6 +49,10 @@ RULES = _by_code(
                 "plugin does it too. A model that was trained with antialiasing loses it silently; `--semantics "
                 "document` shows what the page asks for, and `ir-interp plot` what that changes."
             ),
+            remedy=(
+                "Decide by which behaviour the model was trained: to keep OpenVINO's, set antialias=false, which says "
+                "what is computed; to antialias, convert from the ONNX source, or use rank 5."
+            ),
             test="executor/test_openvino.py::test_antialias_is_ignored_up_to_rank_4",
         ),
         Rule(
@@ -55,6 +63,10 @@ RULES = _by_code(
                 "Interpolate-1 holds its axes in a sorted set. So axes=3,2 with sizes 4, 3 makes axis 2 four long, "
                 "where the page, which pairs the first axis with the first size, makes it three. Interpolate-4 and "
                 "-11 take axes as an input and keep their order. Write the axes of Interpolate-1 in ascending order."
+            ),
+            remedy=(
+                "Write the axes in ascending order, with the sizes in the same order; `ir-interp explain FILE` shows "
+                "both readings."
             ),
             test="ir/test_ir_files.py::test_axes_that_are_not_ascending",
         ),
@@ -68,6 +80,7 @@ RULES = _by_code(
                 "and the single number pads the batch: an input of one image gives two. Write a pad for every "
                 "dimension."
             ),
+            remedy="Write one pad for every dimension of the input, which both readings take alike.",
             test="ir/test_ir_files.py::test_a_single_pad",
         ),
         Rule(
@@ -78,6 +91,10 @@ RULES = _by_code(
                 "Pillow's bicubic filter has the coefficient -0.5, and the plugin's kernel has it built in; the "
                 "core's reference reads cube_coeff, whose default is -0.75. OpenVINO's own preprocessing writes that "
                 "default, so that the two disagree on it. Write cube_coeff=-0.5."
+            ),
+            remedy=(
+                "If the model was trained with another coefficient, use mode cubic with cube_coeff, or export again "
+                "with -0.5."
             ),
             test="executor/test_openvino.py::test_cube_coeff_is_ignored_by_bicubic_pillow",
         ),
@@ -90,6 +107,10 @@ RULES = _by_code(
                 "converter wrote it and no plugin runs it. Here it is the mean over what an output pixel covers, as "
                 "in TensorFlow and OpenCV. For whole factors that is an average pool. `ir-interp convert` writes it "
                 "to ONNX as a subgraph, if lengths are known."
+            ),
+            remedy=(
+                "Convert to ONNX, where this program writes sums that runtimes execute: `ir-interp convert model.xml "
+                "model.onnx`."
             ),
             test="ir/test_ir_files.py::test_area",
         ),
@@ -105,6 +126,7 @@ RULES = _by_code(
                 "fractional scales; onnxruntime and OpenVINO take the length of the tensor. Two official node tests "
                 "expect the reference's reading, and no runtime passes them. With sizes instead of scales all agree."
             ),
+            remedy="Give sizes instead of scales, or scales that lead to whole lengths: then all readings agree.",
             test="executor/test_onnxruntime.py::test_fractional_length_is_the_reference_reading",
         ),
         Rule(
@@ -116,6 +138,10 @@ RULES = _by_code(
                 "are not the same for this layer, in a way that has no code of its own. `ir-interp explain FILE "
                 "--layer NAME` shows each reading's taps."
             ),
+            remedy=(
+                "Look at both with `ir-interp explain FILE --layer NAME`, and state the attributes on which they "
+                "differ."
+            ),
             test="ir/test_ir_files.py::test_a_single_pad",
         ),
         Rule(
@@ -125,9 +151,9 @@ RULES = _by_code(
             story=(
                 "The plugin has kernels for images and volumes, and takes an Interpolate of other axes for one of "
                 "images whose channels come last. It moves the axes, but not the pads: of [1, 10, 9, 5] padded by two "
-                "at the ends of axes 1 and 3 it pads axes 2 and 3. Lay the zeros by a Pad in front; so does "
-                "`ir-interp convert`."
+                "at the ends of axes 1 and 3 it pads axes 2 and 3."
             ),
+            remedy="Lay the zeros by a Pad in front; so does `ir-interp convert`.",
             test="executor/test_openvino.py::test_pads_go_astray",
         ),
         Rule(
@@ -139,6 +165,7 @@ RULES = _by_code(
                 "Exporters long wrote the default -0.75 for both, so that a model computes something else than the "
                 "one it was exported from. Set cubic_coeff_a=-0.5, unless -0.75 was meant."
             ),
+            remedy="If the preprocessing was Pillow's or PyTorch's, set cubic_coeff_a=-0.5; else `--ignore IRI011`.",
             test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
@@ -150,6 +177,7 @@ RULES = _by_code(
                 "pixel. Pillow and PyTorch drop them and let the rest sum to 1. Exporters that forget "
                 "exclude_outside=1 change the pixels along every edge."
             ),
+            remedy="If the preprocessing was Pillow's or PyTorch's, set exclude_outside=1; else `--ignore IRI012`.",
             test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
@@ -160,6 +188,10 @@ RULES = _by_code(
                 "A length is rounded down: 3 * 0.6666 gives 1, and 2 was meant. Such scales come from ratios that "
                 "were written with few digits, or in half precision. Runtimes also round the product differently: 5 * "
                 "1.4 is 7 in float32 and 6 exactly. Give sizes."
+            ),
+            remedy=(
+                "Export with sizes, or with a scale a little larger, and compare the output shape with that of the "
+                "original model."
             ),
             test="audit/test_audit.py::test_mistakes",
         ),
@@ -173,6 +205,10 @@ RULES = _by_code(
                 "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which keeps "
                 "the constants of resizes as they are."
             ),
+            remedy=(
+                "Export the scales in float32, or give sizes; half precision moves every pixel that is far from the "
+                "origin."
+            ),
             test="audit/test_audit.py::test_scales_in_half_precision",
         ),
         Rule(
@@ -185,6 +221,10 @@ RULES = _by_code(
                 "half_pixel: [1, 2.667] becomes [2.667, 4.333]. Set coordinate_transformation_mode=asymmetric, and "
                 "for nearest nearest_mode=floor where it grows."
             ),
+            remedy=(
+                "Export again in the newer operator set, or set coordinate_transformation_mode=asymmetric and "
+                "nearest_mode to what the old one computed."
+            ),
             test="audit/test_audit.py::test_what_the_version_converter_leaves",
         ),
         Rule(
@@ -196,6 +236,10 @@ RULES = _by_code(
                 "resizes of rank 6 and in cubic ones of three axes. `ir-interp convert` never writes such "
                 "layers."
             ),
+            remedy=(
+                "Do not run this model there as it is: rewrite the resize with `ir-interp convert model.onnx "
+                "portable.onnx --target openvino` (or tensorrt), or convert it."
+            ),
             test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
@@ -205,6 +249,10 @@ RULES = _by_code(
             story=(
                 "The reason given is the runtime's. `ir-interp convert` writes most of such resizes as a subgraph of "
                 "other operations."
+            ),
+            remedy=(
+                "If you use that runtime, rewrite the resize with `ir-interp convert model.onnx portable.onnx "
+                "--target tensorrt` (or openvino, onnx:11), or convert it; else say `--severity RUNTIME=note`."
             ),
             test="audit/test_audit.py::test_verdicts",
         ),
@@ -216,6 +264,10 @@ RULES = _by_code(
                 "The difference is the largest one on values between 0 and 1, in the shape of the resize if that is "
                 "known. OpenVINO's own ONNX frontend silently drops antialias, exclude_outside and aspect policies."
             ),
+            remedy=(
+                "If you use that runtime, convert with `ir-interp convert model.onnx model.xml`, or rewrite with "
+                "`--target`: both compute the same there; else say `--severity RUNTIME=note`."
+            ),
             test="audit/test_audit.py::test_verdicts",
         ),
         Rule(
@@ -225,6 +277,10 @@ RULES = _by_code(
             story=(
                 "Verdicts come from rules about one version of each runtime; `--run` runs the installed one. Where "
                 "they disagree, another version is installed, or a rule is wrong: then please report it."
+            ),
+            remedy=(
+                "Trust what was seen; if the installed version is the one named in the table of runtimes, please "
+                "report it."
             ),
             test="audit/test_audit.py::test_a_forecast_that_fails",
         ),
@@ -238,6 +294,10 @@ RULES = _by_code(
                 "combinations of coordinates, selector and rounding. Other layers fall back to the GPU; where that "
                 "is not allowed, the engine is not built. docs/tensorrt.md has the table. On a GPU this note does "
                 "not matter, so `ir-interp audit` gives it with `--select IRI031` only."
+            ),
+            remedy=(
+                "Only for DLA: use whole scales and the settings that docs/tensorrt.md lists, or allow the GPU as a "
+                "fallback."
             ),
             test="tensorrt/test_tensorrt.py::test_dla",
         ),

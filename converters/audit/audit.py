@@ -22,7 +22,7 @@ from ir_interp.kinds import MODELS, FileKind, expect
 from ir_interp.memory import check_bytes, memory_refusal
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.rules import RULES, Rule
+from ir_interp.rules import RULES, Rule, Severity
 from ir_interp.scratch import scratch
 from ir_interp.spec import Nearest
 
@@ -44,12 +44,14 @@ _IR_VERSION = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that a resize breaks, and where."""
+    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` is the rule's by default."""
 
     code: str
     message: str
     file: str
     where: str
+    runtime: str | None = None
+    severity: Severity
 
     @property
     def rule(self) -> Rule:
@@ -71,12 +73,13 @@ class Audited:
     mistakes: tuple[tuple[str, str], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
     ran: str = ""
 
     @property
     def name(self) -> str:
-        """Its file and its name, or else its place there."""
-        return f"{Path(self.file).name}: {self.op.name or self.op.where}"
+        """What its file is called, and its name, or else its place there."""
+        return f"{self.label or Path(self.file).name}: {self.op.name or self.op.where}"
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -93,25 +96,28 @@ class Audited:
     def findings(self) -> tuple[Finding, ...]:
         """Everything to tell about it that nobody has to ask for."""
         diagnostics = ((each.code, each.message) for each in self.op.diagnostics)
-        return self._found((*diagnostics, *self.mistakes, *self._bad_verdicts(), *self._wrong_forecasts()))
+        found = (self._finding(*each) for each in (*diagnostics, *self.mistakes))
+        return (*found, *self._bad_verdicts(), *self._wrong_forecasts())
 
-    def _bad_verdicts(self) -> Iterator[tuple[str, str]]:
+    def _bad_verdicts(self) -> Iterator[Finding]:
         for name, each in self.verdicts.items():
             if each.kind in _CODE_OF_KIND:
-                yield _CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}"
+                yield self._finding(_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}", name)
 
-    def _wrong_forecasts(self) -> Iterator[tuple[str, str]]:
+    def _wrong_forecasts(self) -> Iterator[Finding]:
         for name, each in self.seen.items():
             if each.kind is not self.forecast[name].kind:
-                yield "IRI024", f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
+                text = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
+                yield self._finding("IRI024", text, name)
 
     @property
     def on_request(self) -> tuple[Finding, ...]:
         """What matters to few: what keeps it off TensorRT's DLA."""
-        return self._found(self.remarks)
+        return tuple(self._finding(*each) for each in self.remarks)
 
-    def _found(self, found: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
-        return tuple(Finding(code=code, message=text, file=self.file, where=self.op.where) for code, text in found)
+    def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
+        severity, where = RULES[code].severity, self.op.where
+        return Finding(code=code, message=message, file=self.file, where=where, runtime=runtime, severity=severity)
 
 
 def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
@@ -136,6 +142,8 @@ def models(paths: Iterable[Path]) -> list[Path]:
     """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
     found: list[Path] = []
     for path in paths:
+        if str(path) == "-":
+            raise ReadError("standard input is not read; expected names of models, or of folders", "-")
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
         inside = sorted(each for each in path.rglob("*") if FileKind.of(each) in MODELS)

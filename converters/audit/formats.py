@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from ir_interp.errors import ReadError
 from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
 from ir_interp.version import VERSION
 from ir_interp.views import describe
+from ir_interp.views.marks import Tone
 
+from ..runtimes.outcome import Kind
 from .audit import Audited, Finding
+from .report import Audit
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def to_json(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
-    """Return every resize with its verdicts, the findings, and what could not be read."""
+TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
+"""How verdicts are marked, in pages and in terminals."""
+
+
+def to_json(audit: Audit) -> str:
+    """Return every resize with its verdicts, the findings, and the files that could not be read."""
     record = {
-        "resizes": [_resize(row) for row in rows],
-        "findings": [_finding(each) for each in findings],
-        "errors": [{"where": each.where, "message": each.problem} for each in errors],
+        "resizes": [_resize(row) for row in audit.rows],
+        "findings": [_finding(each) for each in audit.findings],
+        "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
     }
     return json.dumps(record, indent=2)
 
@@ -48,25 +54,26 @@ def _resize(row: Audited) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, str]:
+def _finding(finding: Finding) -> dict[str, str | None]:
     return {
         "code": finding.code,
-        "severity": finding.rule.severity.value,
+        "severity": finding.severity.value,
+        "runtime": finding.runtime,
         "file": finding.file,
         "where": finding.where,
         "message": finding.message,
     }
 
 
-def to_github(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
+def to_github(audit: Audit) -> str:
     """Return a workflow command for each finding: GitHub shows these beside the file; and for what is not read."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     commands = [
-        f"::{levels[each.rule.severity]} file={_property(each.file)},title={each.code}::"
+        f"::{levels[each.severity]} file={_property(each.file)},title={each.code}::"
         + _escaped(f"{each.where}: {each.message}")
-        for each in findings
+        for each in audit.findings
     ]
-    return "\n".join([*commands, *(f"::error title=not read::{_escaped(str(each))}" for each in errors)])
+    return "\n".join([*commands, *(f"::error title=not read::{_escaped(str(each))}" for each in audit.errors)])
 
 
 def _escaped(text: str) -> str:
@@ -77,9 +84,9 @@ def _property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError] = ()) -> str:
+def to_sarif(audit: Audit) -> str:
     """Return the findings as SARIF 2.1.0, with a notification for each file that could not be read."""
-    codes = sorted({each.code for each in findings})
+    codes = sorted({each.code for each in audit.findings})
     driver = {
         "name": "ir-interp",
         "version": VERSION,
@@ -88,6 +95,7 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding], errors: Seque
                 "id": code,
                 "shortDescription": {"text": RULES[code].summary},
                 "fullDescription": {"text": RULES[code].story},
+                "help": {"text": RULES[code].remedy},
                 "defaultConfiguration": {"level": RULES[code].severity.value},
             }
             for code in codes
@@ -97,7 +105,7 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding], errors: Seque
         {
             "ruleId": each.code,
             "ruleIndex": codes.index(each.code),
-            "level": each.rule.severity.value,
+            "level": each.severity.value,
             "message": {"text": each.message},
             "locations": [
                 {
@@ -106,15 +114,15 @@ def to_sarif(rows: Sequence[Audited], findings: Sequence[Finding], errors: Seque
                 }
             ],
         }
-        for each in findings
+        for each in audit.findings
     ]
-    notes = [{"level": "error", "message": {"text": str(each)}} for each in errors]
-    invocation = {"executionSuccessful": not errors, "toolExecutionNotifications": notes}
+    notes = [{"level": "error", "message": {"text": str(each)}} for each in audit.errors]
+    invocation = {"executionSuccessful": not audit.errors, "toolExecutionNotifications": notes}
     run = {"tool": {"driver": driver}, "results": results, "invocations": [invocation]}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-FORMATS: dict[str, Callable[[Sequence[Audited], Sequence[Finding], Sequence[ReadError]], str]] = {
+FORMATS: dict[str, Callable[[Audit], str]] = {
     "json": to_json,
     "github": to_github,
     "sarif": to_sarif,

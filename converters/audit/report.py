@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.rules import RULES
+from ir_interp.names import labels
+from ir_interp.rules import RULES, Severity
 
 from ..files import Source, as_file, shown_path
 from ..forecasts.table import RUNTIMES
@@ -31,11 +33,9 @@ class Options:
 
     def __post_init__(self) -> None:
         for word in self.runtimes or ():
-            if word not in RUNTIMES:
-                raise SpecError(f"unknown runtime {word!r}; {closest(word, RUNTIMES)}")
+            _check_runtime(word)
         for word in (*self.select, *self.ignore):
-            if not any(code.startswith(word) for code in RULES):
-                raise SpecError(f"no code begins with {word!r}; {closest(word, RULES)}")
+            _check_code(word, tuple(RULES))
         if self.jobs < 1:
             raise SpecError(f"jobs is {self.jobs}; expected at least 1")
 
@@ -54,6 +54,42 @@ class Audit:
     findings: tuple[Finding, ...]
     errors: tuple[ReadError, ...] = ()
 
+    def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
+        """Return the same audit, in which findings about a runtime have another severity.
+
+        Raises SpecError for a name that is no runtime's.
+        """
+        for name in severities:
+            _check_runtime(name)
+        found = (replace(each, severity=severities.get(each.runtime or "", each.severity)) for each in self.findings)
+        return replace(self, findings=tuple(found))
+
+    def fails(self, *on: str) -> bool:
+        """Say whether something was found that matters: a finding that is no note, of any kind or of some.
+
+        Kinds are "differs", "refused" (or crashes), "mistake", or codes and their beginnings. Raises SpecError for
+        others.
+        """
+        for word in on:
+            if word not in FAILURES:
+                _check_code(word, (*FAILURES, *RULES))
+        wanted = tuple(code for word in on for code in FAILURES.get(word, (word,))) or ("",)
+        return any(each.severity is not Severity.NOTE and each.code.startswith(wanted) for each in self.findings)
+
+
+FAILURES = {"differs": ("IRI00", "IRI023"), "refused": ("IRI021", "IRI022"), "mistake": ("IRI01",)}
+"""Kinds of findings, by the beginnings of their codes."""
+
+
+def _check_runtime(name: str) -> None:
+    if name not in RUNTIMES:
+        raise SpecError(f"unknown runtime {name!r}; {closest(name, RUNTIMES)}")
+
+
+def _check_code(word: str, known: Sequence[str]) -> None:
+    if not word or not any(code.startswith(word) for code in RULES):
+        raise SpecError(f"no code begins with {word!r}; {closest(word, known)}")
+
 
 def audited(sources: Sequence[Source], options: Options) -> Audit:
     """Return the audit of some models, and of those in folders; see ``ir_interp.audit``."""
@@ -71,7 +107,18 @@ def audited(sources: Sequence[Source], options: Options) -> Audit:
             lengths=options.shapes,
             progress=options.progress,
         )
-    rows = [replace(row, file=names.get(row.file, row.file)) for row in rows]
+    rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(each for row in asked for each in row if options.wants(each.code))
     return Audit(rows=tuple(rows), findings=findings, errors=tuple(errors))
+
+
+def _labelled(rows: Sequence[Audited]) -> list[Audited]:
+    """Return resizes whose places begin with a name that no other file has."""
+    called = labels(row.file for row in rows)
+    return [_under(row, called[row.file]) for row in rows]
+
+
+def _under(row: Audited, label: str) -> Audited:
+    where = label + row.op.where.removeprefix(Path(row.file).name)
+    return replace(row, label=label, op=replace(row.op, where=where))

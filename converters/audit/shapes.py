@@ -17,18 +17,16 @@ from ..onnx.files import read_model
 from ..onnx.resizes import FoundNode, nodes_in
 from ..runtimes.telemetry import openvino_silent
 from ..verify.graphs import Described, read, shape_text
-from ..verify.lengths import fits
+from ..verify.lengths import fits, named
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     """Return the lengths that are chosen for inputs of a model. Raises ReadError where an input cannot have them."""
-    found = {}
-    for each in read(path).inputs if shapes else ():
-        if each.name in shapes:
-            found[each.name] = _fitting(each, shapes[each.name], path)
-    return found
+    inputs = read(path).inputs if shapes else ()
+    by_name = named(inputs, shapes)
+    return {each.name: _fitting(each, by_name[each.name], path) for each in inputs if each.name in by_name}
 
 
 def _fitting(each: Described, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
@@ -90,6 +88,6 @@ def check(paths: list[Path], shapes: Shapes) -> None:
             inputs |= dict.fromkeys(each.name for each in read(path).inputs)
         except IrInterpError:
             continue
-    for name in shapes:
+    for name in filter(None, shapes):
         if name not in inputs:
             raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(inputs)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
+from ir_interp.spec import ResizeSpec
+from ir_interp.translation.meaning import differences
 
 from ..onnx.resizes import FoundNode
 from ..runtimes import onnxruntime, openvino, reference
@@ -51,3 +53,13 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
     "tensorrt": Runtime(title="TensorRT, converted here", version="10", forecast=converted.tensorrt),
 }
 """Of layers of IRs."""
+
+_OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES}
+
+
+def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
+    """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
+    for runtime in _OF_DIALECT.get(op.dialect, {}).values():
+        spec = runtime.forecast(op).spec
+        if spec is not None and differences(op.spec, spec, op.shape):
+            yield runtime.title, spec

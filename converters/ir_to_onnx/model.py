@@ -16,6 +16,7 @@ from ir_interp.translation.dialect import Semantics
 
 from ..onnx import operators
 from ..onnx.graph import Graph
+from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
@@ -37,9 +38,9 @@ _Refusals = list[tuple[str, IrInterpError]]
 
 
 def build(
-    net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent
+    net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent, *, half: bool = False
 ) -> tuple[Unsaved, tuple[Row, ...]]:
-    """Return a net as an ONNX model, and a row for each resize in it.
+    """Return a net as an ONNX model, and a row for each resize in it; ``half`` stores weights in half precision.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
     """
@@ -54,7 +55,8 @@ def build(
     conversion = Conversion(semantics=semantics, write_body=write_body)
     writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
-    return writer.graph.model(net.name or "net", writer.inputs, writer.outputs), tuple(conversion.rows)
+    made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
+    return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
 
 
 @dataclass(slots=True, kw_only=True)

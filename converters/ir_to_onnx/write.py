@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir_interp.errors import IrInterpError, UnsupportedLayerError
-from ir_interp.ir.model import Net, nets
+from ir_interp.errors import IrInterpError, SpecError, UnsupportedLayerError
+from ir_interp.ir.model import nets
 from ir_interp.ir.resizes import load
 from ir_interp.translation.dialect import Semantics
 
@@ -17,27 +17,32 @@ from . import model
 
 
 def write_model(
-    source: Path, output: Path, semantics: Semantics, opset: int | None = None, progress: Progress = silent
+    source: Path,
+    output: Path,
+    semantics: Semantics,
+    opset: int | None = None,
+    progress: Progress = silent,
+    *,
+    half: bool = False,
 ) -> tuple[Row, ...]:
     """Write an IR, or a pasted Interpolate, as an ONNX model, and return a row for each resize.
+
+    ``half`` stores weights in half precision, but none of a resize.
 
     Raises ReadError for what cannot be read, and an ExceptionGroup of all refusals where layers have no form.
     """
     net = next(nets(source))
     if net.is_snippet:
         found = load(source, semantics)  # which also refuses layers of other types
+        if half:
+            raise SpecError(f"fp16 has no effect on {source.name}, a layer without weights")
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
         return (write_resize(found[0], output, opset),)
-    rows = _build(net, output, semantics, opset, progress)
-    _check(output, source.name)
-    return rows
-
-
-def _build(net: Net, output: Path, semantics: Semantics, opset: int | None, progress: Progress) -> tuple[Row, ...]:
-    """Build the model and save it: what it maps and holds is let go before the file is checked."""
-    made, rows = model.build(net, semantics, opset, progress)
+    made, rows = model.build(net, semantics, opset, progress, half=half)
     save.save(made, output)
+    del made  # what it maps and holds is let go before the file is checked
+    _check(output, source.name)
     return rows
 
 

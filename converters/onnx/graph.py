@@ -22,13 +22,15 @@ Array = NDArray[Any]
 class Graph:
     """Nodes and constants so far, in the operators of ``opset``.
 
-    ``layer`` is the name of the layer that is being written: what it adds is named after it.
+    ``layer`` is the name of the layer that is being written: what it adds is named after it. ``exact`` are the tensors
+    that resizes read, whose constants no other precision may hold.
     """
 
     opset: int
     layer: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initialisers: dict[str, Array] = field(default_factory=dict)
+    exact: set[str] = field(default_factory=set)
     _tensors: dict[str, int] = field(default_factory=dict)
     _nodes: dict[str, int] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)

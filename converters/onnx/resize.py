@@ -15,6 +15,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ..decompose.resize import decompose
 from ..report import Row
 from .graph import Graph
+from .half import read_by
 from .native import OneResize, is_long_as_inferred, native
 from .primitives import Primitives
 
@@ -25,6 +26,13 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, R
     ``target`` is the tensor of sizes or scales where they are known only at run time. By a Resize where that is exact
     and onnxruntime runs it, else by primitive operations. Raises InexactError where neither is.
     """
+    since = len(graph.nodes)
+    output, row = _resized(graph, resize, x, target)
+    graph.exact |= read_by(graph.nodes[since:])
+    return output, row
+
+
+def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, Row]:
     name = resize.name or resize.where
     made, why = native(resize, graph.opset)
     if made is not None and not is_long_as_inferred(resize):

@@ -85,9 +85,7 @@ def _converted(source: Path, builder: _Builder) -> Built:
         if builder.errors:
             raise builder.errors[0] from None
         builder.rows()  # what stands in for refused resizes makes no whole model: the refusals are the cause
-        raise UnsupportedLayerError(
-            f"OpenVINO's ONNX frontend refuses it: {_first_line(error)}", builder.file
-        ) from error
+        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {_reason(error)}", builder.file) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
 
@@ -98,10 +96,15 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
     return frozenset(taken & {each.name for each in model.graph.input})
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("--", "While validating", "Summary"))]
-    return (telling or lines or [type(error).__name__])[0]
+_PLACES = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:?")
+_HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", "Loading input model")
+
+
+def _reason(error: Exception) -> str:
+    """Return which operation the frontend refuses, and why, without the places in its source."""
+    lines = (line.strip().removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
+    telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
+    return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")
 
 
 @dataclass(slots=True)

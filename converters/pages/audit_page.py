@@ -7,31 +7,35 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ir_interp.errors import ReadError
-from ir_interp.rules import RULES, Severity
+from ir_interp.rules import RULES
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
 
 from ..audit.audit import Audited, Finding, by_runtimes
+from ..audit.formats import TONES
+from ..audit.report import FAILURES, Audit
 from ..audit.verdicts import Verdict
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
 from ..runtimes.outcome import Kind
-from .frame import Content, E, Element, Tone, mark, note, page, section, table
-from .gallery import gallery
+from .frame import Content, E, Element, mark, note, page, prose, section, table
+from .gallery import damage, gallery
+from .made import Made, making
 
-_TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
-_TONE_OF: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
 _MEASURE = (
     "same: what the model's own runtime computes. A difference is the largest of random values from 0 to 1. What was "
     "run says so; all else is forecast by the rules for the version named."
 )
 
 
-def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Sequence[ReadError]) -> Element:
+def audit_page(found: Audit, made: Made) -> Element:
     """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
+    rows, findings, unread = found.rows, found.findings, found.errors
     files = len({row.file for row in rows})
     counts = f"{count(len(rows), 'resize')} in {count(files, 'file')}, {count(len(findings), 'finding')}"
     return page(
         "Audit of resizes",
+        _sentence(found),
         E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
@@ -39,8 +43,35 @@ def audit_page(rows: Sequence[Audited], findings: Sequence[Finding], unread: Seq
         *_disagreements(rows),
         *(_resizes(those) for those in by_runtimes(rows)),
         *_findings(findings),
+        *damage((row.op for row in rows), made.image),
         *gallery((Path(row.file), row.op) for row in rows),
+        making(made),
     )
+
+
+def _sentence(found: Audit) -> list[Content]:
+    """Return the verdict on all that was audited, in a sentence."""
+    names = list(dict.fromkeys(row.label or Path(row.file).name for row in found.rows))
+    subject = names[0] if len(names) == 1 else count(len(names), "file")
+    mistakes = sum(each.code.startswith(FAILURES["mistake"]) for each in found.findings)
+    more = f"; {count(mistakes, 'likely mistake')}" if mistakes else ""
+    more += f"; {count(len(found.errors), 'file')} could not be read" if found.errors else ""
+    changed = [row for row in found.rows if any(each.kind is not Kind.SAME for each in row.verdicts.values())]
+    if changed:
+        text = f"{len(changed)} of {count(len(found.rows), 'resize')} will change or fail elsewhere: "
+        return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(found.rows))}{more}"]
+    if not found.rows:
+        return [mark("nothing to audit", "plain"), f": no resize was found{more}"]
+    text = f"{count(len(found.rows), 'resize')}, the same in every runtime that was asked{more}"
+    return [mark("same", "doubt" if more else "good"), f", {subject}: {text}"]
+
+
+def _where(rows: Sequence[Audited]) -> Iterator[str]:
+    """Yield how many resizes come to what in which runtime, but for those that stay the same."""
+    found = Counter((row.titles.get(name, name), each.kind) for row in rows for name, each in row.verdicts.items())
+    for (title, kind), times in found.items():
+        if kind is not Kind.SAME:
+            yield f"{title}: {times} {kind.value}"
 
 
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
@@ -58,7 +89,10 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
         run = sum(name in row.seen for row in rows)
         counted.append((title, known[name].version, *(str(found[kind]) for kind in Kind), str(run)))
     columns = ("runtime", "rules for", *kinds, "run")
-    return section(f"Runtimes {_among(rows)}", table(columns, counted, numbers=(*kinds, "run")))
+    return section(
+        f"Runtimes {_among(rows)}",
+        table(columns, counted, numbers=(*kinds, "run"), caption="Resizes by runtime and verdict"),
+    )
 
 
 def _among(rows: Sequence[Audited]) -> str:
@@ -80,7 +114,10 @@ def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
 def _resizes(rows: Sequence[Audited]) -> Element:
     titles = rows[0].titles
     cells = ((_resize(row), *(_verdict(row.verdicts[name], name in row.seen) for name in titles)) for row in rows)
-    return section(f"Resizes {_among(rows)}", table(("resize", *titles.values()), cells))
+    return section(
+        f"Resizes {_among(rows)}",
+        table(("resize", *titles.values()), cells, caption="What each runtime makes of each resize"),
+    )
 
 
 def _resize(row: Audited) -> Element:
@@ -91,23 +128,32 @@ def _resize(row: Audited) -> Element:
 
 def _verdict(verdict: Verdict, was_run: bool) -> Element:
     details = [E.small(text) for text in (verdict.reason, "run" if was_run else "") if text]
-    return E.div(mark(verdict.short, _TONES[verdict.kind]), *details)
+    return E.div(mark(verdict.short, TONES[verdict.kind]), *details)
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
     """Yield the findings, and what their codes mean."""
     if not findings:
         return
-    yield section("Findings", table(("code", "severity", "where", "what"), map(_finding, findings)))
+    yield section(
+        "Findings",
+        table(("code", "severity", "where", "what"), map(_finding, findings), caption="Where, and what to do"),
+    )
     codes = sorted({each.code for each in findings})
     yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
 
 
 def _finding(finding: Finding) -> tuple[Content, ...]:
-    severity = finding.rule.severity
+    severity = finding.severity
     link = E.a(finding.code, href=f"#{finding.code}")
-    return link, mark(severity.value, _TONE_OF[severity]), finding.where, finding.message
+    what = E.div(finding.message, E.small("What to do: ", *prose(finding.rule.remedy)))
+    return link, mark(severity.value, OF_SEVERITY[severity]), finding.where, what
 
 
-def _rule(code: str) -> tuple[Element, Element]:
-    return E.h3(f"{code}: {RULES[code].summary}", id=code), E.p(RULES[code].story)
+def _rule(code: str) -> tuple[Element, ...]:
+    rule = RULES[code]
+    return (
+        E.h3(f"{code}: {rule.summary}", id=code),
+        E.p(*prose(rule.story)),
+        E.p(E.b("What to do: "), *prose(rule.remedy)),
+    )

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ir_interp.names import labels
 from ir_interp.views.describe import count
 
 from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
+from .made import Made, making
 
 
-def comparison_page(found: ModelComparison) -> Element:
+def comparison_page(found: ModelComparison, made: Made) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
+    called = labels((found.first, found.second))
+    first, second = called[str(found.first)], called[str(found.second)]
     return page(
-        f"{found.first.name} against {found.second.name}",
-        E.p(mark("equal" if found.passes else "differ", "good" if found.passes else "bad"), f": {found.summary}"),
+        f"{first} against {second}",
+        [
+            mark("equal" if found.passes else "differ", "good" if found.passes else "bad"),
+            f": {found.summary} ({first}, {second})",
+        ],
         *(_output(found, each) for each in found.outputs),
         *_resizes(found),
+        making(made),
     )
 
 
 def _output(found: ModelComparison, output: OutputComparison) -> Element:
-    models = ((found.first, output.first), (found.second, output.second))
+    called = labels((found.first, found.second))
+    models = ((called[str(found.first)], output.first), (called[str(found.second)], output.second))
     columns = ("model", "shape", "min", "mean", "max")
     return section(
         f"Output {output.name}",
         E.p(mark(output.verdict, "good" if output.compared.passes else "bad")),
-        table(columns, ((path.name, *each.text) for path, each in models), numbers=columns[2:]),
+        table(columns, ((name, *each.text) for name, each in models), numbers=columns[2:], caption="Its values"),
         *_histogram(output.histogram),
     )
 
@@ -40,6 +49,7 @@ def _histogram(bins: tuple[HistogramBin, ...]) -> Iterator[Element]:
             ((each.label, str(each.count), _bar(each.count / most)) for each in bins),
             numbers=("difference", "elements"),
             stacks=False,
+            caption="How many elements differ by how much",
         )
 
 

@@ -10,56 +10,73 @@ from pathlib import Path
 
 from ir_interp.errors import InexactError, IrInterpError, leaves
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.translate import Grade
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_GRADE
 
 from ..files import load
 from ..report import Compared, ConversionReport, Row, Verification
-from .frame import E, Element, Tone, mark, note, page, section, table
+from .frame import E, Element, mark, note, page, section, table
 from .gallery import gallery
+from .made import Made, making
 
-_TONES: dict[Grade, Tone] = {
-    Grade.EXACT: "good",
-    Grade.EXACT_FOR_SHAPE: "doubt",
-    Grade.EXACT_BUT_TIES: "doubt",
-    Grade.DECOMPOSED: "good",
-    Grade.INTEGERS_WITHIN_1: "doubt",
-}
+_FEW = 8  # resizes that need no summary
 
 
-def conversion_page(report: ConversionReport) -> Element:
+def conversion_page(report: ConversionReport, made: Made) -> Element:
     """Return a page of a conversion that was done."""
     grades = Counter(row.grade.value for row in report.rows)
     counts = ", ".join(f"{count} {grade}" for grade, count in grades.items())
     return page(
         f"{report.source.name} to {report.destination.name}",
-        E.p(
+        [
             mark("written", "good"),
-            f": {count(len(report.rows), 'resize')}" + (f", {counts}" if counts else ""),
-        ),
+            f": {count(len(report.rows), 'resize')}" + (f", {counts}" if counts else "") + _proof(report.verification),
+        ],
+        *_summary(report),
         *_rows(report),
         _verification(report.verification),
         *_operations(report),
         *gallery((report.source, row.source) for row in report.rows),
+        making(made),
     )
+
+
+def _proof(verification: Verification | None) -> str:
+    """Return how sure it is that both files compute the same, at the end of a sentence."""
+    if verification is None:
+        return "; not verified"
+    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance"
+
+
+def _summary(report: ConversionReport) -> Iterator[Element]:
+    """Yield how many resizes became what, where they are many."""
+    if len(report.rows) > _FEW:
+        found = Counter((row.grade, row.form.split(":")[0]) for row in report.rows)
+        rows = ((mark(grade.value, OF_GRADE[grade]), form, str(times)) for (grade, form), times in found.most_common())
+        columns = ("grade", "form", "resizes")
+        yield section("Summary", table(columns, rows, numbers=("resizes",), stacks=False, caption="Resizes by grade"))
 
 
 def _rows(report: ConversionReport) -> Iterator[Element]:
     if report.rows:
         cells = ((row.name, row.configuration, row.form, _grade(row)) for row in report.rows)
-        yield section("Resizes", table(("resize", "was", "became", "grade"), cells))
+        yield section(
+            "Resizes", table(("resize", "was", "became", "grade"), cells, caption="Every resize, before and after")
+        )
 
 
 def _grade(row: Row) -> Element:
-    return E.div(mark(row.grade.value, _TONES[row.grade]), *([E.small(row.note)] if row.note else []))
+    return E.div(mark(row.grade.value, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
 def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    compared = table(columns, map(_compared, verification.outputs), numbers=columns[1:4])
+    compared = table(
+        columns, map(_compared, verification.outputs), numbers=columns[1:4], caption="Both files on the same inputs"
+    )
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 
@@ -73,10 +90,13 @@ def _operations(report: ConversionReport) -> Iterator[Element]:
         pairs = zip_longest(*counts, fillvalue=("", ""))
         rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
         columns = ("before", "times", "after", "times")
-        yield section("Operations", table(columns, rows, numbers=("times",), stacks=False))
+        yield section(
+            "Operations",
+            table(columns, rows, numbers=("times",), stacks=False, caption="By type, the most frequent first"),
+        )
 
 
-def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException) -> Element:
+def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException, made: Made) -> Element:
     """Return a page of a conversion that was refused: why, and which resizes the source holds."""
     problems = list(leaves(error))
     resizes = []
@@ -87,8 +107,9 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
     rows = [(op.name, op.where, describe.summary(op.spec)) for op in resizes]
     return page(
         f"{source.name} to {destination.name}",
-        E.p(mark("refused", "bad"), ": nothing was written"),
+        [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
         section("What stands in the way", E.ul(*(E.li(str(each)) for each in problems))),
         *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
         *gallery((source, op) for op in resizes),
+        making(made),
     )

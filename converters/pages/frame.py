@@ -6,16 +6,15 @@ Elements are built, never written as text, so that whatever a model is called st
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from lxml import etree
 from lxml.builder import ElementMaker
 
 from ir_interp.atomic import replacing
 from ir_interp.names import shown
-from ir_interp.version import VERSION
+from ir_interp.views.marks import SIGNS, Tone
 
 Element: TypeAlias = etree._Element
 """An element of a page."""
@@ -23,17 +22,16 @@ Element: TypeAlias = etree._Element
 Content: TypeAlias = str | Element
 """What stands in a page."""
 
-Tone = Literal["good", "doubt", "bad", "plain"]
-"""How a mark is coloured; its word and its sign say the same."""
-
+_FEW = 4  # sections that need no links to them
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_RUNTIMES = ("onnxruntime", "openvino", "onnx")
-_SIGNS = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b }
 @media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92 } }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; padding: 1rem; overflow-wrap: anywhere }
-h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { font-size: 1rem }
+h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 } .title { margin: 0 0 1rem; opacity: .8 }
+nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none }
+caption { text-align: left; font-size: .9rem; opacity: .8; padding-bottom: .2rem }
+h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { font-size: 1rem }
 .note, small { font-size: .85rem; opacity: .8 } small { display: block }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
@@ -46,7 +44,7 @@ figure { margin: .8rem 0; overflow-x: auto } figcaption { font-size: .9rem }
 img { display: block; max-width: 100%; max-height: 36rem; background: white }
 @media (max-width: 44rem) {
   img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 0 }
-  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody { display: block }
+  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody, .stacks caption { display: block }
   .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
   .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
   .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem; opacity: .8 }
@@ -72,8 +70,11 @@ E = ElementMaker(typemap={str: _add})
 """Makes elements: ``E.p("text", {"class": "note"}, E.b("more"))``."""
 
 
-def page(title: str, *content: Content) -> Element:
-    """Return a whole page: its title, what was at work, and its content."""
+def page(title: str, verdict: Sequence[Content], *content: Content) -> Element:
+    """Return a whole page: the verdict, its title, links to its sections where these are many, and its content."""
+    sections = [part for part in content if not isinstance(part, str) and part.tag == "section"]
+    for number, part in enumerate(sections):
+        part.set("id", f"s{number}")
     return E.html(
         {"lang": "en"},
         E.head(
@@ -83,7 +84,7 @@ def page(title: str, *content: Content) -> Element:
             E.title(title),
             E.style(_STYLE),
         ),
-        E.body(E.h1(title), note(_versions()), *content),
+        E.body(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content),
     )
 
 
@@ -92,6 +93,19 @@ def save(whole: Element, path: Path) -> None:
     text = etree.tostring(whole, method="html", encoding="unicode", doctype="<!doctype html>")
     with replacing(path) as (temporary,):
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _contents(sections: Sequence[Element]) -> list[Element]:
+    """Return links to sections, where these do not fit a screen."""
+    if len(sections) < _FEW:
+        return []
+    links = (E.li(E.a(part[0].text or "", href=f"#{part.get('id')}")) for part in sections)
+    return [E.nav({"aria-label": "Contents"}, E.ul(*links))]
+
+
+def prose(text: str) -> list[Content]:
+    """Return a text in which what stands between backquotes is code."""
+    return [E.code(part) if place % 2 else part for place, part in enumerate(text.split("`"))]
 
 
 def section(title: str, *content: Content) -> Element:
@@ -105,7 +119,12 @@ def note(text: str) -> Element:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Sequence[str] = (), stacks: bool = True
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Content]],
+    *,
+    numbers: Sequence[str] = (),
+    stacks: bool = True,
+    caption: str = "",
 ) -> Element:
     """Return a table; ``numbers`` are the columns set to the right.
 
@@ -122,20 +141,10 @@ def table(
         )
         for row in rows
     )
-    return E.table({"class": "stacks"} if stacks else {}, E.thead(head), E.tbody(*body))
+    above = [E.caption(caption)] if caption else []
+    return E.table({"class": "stacks"} if stacks else {}, *above, E.thead(head), E.tbody(*body))
 
 
 def mark(word: str, tone: Tone) -> Element:
     """Return a word that says how well something went, with a sign and a colour that say it too."""
-    return E.span({"class": f"mark {tone}"}, f"{_SIGNS[tone]}\u00a0{word}")
-
-
-def _versions() -> str:
-    """Return this program and the runtimes that are installed, with their versions."""
-    known = [f"ir-interp {VERSION}"]
-    for name in _RUNTIMES:
-        try:
-            known.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            known.append(f"{name} (not installed)")
-    return ", ".join(known)
+    return E.span({"class": f"mark {tone}"}, f"{SIGNS[tone]}\u00a0{word}")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import bind
@@ -16,10 +19,11 @@ from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed
-from ir_interp.views import describe, pictures
+from ir_interp.views import describe, figures, images, pictures
 from ir_interp.views.explain import tables
 
 from ..files import readings
+from ..forecasts.table import deviations
 from .frame import E, Element, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
@@ -37,6 +41,30 @@ def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
         yield section("Pictures", note(f"left out: {pictures.NEEDED}"))
     elif groups:
         yield _section(list(groups.values()))
+
+
+def damage(resizes: Iterable[ResizeOp], image: Path | None) -> Iterator[Element]:
+    """Yield pictures of an image as resizes have it, and as a runtime has it that computes another.
+
+    Each configuration once, and of many only some. Raises ReadError for an ``image`` that is none.
+    """
+    changed = {_key(op): (op, other) for op in resizes for other in islice(deviations(op), 1)}
+    if not changed or not pictures.are_possible():
+        return
+    pixels, name = (images.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
+    drawn = [_damaged(op, other, pixels, name) for op, other in list(changed.values())[:_MOST]]
+    left = len(changed) - _MOST
+    more = [note(f"{left} more configurations are not drawn here; `ir-interp plot` does it")] if left > 0 else []
+    yield section("What changes in an image", *drawn, *more)
+
+
+def _damaged(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None, image: str) -> Element:
+    name = op.name or op.where
+    try:
+        drawn = figures.damage(op, other, pixels)
+    except IrInterpError as problem:
+        return note(f"{name} is not drawn: {problem}")
+    return _figure(drawn, f"{name}: as the model means it, in {other[0]}, and the difference; of {image}")
 
 
 def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
@@ -71,7 +99,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
     shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
     target = _target(op.spec, axes, shape)
-    _check_lengths(bind(op.spec, **target), shape)
+    _check_lengths(bind(op.spec, shape, **target), shape)
     read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
     found = tables(read, shape, **target)
     if not found:

@@ -11,11 +11,12 @@ import onnx
 import onnx.inliner
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import InexactError, IrInterpError, ReadError
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 
 from ..onnx import operator_sets
 from ..onnx.files import default_opset, external_files, read_file
 from ..onnx.graph import Graph
+from ..onnx.half import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.nodes import graphs, with_inner
 from ..onnx.resizes import OPS, nodes_in
@@ -26,13 +27,15 @@ from .targets import Target, target
 _CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
 
 
-def write_model(source: Path, output: Path, name: str, policy: FormPolicy | None = None) -> tuple[Row, ...]:
+def write_model(
+    source: Path, output: Path, name: str, policy: FormPolicy | None = None, *, half: bool = False
+) -> tuple[Row, ...]:
     """Write a model whose resizes the target of this name computes exactly as onnxruntime does those of ``source``.
 
     A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
     resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
     else a subgraph. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
-    it.
+    it. ``half`` stores weights in half precision, but none of a resize.
 
     Returns a row for each resize. Raises ReadError for an unknown target and for what cannot be read, an
     ExceptionGroup of InexactError where resizes, or other nodes, have no form.
@@ -50,13 +53,25 @@ def write_model(source: Path, output: Path, name: str, policy: FormPolicy | None
             refusals.append(refusal)
     if refusals:
         raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
-    if writer.edits or writer.graph.opset != own:
+    if writer.edits or writer.graph.opset != own or half:
         _edit(model, writer.graph, writer.edits)
+        if half:
+            _halve(model, source, writer.edits)
         output.write_bytes(model.SerializeToString(deterministic=True))
         _check(source, output, name)
     else:
         shutil.copyfile(source, output)
     return tuple(rows)
+
+
+def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
+    """Store weights in half precision. Raises SpecError where they lie in other files, which stay as they are."""
+    apart = ", ".join(sorted(path.name for path in external_files(source)))
+    if apart:
+        raise SpecError(f"fp16 is not for {source.name}, whose weights stay in {apart}")
+    resizes = [node for graph in graphs(model.graph) for node in graph.node if node.op_type in OPS]
+    written = [node for edit in edits for node in edit.nodes]
+    halve(model, read_by([*resizes, *written]))
 
 
 # A model as a whole

@@ -61,7 +61,14 @@ def verify(
             alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
             return replace(found, outputs=(*found.outputs, *alone))
     except VerificationError as problem:
-        raise VerificationError(f"{problem}; nothing was written") from None
+        raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
+
+
+def _advice(problem: str) -> str:
+    """Return what can be done where a model does not run, and at which risk."""
+    if any(text in problem for text in (" does not run: ", " did not finish in ")):
+        return "; --no-verify writes it unverified, and it may compute something else"
+    return ""
 
 
 def _over_inputs(

@@ -37,6 +37,16 @@ def _candidates(graph: Graph) -> Iterator[tuple[int, int]]:
     yield from ((length, length) for length in _TRIED)
 
 
+def named(inputs: Sequence[Described], given: Mapping[str, tuple[int, ...]]) -> Shapes:
+    """Return chosen lengths by name, without one the only input's. Raises IrInterpError where there are several."""
+    if "" not in given or any(not each.name for each in inputs):
+        return dict(given)
+    if len(inputs) != 1:
+        told = ", ".join(each.name for each in inputs)
+        raise IrInterpError(f"a shape is given without a name; the inputs are {told}")
+    return {name or inputs[0].name: shape for name, shape in given.items()}
+
+
 def check_names(graph: Graph, given: Mapping[str, object]) -> None:
     """Raise IrInterpError for a name that no input has."""
     names = [each.name for each in graph.inputs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from .child import started
 from .ends import for_model, joined
 from .graphs import Described, Graph, read
 from .inputs import Inputs, arrays, read_files, ways
-from .lengths import shapes, told
+from .lengths import named, shapes, told
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 
 _SECONDS = 600
@@ -56,8 +56,9 @@ class Models:
 def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozenset[Path] = frozenset()) -> Models:
     """Return two models, read. Raises IrInterpError where their inputs do not go together."""
     mine, theirs = read(first), read(second)
-    own = {first: mine.inputs, second: theirs.inputs}
-    return Models(graph=joined(mine, theirs), inputs=inputs, own=own, through_openvino=through_openvino)
+    own, graph = {first: mine.inputs, second: theirs.inputs}, joined(mine, theirs)
+    inputs = replace(inputs, shapes=named(graph.inputs, inputs.shapes))
+    return Models(graph=graph, inputs=inputs, own=own, through_openvino=through_openvino)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,22 +14,26 @@ import typer
 import ir_interp
 from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
+from ir_interp.errors import IrInterpError, closest
 from ir_interp.names import shown
-from ir_interp.rules import Severity
+from ir_interp.rules import RULES, Severity
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from ir_interp.converters.audit.audit import Audited, Finding
-    from ir_interp.errors import ReadError
+    from ir_interp.cli.terminal import Console
+    from ir_interp.converters.audit.audit import Audited
+    from ir_interp.converters.audit.report import Audit
 
 EXAMPLES = """
 Examples:
 
   ir-interp audit model.onnx
 
-  ir-interp audit models/ --jobs 2 --ignore IRI022 --format sarif
+  ir-interp audit models/ --jobs 2 --fail-on differs --fail-on mistake
 
-  ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html
+  ir-interp audit models/ --severity tensorrt=note --format sarif
+
+  ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
 """
 
 
@@ -41,23 +46,62 @@ class Format(Enum):
     SARIF = "sarif"
 
 
+def _runtimes(incomplete: str) -> list[str]:
+    from ir_interp.converters.forecasts.table import RUNTIMES
+
+    return [name for name in RUNTIMES if name.startswith(incomplete)]
+
+
+def _codes(incomplete: str) -> list[str]:
+    return [code for code in RULES if code.startswith(incomplete)]
+
+
+def _failures(incomplete: str) -> list[str]:
+    return [word for word in ("differs", "refused", "mistake", *RULES) if word.startswith(incomplete)]
+
+
 def audit(
     models: Annotated[list[Path], typer.Argument(help=".onnx models, IRs (.xml), or folders of them.")],
     run: Annotated[bool, typer.Option("--run", help="Run the installed runtimes as well, and compare.")] = False,
-    shape: options.Shapes = None,
-    runtime: Annotated[list[str] | None, typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...")] = None,
-    select: Annotated[list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Codes not to report, or their beginnings.")] = None,
-    style: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    shape: options.InputShapes = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...", autocompletion=_runtimes),
+    ] = None,
+    select: Annotated[
+        list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.", autocompletion=_codes)
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Codes not to report, or their beginnings.", autocompletion=_codes)
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What makes the exit code 1: differs, refused, mistake, or codes. Default: every finding but notes.",
+            autocompletion=_failures,
+        ),
+    ] = None,
+    severity: Annotated[
+        list[str] | None,
+        typer.Option(help="How much a runtime's verdicts matter: tensorrt=note (or warning, error)."),
+    ] = None,
+    style: Annotated[Format | None, typer.Option("--format", help="How to print. Default: text.")] = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
     html: options.Html = None,
+    image: Annotated[Path | None, typer.Option(help="An image on which the page of --html shows what changes.")] = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
     from ir_interp.converters.audit.audit import models as expanded
-    from ir_interp.converters.audit.formats import FORMATS
+    from ir_interp.converters.audit.report import Audit
 
-    check_outputs([html] if html else [], expanded(models))
-    with progress.bar() as report_progress:
+    form, severities = options.style(style, as_json, quiet), _severities(severity or [])
+    Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
+    if image and not html:
+        raise IrInterpError("--image has no effect without --html")
+    check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
+    with progress.bar(quiet) as report_progress:
         found = ir_interp.audit(
             models,
             run=run,
@@ -67,48 +111,68 @@ def audit(
             ignore=ignore or (),
             jobs=jobs,
             progress=report_progress,
-        )
+        ).with_severities(severities)
     if html:
         from ir_interp.converters.pages import audit_page, frame
+        from ir_interp.converters.pages.made import Made
 
-        frame.save(audit_page.audit_page(found.rows, found.findings, found.errors), html)
-    if style is Format.TEXT:
-        _show(found.rows, found.findings, found.errors)
-    else:
-        print(FORMATS[style.value](found.rows, found.findings, found.errors))
+        made = Made(command=options.command(), models=expanded(models), image=image)
+        frame.save(audit_page.audit_page(found, made), html)
+    _print(found, form)
     for error in found.errors:
         print(f"error: {shown(str(error))}", file=sys.stderr)
-    if found.errors:
-        return 2
-    return 1 if any(each.rule.severity is not Severity.NOTE for each in found.findings) else 0
+    return 2 if found.errors else int(found.fails(*(fail_on or ())))
 
 
-def _show(rows: Sequence[Audited], findings: Sequence[Finding], errors: Sequence[ReadError]) -> None:
-    from rich.table import Table
+def _severities(words: Sequence[str]) -> dict[str, Severity]:
+    """Return ``tensorrt=note`` and the like by runtime. Raises IrInterpError for anything else."""
+    known, named = {each.value: each for each in Severity}, {}
+    for word in words:
+        runtime, equals, level = word.partition("=")
+        if not equals or level not in known:
+            problem = closest(level, known) if equals else "expected RUNTIME=SEVERITY, as in tensorrt=note"
+            raise IrInterpError(f"--severity {word!r}: {problem}")
+        named[runtime] = known[level]
+    return named
 
-    from ir_interp.cli.terminal import Console, escape
+
+def _print(found: Audit, form: str) -> None:
+    from ir_interp.converters.audit.formats import FORMATS
+
+    if form in FORMATS:
+        print(FORMATS[form](found))
+    elif form == "text":
+        _show(found)
+
+
+def _show(found: Audit) -> None:
+    from ir_interp.cli.terminal import Console
     from ir_interp.converters.audit.audit import by_runtimes
 
     console = Console()
-    for those in by_runtimes(rows):
-        titles = those[0].titles
-        table = Table(title_justify="left")
-        ran = ["run"] if any(row.ran for row in those) else []
-        for column in ("resize", *titles.values(), *ran):
-            table.add_column(escape(column), overflow="fold")
-        for row in those:
-            verdicts = (row.verdicts[each].short for each in titles)
-            table.add_row(*map(escape, (row.name, *verdicts, *([row.ran] if ran else []))))
-        console.print(table)
-    for finding in findings:
-        line = f"{finding.where}: {finding.code} {finding.message}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    codes = ", ".join(dict.fromkeys(sorted(each.code for each in findings)))
+    for those in by_runtimes(found.rows):
+        _show_files(console, those)
+    for finding in found.findings:
+        console.say(f"{finding.where}: {finding.code} {finding.message}")
+    codes = ", ".join(sorted({each.code for each in found.findings}))
     more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
-    unread = f", {count(len(errors), 'file')} not read" if errors else ""
-    console.print(
-        f"{count(len(rows), 'resize')}, {count(len(findings), 'finding')}{unread}{more}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    unread = f", {count(len(found.errors), 'file')} not read" if found.errors else ""
+    console.say(f"{count(len(found.rows), 'resize')}, {count(len(found.findings), 'finding')}{unread}{more}")
+
+
+def _show_files(console: Console, rows: Sequence[Audited]) -> None:
+    """Print a table for each file; the files themselves are told once, above it."""
+    ran = ["run"] if any(row.ran for row in rows) else []
+    columns = ("resize", *rows[0].titles.values(), *ran)
+    for label, those in groupby(rows, key=lambda row: row.label):
+        cells = [(row.op.name or row.op.where, *_verdicts(row), *([row.ran] if ran else [])) for row in those]
+        console.table(columns, cells, title=label)
+
+
+def _verdicts(row: Audited) -> Iterator[Cell]:
+    from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.audit.formats import TONES
+
+    for name in row.titles:
+        verdict = row.verdicts[name]
+        yield Marked(verdict.short, TONES[verdict.kind])

@@ -12,13 +12,11 @@ import typer
 import ir_interp
 from ir_interp.atomic import check_outputs
 from ir_interp.cli import options, progress
+from ir_interp.names import labels
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.first_difference import Located
     from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
@@ -31,12 +29,13 @@ Examples:
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 """
 _WIDTH = 40  # of the longest bar
+_LABELS = 30  # characters beside it
 
 
 def compare(
     first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml).")],
     second: Annotated[Path, typer.Argument(help="Another, of the same inputs and outputs.")],
-    shape: options.Shapes = None,
+    shape: options.InputShapes = None,
     array: options.Arrays = None,
     seed: options.Seed = 0,
     mean: options.Mean = None,
@@ -49,13 +48,16 @@ def compare(
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     html: options.Html = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     inputs = options.files(array or [])
     check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
-    with progress.bar() as report_progress:
+    form = options.style(style, as_json, quiet)
+    with progress.bar(quiet) as report_progress:
         found = ir_interp.compare(
             first,
             second,
@@ -70,11 +72,14 @@ def compare(
         )
     if html:
         from ir_interp.converters.pages import comparison_page, frame
+        from ir_interp.converters.pages.made import Made
 
-        frame.save(comparison_page.comparison_page(found), html)
-    if as_json:
+        shapes = options.shapes(shape or [])
+        made = Made(command=options.command(), models=(first, second), shapes=shapes, inputs=inputs, seed=seed)
+        frame.save(comparison_page.comparison_page(found, made), html)
+    if form == "json":
         print(json.dumps(found.record(), indent=2))
-    else:
+    elif form == "text":
         _show(found)
     return 0 if found.passes else 1
 
@@ -86,45 +91,29 @@ def _show(found: ModelComparison) -> None:
     for output in found.outputs:
         _show_output(console, output, found)
     if found.resizes is not None:
-        console.print(_resizes_table(found.resizes))
-        console.print(found.first_difference, markup=False, highlight=False, soft_wrap=True)
+        rows = [(each.name, *each.text) for each in found.resizes]
+        title = f"{count(len(found.resizes), 'resize')}, in order"
+        console.table(("resize", "its data", "its output"), rows, title=title)
+        console.say(found.first_difference)
     if found.first_layer is not None:
-        console.print(found.first_layer.text, markup=False, highlight=False, soft_wrap=True)
-    console.print(found.summary, highlight=False)
+        console.say(found.first_layer.text)
+    console.say(found.summary)
 
 
 def _show_output(console: Console, output: OutputComparison, found: ModelComparison) -> None:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import escape
-
-    table = Table(title=escape(f"output {output.name}"), title_justify="left")
-    for column in ("", "shape", "min", "mean", "max"):
-        table.add_column(column, overflow="fold")
-    for path, values in ((found.first, output.first), (found.second, output.second)):
-        table.add_row(escape(path.name), *values.text)
-    console.print(table)
-    for line in (output.verdict, *_bars(output.histogram)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    called = labels((found.first, found.second))
+    models = ((found.first, output.first), (found.second, output.second))
+    rows = [(called[str(path)], *values.text) for path, values in models]
+    console.table(("model", "shape", "min", "mean", "max"), rows, title=f"output {output.name}")
+    console.say(output.verdict, "green" if output.compared.passes else "red")
+    for line in _bars(output.histogram, min(_WIDTH, console.width - _LABELS)):
+        console.say(line)
 
 
-def _bars(histogram: tuple[HistogramBin, ...]) -> list[str]:
-    """Return one line a bin, the longest bar for the largest."""
+def _bars(histogram: tuple[HistogramBin, ...], width: int) -> list[str]:
+    """Return one line a bin, the longest bar, as wide as that, for the largest."""
     most = max((each.count for each in histogram), default=0)
     return [
-        f"  {each.label:>16} {'#' * math.ceil(_WIDTH * each.count / most) if most else '':<{_WIDTH}} {each.count}"
+        f"  {each.label:>16} {'#' * math.ceil(width * each.count / most) if most else '':<{width}} {each.count}"
         for each in histogram
     ]
-
-
-def _resizes_table(resizes: tuple[Located, ...]) -> Table:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import escape
-
-    table = Table(title=f"{count(len(resizes), 'resize')}, in order", title_justify="left")
-    for column in ("resize", "its data", "its output"):
-        table.add_column(column, overflow="fold")
-    for each in resizes:
-        table.add_row(escape(each.name), *each.text)
-    return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +18,14 @@ from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_GRADE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ir_interp.converters.report import Compared, ConversionReport, Verification
+    from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.pages.made import Made
+    from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
 
 EXAMPLES = """
 Examples:
@@ -64,7 +68,7 @@ def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
     opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 21, of a single layer from 7.")] = None,
-    dialect: Annotated[str, typer.Option(help="Dialect of a .json file to write.")] = "tensorrt",
+    dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
     semantics: Annotated[
         Semantics,
         typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
@@ -74,16 +78,18 @@ def convert(
     ] = None,
     only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml, or for a target.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
-    fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml in half precision.")] = False,
+    fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml or .onnx in half precision.")] = False,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
-    shape: options.Shapes = None,
+    shape: options.InputShapes = None,
     array: options.Arrays = None,
     seed: options.Seed = 0,
     mean: options.Mean = None,
     scale: options.Scale = None,
     layout: options.Layout = None,
     bgr: options.Bgr = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     report: options.Json = None,
     html: options.Html = None,
 ) -> None:
@@ -91,10 +97,18 @@ def convert(
 
     What has the name of a result is replaced, but nothing that is read. The page of --html tells of a refusal, too.
     """
+    form = options.style(style, as_json, quiet)
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
-    wanted = {report: _save_json, html: _save_page}
+    made = partial(_made, models=(source,), shapes=shapes, inputs=inputs, seed=seed if verify else None)
+
+    def save_page(report: ConversionReport, path: Path) -> None:
+        from ir_interp.converters.pages import conversion_page, frame
+
+        frame.save(conversion_page.conversion_page(report, made()), path)
+
+    wanted = {report: _save_json, html: save_page}
     try:
-        with progress.bar() as report_progress:
+        with progress.bar(quiet) as report_progress:
             done = ir_interp.convert(
                 source,
                 destination,
@@ -117,11 +131,11 @@ def convert(
         raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
-            _save_refusal(html, source, destination, semantics, error)
+            _save_refusal(html, source, destination, semantics, error, made())
         raise
-    if as_json:
+    if form == "json":
         print(_json(done))
-    else:
+    elif form == "text":
         _show(done)
 
 
@@ -133,38 +147,41 @@ def _save_json(report: ConversionReport, path: Path) -> None:
     path.write_text(_json(report) + "\n", encoding="utf-8")
 
 
-def _save_page(report: ConversionReport, path: Path) -> None:
-    from ir_interp.converters.pages import conversion_page, frame
+def _made(**facts: Any) -> Made:
+    from ir_interp.converters.pages.made import Made
 
-    frame.save(conversion_page.conversion_page(report), path)
+    return Made(command=options.command(), **facts)
 
 
-def _save_refusal(path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception) -> None:
+def _save_refusal(
+    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, made: Made
+) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
     check_outputs([path], [source, destination])
-    frame.save(conversion_page.refusal_page(source, destination, semantics, error), path)
+    frame.save(conversion_page.refusal_page(source, destination, semantics, error, made), path)
 
 
 def _show(report: ConversionReport) -> None:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import Console, escape
+    from ir_interp.cli.terminal import Console
 
     console = Console()
-    table = Table(title=escape(f"{count(len(report.rows), 'resize')} of {report.source.name}"), title_justify="left")
-    for column in ("resize", "was", "became", "grade"):
-        table.add_column(column, overflow="fold")
-    for row in report.rows:
-        grade = row.grade.value + (f" ({row.note})" if row.note else "")
-        table.add_row(*map(escape, (row.name, row.configuration, row.form, grade)))
-    if report.rows:
-        console.print(table)
+    rows = [(row.name, row.configuration, row.form, _grade(row)) for row in report.rows]
+    title = f"{count(len(rows), 'resize')} of {report.source.name}"
+    if rows:
+        console.table(("resize", "was", "became", "grade"), rows, title=title)
     if report.before and report.after:
+        console.say("operations", "bold")
         console.print(_operations(report.before, report.after))
     for line in _verified(report.verification):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"wrote {report.destination}", markup=False, highlight=False, soft_wrap=True)
+        console.say(line)
+    console.say(f"wrote {report.destination}")
+
+
+def _grade(row: Row) -> Marked:
+    from ir_interp.cli.terminal import Marked
+
+    return Marked(row.grade.value + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
 
 
 def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
@@ -172,7 +189,7 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 
     from ir_interp.cli.terminal import escape
 
-    table = Table(title="operations", title_justify="left")
+    table = Table()
     for name, counts in (("before", before), ("after", after)):
         table.add_column(name)
         table.add_column(str(sum(counts.values())), justify="right")

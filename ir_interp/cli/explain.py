@@ -13,6 +13,7 @@ import typer
 import ir_interp
 from ir_interp import rules
 from ir_interp.cli import options
+from ir_interp.errors import IrInterpError
 from ir_interp.views import describe
 from ir_interp.views.explain import AxisTable, Cell, Explanation
 
@@ -35,34 +36,52 @@ _TAPS = 6  # shown of one output
 def explain(
     subject: Annotated[str, typer.Argument(help="A code (IRI001), or the file of a resize: .onnx, .xml or .json.")],
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where dynamic: 1,3,20,30.")] = None,
-    sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
-    scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
+    shape: options.LayerShape = None,
+    sizes: options.Sizes = None,
+    scales: options.Scales = None,
     every: Annotated[bool, typer.Option("--all", help="Show every output.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables; all outputs.")] = False,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say what a diagnostic means, or which source pixels make each output of a resize."""
+    form = options.style(style, as_json)
+    if every and form == "json":
+        raise IrInterpError("--all has no effect on JSON, which holds every output")
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
-        _explain_rule(rules.find(subject), as_json)
+        _check_unused(layer=layer, shape=shape, sizes=sizes, scales=scales, all=every)
+        _explain_rule(rules.find(subject), form == "json")
         return
+    layer, lengths = options.layer_shape(shape, layer)
     found = ir_interp.explain(
         subject,
         layer,
-        shape=options.integers(shape, "--shape"),
+        shape=lengths,
         sizes=options.integers(sizes, "--sizes"),
         scales=options.reals(scales, "--scales"),
     )
-    if as_json:
+    if form == "json":
         print(json.dumps(found.record(), indent=2))
     else:
         _show(found, every)
+
+
+def _check_unused(**given: object) -> None:
+    """Raise IrInterpError where an option is given that is about a resize."""
+    for name, value in given.items():
+        if value:
+            raise IrInterpError(f"--{name} has no effect on a code; it goes with the file of a resize")
 
 
 def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
         return
-    print(f"{rule.code} ({rule.severity.value}): {rule.summary}\n\n{rule.story}\n\nHeld by tests/{rule.test}")
+    from ir_interp.cli.terminal import Console
+
+    console = Console()
+    console.say(f"{rule.code} ({rule.severity.value}): {rule.summary}", "bold")
+    for line in ("", rule.story, "", f"What to do: {rule.remedy}", "", f"Held by tests/{rule.test}"):
+        console.say(line)
 
 
 def _show(found: Explanation, every: bool) -> None:
@@ -74,27 +93,23 @@ def _show(found: Explanation, every: bool) -> None:
         describe.summary(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.say(line)
     if not found.axes:
-        console.print("no axis changes: the input is copied")
+        console.say("no axis changes: the input is copied")
     for table in found.axes:
         _show_axis(console, table, every)
 
 
 def _show_axis(console: Console, axis: AxisTable, every: bool) -> None:
-    from rich.table import Table
-
     outs = " or ".join(dict.fromkeys(map(str, axis.out_sizes)))
     differing = axis.differing
-    table = Table(title=f"axis {axis.axis}: {axis.in_size} -> {outs}", title_justify="left")
-    table.add_column("output", justify="right")
-    for column in axis.columns:
-        table.add_column("\n".join(axis.names(column)), overflow="fold")
-    for index in _chosen(axis, differing, every):
-        mark = "* " if index in differing else ""
-        table.add_row(f"{mark}{index}", *map(_text, axis.cells(index)))
-    console.print(table)
-    console.print(_summary(axis, len(differing), every), highlight=False, soft_wrap=True)
+    columns = ("output", *(", ".join(axis.names(column)) for column in axis.columns))
+    rows = [
+        (f"{'* ' if index in differing else ''}{index}", *map(_text, axis.cells(index)))
+        for index in _chosen(axis, differing, every)
+    ]
+    console.table(columns, rows, title=f"axis {axis.axis}: {axis.in_size} -> {outs}")
+    console.say(_summary(axis, len(differing), every))
 
 
 def _chosen(axis: AxisTable, differing: Iterable[int], every: bool) -> list[int]:

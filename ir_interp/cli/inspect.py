@@ -1,18 +1,27 @@
-"""``ir-interp inspect``: every resize of a file, its formula in words, and what to know about it."""
+"""``ir-interp inspect``: a model in brief, and every resize in it: its formula in words, and what to know about it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import ir_interp
+from ir_interp.cli import options
+from ir_interp.errors import ReadError
+from ir_interp.ir.model import Layer
+from ir_interp.ir.resizes import load_known
+from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+
+if TYPE_CHECKING:
+    from ir_interp.cli.terminal import Cell, Console
+    from ir_interp.converters.brief import Brief
 
 EXAMPLES = """
 Examples:
@@ -23,24 +32,43 @@ Examples:
 
   ir-interp inspect layer.xml --semantics document
 """
+Unknown = tuple[Layer, ReadError]
+"""A layer of which the file does not tell enough, and why."""
+_UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
 def inspect(
     file: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layers (.xml), or layers as .json.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
     semantics: Annotated[
         Semantics, typer.Option(help="Which reading to take where several exist.")
     ] = Semantics.RUNTIME,
 ) -> None:
-    """Show every resize of a file."""
-    found = ir_interp.load(file, semantics=semantics)
-    if as_json:
-        print(json.dumps([_record(op) for op in found], indent=2))
+    """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
+    from ir_interp.converters.brief import brief
+
+    form, model = options.style(style, as_json), brief(file)
+    if model and FileKind.of(file) is FileKind.IR:
+        found, unknown = load_known(file, semantics)
     else:
-        _show(file, found)
+        found, unknown = ir_interp.load(file, semantics=semantics), []
+    if form == "json":
+        print(json.dumps(_record(file, model, found, unknown), indent=2))
+    else:
+        _show(file, model, found, unknown)
 
 
-def _record(op: ResizeOp) -> dict[str, Any]:
+def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "model": model and model.record(),
+        "resizes": list(map(_resize, found)),
+        "unknown": list(map(_unknown, unknown)),
+    }
+
+
+def _resize(op: ResizeOp) -> dict[str, Any]:
     return {
         "name": op.name,
         "where": op.where,
@@ -55,20 +83,65 @@ def _record(op: ResizeOp) -> dict[str, Any]:
     }
 
 
-def _show(file: Path, found: list[ResizeOp]) -> None:
-    from rich.table import Table
+def _unknown(found: Unknown) -> dict[str, Any]:
+    layer, error = found
+    return {"name": layer.name, "where": layer.where, "attributes": layer.attributes, "problem": error.problem}
 
-    from ir_interp.cli.terminal import Console, escape
+
+def _show(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> None:
+    from ir_interp.cli.terminal import Console
 
     console = Console()
-    table = Table(title=escape(f"{count(len(found), 'resize')} in {file.name}"), title_justify="left")
-    for column in ("resize", "input", "target", "computes"):
-        table.add_column(column, overflow="fold")
-    for op in found:
-        name = f"{escape(op.name or op.where)}\n{op.dialect} {op.version}"
-        cells = (describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
-        table.add_row(name, *map(escape, cells))
-    console.print(table)
+    if model:
+        _show_model(console, file, model)
+    rows = [*map(_row, found), *map(_unknown_row, unknown)]
+    columns = ("resize", "input", "target", "computes")
+    console.table(columns, rows, title=f"{count(len(rows), 'resize')} in {file.name}")
     for op in found:
         for diagnostic in op.diagnostics:
-            console.print(f"{op.where}: {diagnostic}", style="yellow", markup=False, soft_wrap=True)
+            console.say(f"{op.where}: {diagnostic}", "yellow")
+
+
+def _show_model(console: Console, file: Path, model: Brief) -> None:
+    tensors, size = model.weights
+    operations = ", ".join(f"{name} {times}" for name, times in model.operations.items())
+    console.say(file.name, "bold")
+    console.pairs(
+        [
+            ("format", f"{model.format}; {', '.join(model.operator_sets) or 'no operator set'}"),
+            *((name, str(each)) for name, each in zip(_once("input", model.inputs), model.inputs, strict=True)),
+            *((name, str(each)) for name, each in zip(_once("output", model.outputs), model.outputs, strict=True)),
+            ("operations", f"{sum(model.operations.values())}" + (f": {operations}" if operations else "")),
+            ("weights", f"{count(tensors, 'tensor')}, {_size(size)}"),
+            ("files", ", ".join(f"{name} {_file_size(size)}" for name, size in model.files.items())),
+        ]
+    )
+
+
+def _once(name: str, things: tuple[object, ...]) -> list[str]:
+    """Return the name of each of some things, where it is not that of the one before."""
+    return [name if place == 0 else "" for place, _ in enumerate(things)]
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes as ``4.5 MiB``."""
+    power = min((size.bit_length() - 1) // 10 if size else 0, len(_UNITS) - 1)
+    return f"{size / 1024**power:.4g} {_UNITS[power]}"
+
+
+def _file_size(size: int | None) -> str:
+    return "(missing)" if size is None else f"({_size(size)})"
+
+
+def _row(op: ResizeOp) -> tuple[Cell, ...]:
+    name = (op.name or op.where, f"{op.dialect} {op.version}")
+    return name, describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec)
+
+
+def _unknown_row(found: Unknown) -> tuple[Cell, ...]:
+    """Return what is known of a layer of which the rest may be in a .bin that is not there."""
+    layer, error = found
+    shape = layer.inputs[0].shape if layer.inputs else None
+    attributes = ", ".join(f"{name}={value}" for name, value in layer.attributes.items())
+    name = (layer.name or layer.where, f"openvino opset{layer.version}")
+    return name, describe.shape_text(shape), f"not known: {error.problem}", attributes

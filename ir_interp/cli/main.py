@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from ir_interp.cli import audit, compare, convert, explain, inspect, plot, run
+from ir_interp.cli import audit, compare, convert, explain, inspect, options, plot, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
+from ir_interp.version import versions
 
 NOT_EXACT = 1
 BAD_INPUT = 2
@@ -21,10 +24,33 @@ app = typer.Typer(
     name="ir-interp",
     help="Exact resizes: read, run and translate ONNX Resize, OpenVINO Interpolate and TensorRT IResizeLayer.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+def _show_versions(wanted: bool) -> None:
+    if wanted:
+        print(versions())
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_show_versions,
+            help="Show the versions of this program and of the runtimes.",
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a verb."""
+
+
 app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("run", epilog=run.EXAMPLES)(run.run)
@@ -36,6 +62,7 @@ app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
+    options.remember(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=arguments, standalone_mode=False)
     except (IrInterpError, ExceptionGroup) as error:
@@ -60,7 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def entry() -> None:
-    """Run as a program, which cleans up when it is told to stop."""
+    """Run as a program, which cleans up when it is told to stop, and prints what a terminal can show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup

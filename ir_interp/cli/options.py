@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +48,60 @@ Json = Annotated[
 ]
 
 
+InputShapes = Annotated[
+    list[str] | None,
+    typer.Option("--shape", help="Lengths of an input, where dynamic: x:1,3,640,640; of an only one, 1,3,640,640."),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code and files written tell the rest.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+Sizes = Annotated[
+    str | None,
+    typer.Option(help="Output lengths instead of the file's, of the resized axes or of all: 50,60."),
+]
+Scales = Annotated[
+    str | None,
+    typer.Option(help="Output / input instead of the file's, of the resized axes or of all: 2,1.5."),
+]
+LayerShape = Annotated[
+    str | None,
+    typer.Option("--shape", help="Lengths of its input, where dynamic: 1,3,20,30, or with its name, up:1,3,20,30."),
+]
+
+
+class Format(Enum):
+    """How results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Style = Annotated[Format | None, typer.Option("--format", help="How to print. Default: text.")]
+
+
+_COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
+
+
+def remember(arguments: Sequence[str]) -> None:
+    """Remember what was asked for, for the reports of it."""
+    _COMMAND.set(tuple(arguments))
+
+
+def command() -> str:
+    """Return what was asked for, as a line of a shell."""
+    return shlex.join(["ir-interp", *_COMMAND.get()])
+
+
+def style(wanted: Enum | None, as_json: bool, quiet: bool = False) -> str:
+    """Return how to print: the value of a format, or "none". Raises IrInterpError where options contradict."""
+    given = {"--format": wanted and str(wanted.value), "--json": as_json and "json", "--quiet": quiet and "none"}
+    chosen = {each for each in given.values() if each}
+    if len(chosen) > 1:
+        raise IrInterpError(f"{' and '.join(name for name, each in given.items() if each)} exclude each other")
+    return chosen.pop() if chosen else "text"
+
+
 def integers(text: str | None, option: str) -> tuple[int, ...] | None:
     """Return ``50,60`` as integers. Raises IrInterpError for anything else."""
     if text is None:
@@ -66,14 +123,35 @@ def reals(text: str | None, option: str) -> tuple[float, ...] | None:
 
 
 def shapes(words: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return ``x:1,3,640,640`` and the like as shapes by name. Raises IrInterpError for anything else."""
-    named = {}
-    for word in words:
-        name, colon, lengths = word.rpartition(":")
-        if not colon or not name or not lengths:
-            raise IrInterpError(f"--shape {word!r}: expected NAME:LENGTHS, as in x:1,3,640,640")
-        named[name] = integers(lengths, "--shape") or ()
-    return named
+    """Return ``x:1,3,640,640`` and the like as shapes by name; the only input of a model goes without, as ``""``.
+
+    Raises IrInterpError for anything else.
+    """
+    return dict(map(_shape, words))
+
+
+def layer_shape(word: str | None, layer: str | None) -> tuple[str | None, tuple[int, ...] | None]:
+    """Return the name of a resize and its shape, where ``up:1,3,20,30`` or ``1,3,20,30`` is given.
+
+    Raises IrInterpError where that names another resize than ``layer``.
+    """
+    if word is None:
+        return layer, None
+    name, lengths = _shape(word)
+    if name and layer not in (None, name):
+        raise IrInterpError(f"--shape {word!r} is that of {name!r}, but --layer names {layer!r}")
+    return name or layer, lengths
+
+
+def _shape(word: str) -> tuple[str, tuple[int, ...]]:
+    name, colon, lengths = word.rpartition(":")
+    try:
+        if colon and not name:
+            raise ValueError("no name")
+        return name, tuple(int(part) for part in lengths.split(","))
+    except ValueError:
+        expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
+        raise IrInterpError(f"--shape {word!r}: {expected}") from None
 
 
 def files(words: list[str]) -> dict[str, tuple[Path, ...]]:
@@ -94,7 +172,6 @@ def images(mean: str | None, scale: str | None, layout: str | None, *, bgr: bool
     return Images(mean=reals(mean, "--mean") or (), scale=reals(scale, "--scale") or (), layout=layout or "", bgr=bgr)
 
 
-Shapes = Annotated[list[str] | None, typer.Option("--shape", help="Lengths of an input to run on: x:1,3,640,640.")]
 Arrays = Annotated[
     list[str] | None,
     typer.Option("--input", help="An input to run on, else made up: x=image.npy, x=photo.png, x=folder; or several."),

@@ -9,6 +9,7 @@ import typer
 
 import ir_interp
 from ir_interp.cli import options
+from ir_interp.errors import IrInterpError
 from ir_interp.names import shown
 from ir_interp.views.figures import Picture
 
@@ -25,29 +26,40 @@ Examples:
 
 def plot(
     file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
-    output: Annotated[Path, typer.Argument(help="A .png to write.")],
+    output: Annotated[Path, typer.Argument(help="A .png or .svg to write.")],
     what: Annotated[Picture, typer.Option(help="What to show.")] = Picture.POSITIONS,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     axis: Annotated[int | None, typer.Option(help="Axis to show, if not the first that changes.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Lengths of its input, where dynamic: 1,3,20,30.")] = None,
-    sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
-    scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
+    shape: options.LayerShape = None,
+    sizes: options.Sizes = None,
+    scales: options.Scales = None,
     source: Annotated[Path | None, typer.Option("--input", help="For image: an array (.npy) or an image.")] = None,
     against: Annotated[
-        str | None, typer.Option(help="For image: a reading, an arithmetic, or a file with another resize.")
+        str | None,
+        typer.Option(
+            help="For image: a reading, an arithmetic, or a file with another resize. Default: a runtime that differs."
+        ),
     ] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show where a resize samples, what it weighs by how much, or an image under two configurations."""
+    for name, given in (("--input", source), ("--against", against)):
+        if given is not None and what is not Picture.IMAGE:
+            raise IrInterpError(f"{name} has no effect on {what.value}; it goes with --what image")
+    if axis is not None and what is Picture.IMAGE:
+        raise IrInterpError("--axis has no effect on an image, which shows two")
+    layer, lengths = options.layer_shape(shape, layer)
     ir_interp.plot(
         file,
         output,
         what=what,
         layer=layer,
         axis=axis,
-        shape=options.integers(shape, "--shape"),
+        shape=lengths,
         sizes=options.integers(sizes, "--sizes"),
         scales=options.reals(scales, "--scales"),
         x=source,
         against=against,
     )
-    print(shown(f"wrote {output}"))
+    if not quiet:
+        print(shown(f"wrote {output}"))

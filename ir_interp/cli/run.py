@@ -36,12 +36,13 @@ def run(
     source: Annotated[Path, typer.Option("--input", help="An array (.npy) or an image.")],
     output: Annotated[Path, typer.Option("--output", help="An array (.npy) or an image.")],
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    sizes: Annotated[str | None, typer.Option(help="Output lengths instead of the layer's: 50,60.")] = None,
-    scales: Annotated[str | None, typer.Option(help="Output / input instead of the layer's: 2,1.5.")] = None,
+    sizes: options.Sizes = None,
+    scales: options.Scales = None,
     arithmetic: Annotated[Arithmetic | None, typer.Option(help="Instead of that of the file's own runtime.")] = None,
     semantics: Annotated[
         Semantics, typer.Option(help="Which reading to take where several exist.")
     ] = Semantics.RUNTIME,
+    quiet: options.Quiet = False,
 ) -> None:
     """Execute one resize."""
     check_outputs([output], [file, source])
@@ -52,7 +53,8 @@ def run(
     )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+    if not quiet:
+        print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:

@@ -17,7 +17,9 @@ from ir_interp.executor import half, integers, plain, tiles
 from ir_interp.memory import unchecked
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.taps import axis_taps
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.translation.meaning import listed
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
@@ -41,10 +43,11 @@ def resize(
     ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
     bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
     input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
-    None. ``arithmetic`` replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the
-    result. It has the dtype of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit
-    integers in float64; integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several
-    threads, at most IR_INTERP_THREADS of the environment; the result does not depend on their number.
+    None. Where the spec lists all axes, those that it resizes will do, and the other way round. ``arithmetic``
+    replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the result. It has the dtype
+    of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64;
+    integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several threads, at most
+    IR_INTERP_THREADS of the environment; the result does not depend on their number.
 
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.
@@ -64,7 +67,7 @@ def _resized(
     arithmetic: Arithmetic | str | None,
     out: NDArray[Any] | None,
 ) -> NDArray[Any]:
-    bound = plan(bind(spec, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
+    bound = plan(bind(spec, x.shape, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
     work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
     _check_memory(bound, max(work.itemsize, x.dtype.itemsize))
     y = _output(x, bound, out)
@@ -91,21 +94,48 @@ def as_array(x: ArrayLike) -> NDArray[Any]:
 
 def bind(
     spec: ResizeSpec,
+    shape: PartialShape,
     *,
     sizes: Sequence[int] | None = None,
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
-    """Return ``spec`` with its target or its arithmetic replaced. Raises SpecError for wrong values."""
+    """Return ``spec`` with its target, for inputs of ``shape``, or its arithmetic replaced.
+
+    The target may be that of the axes that are resized, or of all. Raises SpecError for wrong values.
+    """
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales are both given; they exclude each other")
     changes: dict[str, Any] = {}
     given: Any = scales if sizes is None else sizes  # of any type: the target checks it
     if given is not None:
-        changes["target"] = Sizes(given) if sizes is not None else Scales(given)
+        spec, target = _fitting(spec, Sizes(given) if sizes is not None else Scales(given), shape)
+        changes["target"] = target
     if arithmetic is not None:
         changes["arithmetic"] = arithmetic
     return replace(spec, **changes) if changes else spec
+
+
+def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> tuple[ResizeSpec, Sizes | Scales]:
+    """Return a spec and a target for the same axes: either those that are resized, or all."""
+    axes, count = resolve_axes(spec.axes, len(shape)), len(target)
+    if count == len(axes) or not count:
+        return spec, target
+    if count == len(shape):  # one for every axis, of a spec that resizes some
+        own = (1,) * count if isinstance(target, Scales) else shape
+        if all(value == own[axis] or axis in axes for axis, value in enumerate(target.values)):
+            return spec, _of_axes(target, axes)
+    if count < len(shape) == len(axes):  # one for every axis that changes, of a spec that lists all
+        changing = listed(spec, shape).axes or ()
+        chosen = changing if len(changing) == count else axes[-count:]
+        return replace(spec, axes=axes, target=None).only([axes.index(axis) for axis in chosen]), target
+    return spec, target
+
+
+def _of_axes(target: Sizes | Scales, axes: Sequence[int]) -> Sizes | Scales:
+    if isinstance(target, Sizes):
+        return Sizes(tuple(target.values[axis] for axis in axes))
+    return Scales(tuple(target.values[axis] for axis in axes))
 
 
 def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:

@@ -15,6 +15,11 @@ from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
+
+class OpenAxesError(ReadError):
+    """The axes are an input of run time, and nothing tells which they are."""
+
+
 _TYPE = "interpolate"
 _PARSE: dict[str, Callable[[str], Any]] = {
     "align_corners": xml.flag,
@@ -45,6 +50,22 @@ def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[N
                 problem = f"layer type {layer.type!r} is not interpreted; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")
     return found
+
+
+def load_known(
+    path: Path, semantics: Semantics = Semantics.RUNTIME
+) -> tuple[list[ResizeOp], list[tuple[Layer, ReadError]]]:
+    """Return the Interpolates of an IR that are known, and those that are not: some values lie in a missing .bin."""
+    found: list[ResizeOp] = []
+    unknown: list[tuple[Layer, ReadError]] = []
+    for net in nets(path):
+        for layer in net.layers.values():
+            if layer.type.lower() == _TYPE:
+                try:
+                    found.append(read_layer(net, layer, semantics))
+                except (MissingBinaryError, OpenAxesError) as error:
+                    unknown.append((layer, error))
+    return found, unknown
 
 
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
@@ -110,10 +131,10 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
         raise ReadError(f"{len(layer.inputs)} inputs; Interpolate-{context.version} has 2 or more", layer.where)
     axes_at = 3 if context.version == 4 else 2
     by_scales = attributes.get("shape_calculation_mode") == "scales"
-    axes = _known(net, layer, axes_at, needed=by_scales)
+    axes = _known(net, layer, axes_at, needed=by_scales or _output_shape(layer) is None)
     if axes is None and len(layer.inputs) > axes_at:
         if by_scales or _output_shape(layer) is None:
-            raise ReadError("axes are known only at run time", layer.where)
+            raise OpenAxesError("axes are known only at run time", layer.where)
         return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their length change nothing
     listed = {} if axes is None else {"axes": tuple(int(axis) for axis in axes)}
     _check_target(net, layer, by_scales, context, len(axes) if axes is not None else None)

@@ -47,7 +47,8 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     """
     if not isinstance(spec.target, Sizes | Scales):
         wanted = spec.target.value if spec.target else "sizes or scales"
-        raise SpecError(f"{wanted} must be given: they are an input at run time")
+        example = "--scales 2,1.5" if spec.gives_scales else "--sizes 50,60"
+        raise SpecError(f"{wanted} must be given: they are an input at run time; as in {example}")
     axes = check_rank(spec, len(shape))
     _check_lengths(shape)
     windows = _windows(spec.coordinates, len(axes))

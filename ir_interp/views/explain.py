@@ -25,6 +25,7 @@ Way = tuple[Semantics, Arithmetic]
 Readings = Mapping[Semantics, ResizeSpec]
 
 _BYTES_A_CELL, _BYTES_A_TAP = 600, 150  # in a table, with its JSON
+_EXAMPLE = 20  # a length that a message gives as an example
 _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding errors
 
 
@@ -155,7 +156,7 @@ def explanation(op: ResizeOp, readings: Readings, given: Lengths) -> Explanation
     """Return the tables of a resize. Raises ShapeError where nothing says the rank of its input."""
     known = given.shape or op.shape
     if known is None:
-        raise ShapeError(f"{op.where}: the rank of its input is unknown; give its lengths as the shape")
+        raise ShapeError(f"{op.where}: the rank of its input is unknown; give its shape, as in --shape 1,3,20,30")
     axes = tables(readings, known, sizes=given.sizes, scales=given.scales)
     return Explanation(op=op, shape=known, readings=readings, axes=axes)
 
@@ -171,7 +172,7 @@ def tables(
 
     ``sizes`` or ``scales`` replace the target. Raises ShapeError where a length that is needed is not known.
     """
-    bound = {reading: bind(spec, sizes=sizes, scales=scales) for reading, spec in readings.items()}
+    bound = {reading: bind(spec, shape, sizes=sizes, scales=scales) for reading, spec in readings.items()}
     fixed = _fixed(bound.values(), shape)
     plans = {
         (reading, arithmetic): plan(replace(spec, arithmetic=arithmetic), fixed)
@@ -201,7 +202,9 @@ def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
             resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
     for axis in sorted(resized):
         if shape[axis] is None:
-            raise ShapeError(f"the length of axis {axis} is not known, and the taps depend on it")
+            example = ",".join(str(length or _EXAMPLE) for length in shape)
+            problem = f"the length of axis {axis} is dynamic, and the taps depend on it"
+            raise ShapeError(f"{problem}; give the shape of the input, as in --shape {example}")
     return with_ones(shape)
 
 

@@ -9,7 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
@@ -18,13 +19,15 @@ from ir_interp.memory import check_bytes
 from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.spec import Arithmetic, ResizeSpec
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.meaning import differences
+from ir_interp.translation.meaning import differences, listed
 from ir_interp.views import images, pictures
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 
 _BYTES_AN_ELEMENT = 8  # as float32, and a copy
+_RINGS = 96  # rows and columns of an image of rings
 _OPEN = 48  # what dynamic dimensions are in a picture of an image
 
 
@@ -69,18 +72,68 @@ def of_image(
     given = images.array_or_image(x, op) if isinstance(x, Path) else x
     values = as_array(pictures.rings(shape) if given is None else given)
     name, spec = other
-    specs = [bind(each, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
+    specs = [bind(each, values.shape, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
     axes = [each.axis for each in plan(specs[0], values.shape).axes]
     for each in specs:
         ends = values.shape, plan(each, values.shape).out_shape
         what = f"a picture of shapes {list(ends[0])} and {list(ends[1])}"
         check_bytes(_BYTES_AN_ELEMENT * sum(map(math.prod, ends)), what)
-    names = (f"{op.spec.arithmetic.value} ({Semantics.RUNTIME.value})", name)
+    names = (f"as meant, in the arithmetic of {op.spec.arithmetic.value}", name)
     first, second = (
         pictures.Resized(name=name, values=pictures.plane(resize(values, each), axes))
         for name, each in zip(names, specs, strict=True)
     )
     return pictures.images(first, second, shown(op.name or op.where))
+
+
+def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Any:
+    """Return a figure of an image as a resize would have it, and as a runtime has it that computes another.
+
+    ``pixels`` are rows, columns and perhaps colours, uint8; by default rings. The image is resized as much as the
+    input of ``op`` is, or doubled where that is known at run time only. Raises ShapeError where fewer than two axes
+    can be shown.
+    """
+    if op.shape is None:
+        raise ShapeError("the rank of its input is unknown")
+    values = (pictures.rings((_RINGS, _RINGS)) * 255).astype(np.uint8) if pixels is None else pixels
+    name, spec = other
+    axes = _two_axes(op.spec, spec, op.shape)
+    own, theirs = (_of_plane(each, op.shape, axes, values.shape) for each in (op.spec, spec))
+    first, second = (
+        pictures.Resized(name=title, values=resize(values.astype(np.float32), each).astype(np.float64))
+        for title, each in (("as the model means it", own), (name, theirs))
+    )
+    return pictures.images(first, second, shown(op.name or op.where))
+
+
+def _two_axes(first: ResizeSpec, second: ResizeSpec, shape: PartialShape) -> tuple[int, int]:
+    """Return two axes to show: the last that are resized, or beside it the last that is not."""
+    resized = {axis for spec in (first, second) for axis in listed(spec, shape).axes or ()}
+    ranked = sorted(range(len(shape)), key=lambda axis: (axis in resized, axis))[-2:]
+    if len(ranked) < 2:
+        raise ShapeError("a picture needs two axes")
+    rows, columns = sorted(ranked)
+    return rows, columns
+
+
+def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], lengths: Sequence[int]) -> ResizeSpec:
+    """Return the resize of two of the axes of an input, for an image of other lengths."""
+    every = listed(spec, shape)
+    held = every.axes or ()
+    places = [place for place, axis in enumerate(held) if axis in axes]
+    chosen = every.only(places)
+    mapped = tuple(axes.index(held[place]) for place in places)
+    pads = tuple(replace(pad, axis=axes.index(pad.axis)) for pad in spec.pads if pad.axis in axes)
+    match chosen.target:
+        case Scales():
+            target: Sizes | Scales = chosen.target
+        case Sizes(values):
+            known = [shape[held[place]] for place in places]
+            ratios = [value / length if length else 2 for value, length in zip(values, known, strict=True)]
+            target = Sizes(tuple(max(1, round(lengths[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
+        case _:
+            target = Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * lengths[a] for a in mapped))
+    return replace(chosen, axes=mapped, target=target, pads=pads)
 
 
 def configuration(against: object, op: ResizeOp, readings: Readings) -> tuple[str, ResizeSpec] | None:

@@ -32,21 +32,26 @@ def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
-def read(path: Path, op: ResizeOp) -> NDArray[Any]:
-    """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
+def pixels(path: Path) -> NDArray[Any]:
+    """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
     image = _pillow()
     try:
         check_regular(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", image.DecompressionBombWarning)
             with image.open(path) as opened:
-                pixels = np.asarray(opened.convert(_mode(opened.mode, path)))
+                held = np.asarray(opened.convert(_mode(opened.mode, path)))
     except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
         raise ReadError(problem, path.name) from error
-    deep = pixels if pixels.ndim == 3 else pixels[:, :, None]
+    return held if held.ndim == 3 else held[:, :, None]
+
+
+def read(path: Path, op: ResizeOp) -> NDArray[Any]:
+    """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
+    deep = pixels(path)
     match _rank(op):
         case 2 if deep.shape[2] == 1:
             return deep[:, :, 0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ShapeError
+from ir_interp.kinds import FileKind
 from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels
 from ir_interp.spec import Cubic, Kernel, Linear
@@ -24,19 +27,22 @@ NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 _DASHES = ("-", "--", ":", "-.")
-_OUTPUTS = 24  # shown of an axis: more would not be told apart
+_OUTPUTS = 12  # shown of an axis: more would not be told apart
+_VISIBLE = 1e-3  # outputs that are less apart than this are at the same place
 _NUMBERED = 12  # weights are written into a matrix of at most so many rows and columns
 _MARKED = 64  # negative weights are marked in one of at most so many
 _DPI = 150
 _MOST_LINES = 20000  # between outputs and the pixels that they take
 _BYTES_A_CELL = 32  # of a matrix that is drawn
+_BRIGHTEST = 255  # of a colour
+_TITLE = 34  # characters of a line above one of three panes
 _EDGE = 9.0  # the longest edge of a picture, in inches
 _HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """An image under one configuration: a plane of values, and what it is called."""
+    """An image under one configuration: a plane of values, or of three colours in their last axis, and its name."""
 
     name: str
     values: NDArray[Any]
@@ -46,21 +52,22 @@ def positions(axis: AxisTable, title: str) -> Any:
     """Return a figure of the source pixels that each output takes, one row for each way that differs."""
     first, last = _window(axis)
     _check_lines(axis, first, last)
-    figure = _figure(_EDGE, 1.2 + 1.1 * len(axis.columns))
+    figure = _figure(_EDGE, 2.0 + 1.2 * len(axis.columns))
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
     pixels = _pixels(axis, first, last)
-    for place, column in enumerate(axis.columns):
-        _draw_row(plot, axis, column, -place, range(first, min(last, len(column.cells))))
+    outputs = [range(first, min(last, len(column.cells))) for column in axis.columns]
+    size = _marker_size(axis, outputs, len(pixels))
+    for place, (column, shown) in enumerate(zip(axis.columns, outputs, strict=True)):
         plot.plot(pixels, [-place + 0.62] * len(pixels), "s", mfc="white", mec="black", ms=_size(len(pixels)))
+        _draw_row(plot, axis, column, -place, shown, size)
     _number(plot, pixels)
     plot.set_yticks([-place + 0.3 for place in range(len(axis.columns))])
-    plot.set_yticklabels(["\n".join(axis.names(column)) for column in axis.columns])
+    plot.set_yticklabels([_in_words(axis, column) for column in axis.columns])
     plot.set_ylim(-len(axis.columns) + 0.55, 1.0)
-    plot.set_xlabel(
-        "source pixel (squares) and source coordinate (numbered outputs; black: readings or arithmetics disagree)"
-    )
-    shown = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
-    plot.set_title(f"{_plain(title)}, {_lengths(axis)}{shown}")
+    plot.set_xlabel("source pixel")
+    stretch = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
+    plot.set_title(f"{_plain(title)}, {_lengths(axis)}{stretch}")
+    figure.legend(handles=_positions_legend(axis, range(first, last)), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 
@@ -74,10 +81,42 @@ def _check_lines(axis: AxisTable, first: int, last: int) -> None:
         raise ShapeError(f"{outputs} take more than {_MOST_LINES} source pixels: too many to draw")
 
 
+def _positions_legend(axis: AxisTable, outputs: range) -> list[Any]:
+    """Return what the signs of a figure of positions mean, as far as they stand in it."""
+    from matplotlib.lines import Line2D
+
+    cells = [cell for column in axis.columns for cell in column.cells[outputs.start : outputs.stop]]
+    is_weighed = any(len(cell.weights or ()) > 1 for cell in cells)
+    signs: list[tuple[dict[str, Any], str, bool]] = [
+        ({"marker": "s", "mfc": "white", "ls": ""}, "source pixel", True),
+        ({"marker": "o", "mfc": "white", "ls": ""}, "output, where it samples the source", True),
+        ({"marker": "o", "mfc": "black", "ls": ""}, "output on which the rows differ", bool(axis.differing)),
+        ({"marker": "X", "mfc": "white", "ls": ""}, "output beyond the source", any(c.weights is None for c in cells)),
+        (
+            {"color": "0.45", "lw": 2.0},
+            "takes the pixel" + ("; the wider, the larger its weight" if is_weighed else ""),
+            True,
+        ),
+        (
+            {"color": "0.45", "lw": 2.0, "ls": ":"},
+            "takes it by a negative weight",
+            any(weight < 0 for cell in cells for weight in (cell.weights or {}).values()),
+        ),
+    ]
+    return [Line2D([], [], **({"mec": "black"} | style), label=label) for style, label, is_there in signs if is_there]
+
+
+def _in_words(axis: AxisTable, column: Column) -> str:
+    """Return the ways of a row as words: its readings and arithmetics."""
+    if axis.columns == (column,):
+        return "every reading\nand arithmetic" if len({way[0] for way in column.ways}) > 1 else "every\narithmetic"
+    return "\n".join(name.replace("/", "\nand ").replace(": ", ":\n") for name in axis.names(column))
+
+
 def _window(axis: AxisTable) -> tuple[int, int]:
     """Return a stretch of outputs to show: all, or some around the first that differs."""
     count = max(axis.out_sizes)
-    start = max(0, min(axis.differing, default=0) - _OUTPUTS // 2)
+    start = max(0, min(axis.differing, default=0) - _OUTPUTS // 3)
     start = max(0, min(start, count - _OUTPUTS))
     return start, min(count, start + _OUTPUTS)
 
@@ -91,7 +130,18 @@ def _pixels(axis: AxisTable, first: int, last: int) -> list[int]:
     return list(range(min(touched), max(touched) + 1))
 
 
-def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: range) -> None:
+def _marker_size(axis: AxisTable, outputs: Sequence[range], pixels: int) -> float:
+    """Return the size of the markers of outputs, in points, at which none covers its neighbour."""
+    rows = [
+        [column.cells[index].source for index in shown] for column, shown in zip(axis.columns, outputs, strict=True)
+    ]
+    gaps = [abs(after - before) for row in rows for before, after in itertools.pairwise(row)]
+    span = max([pixels, *(max(row) - min(row) for row in rows if row)])
+    apart = [gap for gap in gaps if gap > _VISIBLE]
+    return max(3.0, min(13.0, 0.85 * 72 * (_EDGE - 2) * min(apart, default=1.0) / (span + 1)))
+
+
+def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: range, size: float) -> None:
     """Draw outputs below the row of pixels that they take, and lines to these, as wide as the weights are large."""
     for index in outputs:
         cell = column.cells[index]
@@ -99,13 +149,13 @@ def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: ra
             dash = "-" if weight > 0 else ":"
             plot.plot([cell.source, pixel], [base, base + 0.58], dash, color="0.45", lw=0.4 + 2.2 * abs(weight))
         differs = index in axis.differing
-        face = "black" if differs else "white"
-        shape = "X" if cell.weights is None else "o"
-        size = _size(len(outputs), 13)
+        shape, face = "X" if cell.weights is None else "o", "black" if differs else "white"
         plot.plot(cell.source, base, shape, mfc=face, mec="black", ms=size, zorder=3)
         if size > 8:
             style = {"color": "white" if differs else "black", "fontsize": size * 0.55}
             plot.text(cell.source, base, str(index), ha="center", va="center_baseline", zorder=4, **style)
+        elif index in (outputs.start, outputs.stop - 1):
+            plot.annotate(str(index), (cell.source, base), (0, -9), textcoords="offset points", ha="center", fontsize=7)
 
 
 def weights(axis: AxisTable, title: str) -> Any:
@@ -197,18 +247,23 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     """Return a figure of an image under two configurations, and how far they differ where."""
     panes = [first, second]
     fits = first.values.shape == second.values.shape
-    rows, columns = first.values.shape
+    rows, columns = first.values.shape[:2]
     width = _EDGE / 3
     figure = _figure(_EDGE + 1.2, max(1.6, min(2 * width, width * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, 3, squeeze=False).ravel()
     finite = [each.values[np.isfinite(each.values)] for each in panes]
     low, high = (float(f([f(v) for v in finite if v.size] or [0.0])) for f in (min, max))
     for plot, pane in zip(plots, panes, strict=False):
-        plot.imshow(pane.values, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
-        _whole(plot, *pane.values.shape)
-        plot.set_title(f"{_plain(pane.name)}\n{'x'.join(map(str, pane.values.shape))}", fontsize=9)
+        if pane.values.ndim == 3:
+            plot.imshow(np.clip(pane.values / _BRIGHTEST, 0, 1), interpolation="nearest")
+        else:
+            plot.imshow(pane.values, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
+        _whole(plot, *pane.values.shape[:2])
+        size = "x".join(map(str, pane.values.shape[:2]))
+        plot.set_title(f"{_plain(textwrap.fill(pane.name, _TITLE))}\n{size}", fontsize=9)
     if fits:
-        _draw_difference(figure, plots[2], np.abs(first.values - second.values))
+        apart = np.abs(first.values - second.values)
+        _draw_difference(figure, plots[2], apart.max(axis=2) if apart.ndim == 3 else apart)
         _whole(plots[2], rows, columns)
     else:
         plots[2].text(0.5, 0.5, "other shapes", ha="center", va="center", transform=plots[2].transAxes)
@@ -230,13 +285,18 @@ def _draw_difference(figure: Any, plot: Any, difference: NDArray[Any]) -> None:
 def plane(values: NDArray[Any], axes: Sequence[int]) -> NDArray[np.float64]:
     """Return the first plane of an array along two axes: the last ones of ``axes``, or the last of all.
 
-    Raises ShapeError where there are no two.
+    Of pixels, uint8 with one more axis of length 3, it is all three colours, in the last axis. Raises ShapeError where
+    there are no two axes.
     """
     if values.ndim < 2:
         raise ShapeError(f"a picture needs two axes, not shape {list(values.shape)}")
     chosen = sorted(axes)[-2:]
     others = [axis for axis in reversed(range(values.ndim)) if axis not in chosen]
     chosen = sorted([*chosen, *others[: 2 - len(chosen)]])
+    colours = [axis for axis, length in enumerate(values.shape) if axis not in chosen and length == 3]
+    if values.dtype == np.uint8 and len(colours) == 1:
+        values, chosen = np.moveaxis(values, colours[0], -1), [axis - (axis > colours[0]) for axis in chosen]
+        chosen.append(values.ndim - 1)
     place = tuple(slice(None) if axis in chosen else 0 for axis in range(values.ndim))
     return np.asarray(values[place], dtype=np.float64)
 
@@ -256,9 +316,12 @@ def rings(shape: Sequence[int]) -> NDArray[np.float32]:
     return np.broadcast_to(np.where((frame > 0.45) & (frame < 0.55), 1.0, waves), shape).astype(np.float32)
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a figure as PNG."""
-    figure.savefig(path, format="png", dpi=_DPI)
+def save(figure: Any, path: Path, kind: FileKind) -> None:
+    """Write a figure as PNG or SVG."""
+    if kind is FileKind.DRAWING:
+        path.write_bytes(svg(figure))
+    else:
+        figure.savefig(path, format="png", dpi=_DPI)
 
 
 def svg(figure: Any) -> bytes:

@@ -43,9 +43,10 @@ def fails_to_load(fails: Fails, tmp_path: Path) -> LoadFails:
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
         np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
         (tmp_path / "out").mkdir()
-        reason = fails("inspect", name)
-        assert fails("inspect", name, "--json") == reason
-        assert fails("run", name, "--input", "x.npy", "--output", "out/y.npy") == reason
+        reason = fails("run", name, "--input", "x.npy", "--output", "out/y.npy")
+        if not reason.endswith("a.bin is missing"):  # inspect shows what the .xml tells
+            assert fails("inspect", name) == reason
+            assert fails("inspect", name, "--json") == reason
         for end in {".xml": ("onnx", "json", "py"), ".onnx": ("xml", "json", "py"), ".json": ("xml", "onnx", "py")}[
             Path(name).suffix
         ]:

@@ -122,9 +122,13 @@ def test_every_opset_that_is_written(opset: int, good: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--shape", "1,1,4,6"], "--shape '1,1,4,6': expected NAME:LENGTHS, as in x:1,3,640,640"),
-        (["--shape", ":1,2"], "--shape ':1,2': expected NAME:LENGTHS, as in x:1,3,640,640"),
-        (["--shape", "x:1,four"], "--shape '1,four': expected integers with commas between them, as in 50,60"),
+        (["--shape", "x"], "--shape 'x': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"),
+        (["--shape", ":1,2"], "--shape ':1,2': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"),
+        (
+            ["--shape", "x:1,four"],
+            "--shape 'x:1,four': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640",
+        ),
+        (["--shape", "1,1,9,9"], "no float32 of shape [1, 1, 9, 9]; input 'x' is float32 of shape [1, 1, 4, 6]"),
         (["--shape", "image:1,1,4,6"], "no input 'image'; the inputs are x"),
         (["--shape", "x:1,1,9,9"], "no float32 of shape [1, 1, 9, 9]; input 'x' is float32 of shape [1, 1, 4, 6]"),
         (["--shape", "x:4,6"], "no float32 of shape [4, 6]; input 'x' is float32 of shape [1, 1, 4, 6]"),

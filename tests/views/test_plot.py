@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import Arithmetic, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import pictures
+from ir_interp.views import figures, pictures
 from ir_interp.views.explain import tables
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -135,7 +136,7 @@ def test_without_matplotlib(what: str, capsys: pytest.CaptureFixture[str], monke
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a.xml", "p.jpg"), "error: 'p.jpg' is no name of a picture; expected .png\n"),
+        (("a.xml", "p.jpg"), "error: 'p.jpg' is no name of a picture; expected .png or .svg\n"),
         (("a.xml", "p.png", "--sizes", "1,1,9,6"), "error: no axis changes\n"),
         (("a.xml", "p.png", "--what", "image", "--against", "documents"), "error: against 'documents': expected "),
         (("gone.xml", "p.png"), "error: gone.xml: cannot be read: No such file or directory\n"),
@@ -153,3 +154,54 @@ def test_a_plane_needs_two_axes() -> None:
     assert pictures.plane(np.zeros((2, 3, 4, 5)), []).shape == (4, 5)
     with pytest.raises(ShapeError):
         pictures.plane(np.zeros(3), [0])
+
+
+def test_svg(capsys: pytest.CaptureFixture[str]) -> None:
+    for what in KINDS:
+        assert command(capsys, "plot", "a.xml", "p.svg", "--what", what) == (0, "wrote p.svg\n", "")
+        assert Path("p.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_a_photo_stays_in_colour(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.xml").write_text(LAYER.replace("<dim>1</dim>", "<dim>3</dim>"))
+    Image.new("RGB", (30, 20), (250, 10, 10)).save("x.png")
+    assert command(capsys, "plot", "a.xml", "p.png", "--what", "image", "--input", "x.png", "--sizes", "10,20")[0] == 0
+    with Image.open("p.png") as opened:
+        pixels = np.asarray(opened.convert("RGB")).astype(int)
+    assert ((pixels[..., 0] > 200) & (pixels[..., 1] < 60)).mean() > 0.05
+
+
+def test_an_image_is_shown_against_the_runtime_that_differs(tmp_path: Path) -> None:
+    soft = OPEN.replace('mode = "MODE"', 'mode = "linear", antialias = 1')
+    save_model(Path("a.onnx"), soft)
+    figure = ir_interp.plot("a.onnx", what="image", shape=(1, 1, 30, 30), sizes=(10, 10))
+    assert [plot.get_title().split("\n")[0] for plot in figure.axes[:2]] == [
+        "as meant, in the arithmetic of",
+        "OpenVINO, own frontend",
+    ]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("lengths", [("1,1,20,30", "80,120"), ("1,1,300,20", "75,30"), ("1,1,20,30", "27,31")])
+def test_numbers_do_not_overlap(mode: str, lengths: tuple[str, str]) -> None:
+    save_model(Path("a.onnx"), OPEN.replace("MODE", mode))
+    shape, sizes = (tuple(map(int, text.split(","))) for text in lengths)
+    figure = ir_interp.plot("a.onnx", shape=shape, sizes=sizes)
+    figure.draw_without_rendering()
+    plot = figure.axes[0]
+    boxes = sorted((text.get_window_extent() for text in plot.texts), key=lambda box: (round(-box.y0), box.x0))
+    assert boxes
+    for left, right in itertools.pairwise(boxes):
+        assert left.x1 <= right.x0 or left.y0 > right.y1
+    assert figure.legends[0].get_texts()
+
+
+def test_the_damage_on_an_image() -> None:
+    """The same part of an image as of the input, in the order of its axes."""
+    spec = ResizeSpec(kernel=ir_interp.Linear(), axes=(1, 2), target=Sizes((4, 3)))
+    op = ir_interp.ResizeOp(name="a", where="a", spec=spec, dialect="onnx", version=18, shape=(1, 8, 3, 2))
+    other = ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), axes=(1, 2), target=Sizes((4, 3)))
+    for pixels in (np.zeros((10, 20, 3), np.uint8), np.zeros((10, 20), np.uint8), None):
+        figure = figures.damage(op, ("b", other), pixels)
+        first, second = (plot.images[0].get_array().shape[:2] for plot in figure.axes[:2])
+        assert first == second == ((48, 96) if pixels is None else (5, 20))

@@ -1,0 +1,84 @@
+"""How a page was made: when, by which command, of which files, on which inputs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ir_interp.errors import IrInterpError
+from ir_interp.version import versions
+from ir_interp.views.describe import shape_text
+
+from ..brief import Tensor, brief, parts
+from .frame import Element, section, table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What a page tells of its own making.
+
+    ``models`` are what was read; of the first, which was run, ``shapes`` and ``inputs`` are the lengths and files that
+    were given by name, and ``seed`` is that of all other values; None where nothing was run.
+    """
+
+    command: str = ""
+    models: Sequence[Path] = ()
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    inputs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    seed: int | None = None
+    image: Path | None = None
+
+
+def making(made: Made) -> Element:
+    """Return the part of a page that tells how it was made."""
+    files = [path for model in made.models for path in _parts(model)]
+    files += [*(path for paths in made.inputs.values() for path in paths), *([made.image] if made.image else [])]
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    facts = [("date", when), *([("command", made.command)] if made.command else []), ("versions", versions())]
+    facts += [(f"input {name}", text) for name, text in _inputs(made)]
+    held = [row for path in dict.fromkeys(files) for row in _file(path)]
+    return section(
+        "How this page was made",
+        table(("what", "value"), facts, stacks=False),
+        *([table(("file", "bytes", "SHA-256"), held, numbers=("bytes",))] if held else []),
+    )
+
+
+def _inputs(made: Made) -> Iterator[tuple[str, str]]:
+    """Yield what each input of the first model was, where that was run."""
+    if made.seed is None or not made.models:
+        return
+    try:
+        found = brief(made.models[0])
+    except IrInterpError:
+        return
+    for each in found.inputs if found else ():
+        yield each.name, f"{_shape(each, made)}, {_values(each, made)}"
+
+
+def _shape(tensor: Tensor, made: Made) -> str:
+    given = made.shapes.get(tensor.name) or made.shapes.get("")
+    return f"{tensor.dtype} {shape_text(tuple(given))}" if given else str(tensor).removeprefix(f"{tensor.name}: ")
+
+
+def _values(tensor: Tensor, made: Made) -> str:
+    paths = made.inputs.get(tensor.name)
+    return f"of {', '.join(path.name for path in paths)}" if paths else f"made up, seed {made.seed}"
+
+
+def _parts(model: Path) -> list[Path]:
+    try:
+        return parts(model)
+    except IrInterpError:  # what cannot be read has a hash, too
+        return [model]
+
+
+def _file(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the size and the hash of a file, if it is there."""
+    if path.is_file():
+        with path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        yield str(path), f"{path.stat().st_size:,}", digest

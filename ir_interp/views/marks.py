@@ -1,0 +1,23 @@
+"""Marks: how well something went, as a sign that pages and terminals show beside its word."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ir_interp.rules import Severity
+from ir_interp.translation.translate import Grade
+
+Tone = Literal["good", "doubt", "bad", "plain"]
+"""How a mark is coloured; its word and its sign say the same."""
+
+SIGNS: dict[Tone, str] = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
+SIGNS_IN_ASCII: dict[Tone, str] = {"good": "+", "doubt": "!", "bad": "x", "plain": "-"}
+
+OF_SEVERITY: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
+OF_GRADE: dict[Grade, Tone] = {
+    Grade.EXACT: "good",
+    Grade.EXACT_FOR_SHAPE: "doubt",
+    Grade.EXACT_BUT_TIES: "doubt",
+    Grade.DECOMPOSED: "good",
+    Grade.INTEGERS_WITHIN_1: "doubt",
+}

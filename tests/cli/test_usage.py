@@ -1,0 +1,123 @@
+"""Options that would do nothing are refused, and so are values that mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
+
+NET = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}> {
+    [up] y = Resize <mode = "linear"> (x, "", s) }"""
+TO_XML = ".onnx to .xml; it goes with"
+TO_JSON = ".onnx to .json; it goes with .onnx to .xml, .onnx to .onnx"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model(Path("a.onnx"), NET)
+    Path("layer.xml").write_text(interpolate('axes="2,3" mode="nearest"', shape=(1, 3, 4, 6), out=(1, 3, 8, 12)))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("a.onnx", "b.xml", "--opset", "13"), f"opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx"),
+        (
+            ("a.onnx", "b.xml", "--dialect", "tensorrt"),
+            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, .json to .py",
+        ),
+        (("a.onnx", "b.json", "--fp16"), f"fp16 has no effect on {TO_JSON}, .xml to .onnx"),
+        (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),
+        (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml"),
+        (("a.onnx", "b.json", "--strict"), f"strict has no effect on {TO_JSON}, .json to .xml"),
+        (("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"), "shapes has no effect without verification"),
+        (("a.onnx", "b.xml", "--no-verify", "--input", "x=x.npy"), "inputs has no effect without verification"),
+    ],
+)
+def test_options_of_convert_that_do_nothing(
+    given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(Path().iterdir())
+    assert command(capsys, "convert", *given) == (2, "", f"error: {said}\n")
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("plot", "a.onnx", "p.png", "--input", "x.npy"),
+            "--input has no effect on positions; it goes with --what image",
+        ),
+        (
+            ("plot", "a.onnx", "p.png", "--what", "kernel", "--against", "exact"),
+            "--against has no effect on kernel; it goes with --what image",
+        ),
+        (
+            ("plot", "a.onnx", "p.png", "--what", "image", "--axis", "2"),
+            "--axis has no effect on an image, which shows two",
+        ),
+        (("explain", "IRI001", "--all"), "--all has no effect on a code; it goes with the file of a resize"),
+        (("explain", "IRI001", "--sizes", "3"), "--sizes has no effect on a code; it goes with the file of a resize"),
+        (("explain", "a.onnx", "--all", "--json"), "--all has no effect on JSON, which holds every output"),
+        (("compare", "a.onnx", "a.onnx", "--tolerance", "-1"), "tolerance is -1; expected 0 or more"),
+        (("compare", "a.onnx", "a.onnx", "--tolerance", "nan"), "tolerance is nan; expected 0 or more"),
+    ],
+)
+def test_other_options_that_do_nothing(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(capsys, *given) == (2, "", f"error: {said}\n")
+
+
+# What to do next
+
+
+def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("models").mkdir()
+    known = ".json, .onnx, .xml"
+    for name, said in (
+        ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
+        ("-", "-: standard input is not read; expected the name of a file that ends in {}"),
+    ):
+        for given, ends in (
+            (("inspect", name), known),
+            (("explain", name), known),
+            (("compare", name, "a.onnx"), ".onnx, .xml"),
+            (("convert", name, "b.xml"), ".onnx, .xml, .json"),
+        ):
+            code, printed, errors = command(capsys, *given)
+            assert (code, printed) == (2, "")
+            assert set(errors) == set(f"error: {said.format(ends)}\n")
+    said = "-: standard input is not read; expected names of models, or of folders"
+    assert command(capsys, "audit", "-") == (2, "", f"error: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("y = MaxUnpool <kernel_shape = [2, 2]> (x, x)", "No conversion rule found for operations: MaxUnpool-19"),
+        ("y = Slice (x)", "Slice-19 with a message: While validating ONNX node '<Node(Slice): y>': "),
+    ],
+)
+def test_a_refusal_of_the_frontend_names_the_operation(
+    node: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_model(Path("b.onnx"), f"g (float[1,2,8,8] x) => (float[1,2,k,l] y) {{ {node} }}")
+    code, _, errors = command(capsys, "convert", "b.onnx", "b.xml")
+    assert code == 2
+    assert errors.startswith(f"error: b.onnx: OpenVINO's ONNX frontend refuses it: {said}")
+    assert ".cpp" not in errors
+
+
+def test_what_does_not_run_can_be_written_all_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ir_interp.converters.verify.processes._SECONDS", 0.01)
+    code, _, errors = command(capsys, "convert", "a.onnx", "b.xml")
+    assert code == 1
+    advice = "; nothing was written; --no-verify writes it unverified, and it may compute something else\n"
+    assert errors.endswith(advice)

@@ -1,0 +1,120 @@
+"""What others run in their CI: the action's script, the hooks, the lines for pytest, and the notebook."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_interp
+from tests.support.commands import command
+from tests.support.graphs import save_model
+from tests.support.places import ROOT
+
+SOFT = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,0.5,0.5}> {
+    [soft] y = Resize <mode = "linear", antialias = 1> (x, "", s) }"""
+ACTION = ROOT / ".github" / "actions" / "audit"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my models").mkdir()
+    save_model(Path("my models/a.onnx"), SOFT)
+
+
+def audited(models: str, options: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the action, with ``ir-interp`` of this environment."""
+    if shutil.which("bash") is None:
+        pytest.skip("needs bash")
+    program = Path("bin", "ir-interp")
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m ir_interp "$@"\n')
+    program.chmod(0o755)
+    environment = {"IR_INTERP_MODELS": models, "IR_INTERP_OPTIONS": options, "IR_INTERP_SARIF": "found.sarif"}
+    path = f"{program.parent.resolve()}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [ACTION / "audit.sh"],
+        env={**os.environ, **environment, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "code"),
+    [
+        ("my models\n", "", 1),
+        ("my models/a.onnx\n\n", "--fail-on differs --runtime tensorrt", 0),
+        ("my models\n", "--severity tensorrt=note --fail-on refused", 0),
+        ("my models\ngone.onnx", "", 2),
+    ],
+)
+def test_the_action(models: str, options: str, code: int) -> None:
+    done = audited(models, options)
+    assert done.returncode == code, done.stderr
+    if code == 2:
+        assert done.stderr == "error: gone.onnx: cannot be read: No such file or directory\n"
+        return
+    (run,) = json.loads(Path("found.sarif").read_text())["runs"]
+    places = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]}
+    assert places == {"my models/a.onnx"}
+    assert done.stdout.count("file=my models/a.onnx,title=IRI0") == len(run["results"])
+
+
+def test_the_action_names_its_script_and_its_inputs() -> None:
+    text = (ACTION / "action.yml").read_text(encoding="utf-8")
+    script = (ACTION / "audit.sh").read_text(encoding="utf-8")
+    assert set(re.findall(r"IR_INTERP_\w+(?=: \$)", text)) == set(re.findall(r"IR_INTERP_[A-Z]+", script))
+    assert set(re.findall(r"inputs\.(\w+)", text)) == {"models", "options", "sarif", "upload"}
+    assert (ACTION / "../../..").resolve() == ROOT
+
+
+def test_the_hooks_run(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    entries, arguments = re.findall(r"entry: ir-interp (.*)", text), re.findall(r"args: \[(.*)\]", text)
+    assert len(entries) == len(arguments) == 2
+    for entry, given in zip(entries, arguments, strict=True):
+        assert command(capsys, *entry.split(), *given.split(", "), "my models/a.onnx")[0] == 1
+
+
+def test_the_lines_for_pytest() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code.count("\n") == 3
+    held: dict[str, Any] = {"ir_interp": ir_interp}
+    exec(compile(code.replace("models/", "my models"), "ci.md", "exec"), held)
+    with pytest.raises(AssertionError, match="IRI023"):
+        held["test_every_runtime_computes_the_same"]()
+
+
+def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell in order, and what the last line of each would show."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "samples"))
+    notebook = json.loads((ROOT / "samples" / "tour.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], {cell["cell_type"] for cell in notebook["cells"]}) == (4, {"markdown", "code"})
+    held: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            run("".join(cell["source"]), held)
+    assert held["report"].destination.exists()
+
+
+def run(code: str, held: dict[str, Any]) -> None:
+    """Run a cell, and make what a notebook shows of its last line."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), held)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), held)
+        assert getattr(value, "_repr_html_", value.__repr__)() or repr(value)
