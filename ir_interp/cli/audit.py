@@ -20,7 +20,7 @@ from ir_interp.rules import RULES, Severity
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from ir_interp.cli.terminal import Console
+    from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.audit.audit import Audited
     from ir_interp.converters.audit.report import Audit
 
