@@ -181,7 +181,7 @@ def _cut(xp: Functions, high: Symbol, low: Symbol, unit: float) -> Symbol:
 def rounded(ops: Ops, x: Value, rounding: Integers | None) -> Value:
     """Return float32 numbers rounded; what is cut off is left to the conversion to integers."""
     match rounding:
-        case None | Integers.CUT_OFF | Integers.ONNXRUNTIME:
+        case None | Integers.CUT_OFF:
             return x
         case Integers.HALF_AWAY:
             xp, number = Functions(ops), Symbol(ops, x)

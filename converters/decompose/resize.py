@@ -19,7 +19,7 @@ from ir_interp.executor.resize import extrapolated
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
-from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, steps
+from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, rounding_at_once, steps
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
@@ -84,7 +84,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     else:
         y = resized_along(ops, y, axes, shape)
     if not copies:
-        y = _stored(ops, y, dtype, Integers.CUT_OFF if steps else spec.rounds)
+        y = _stored(ops, y, dtype, Integers.CUT_OFF if steps else rounding_at_once(spec, dtype))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), extrapolated(spec, dtype))
     return Decomposed(

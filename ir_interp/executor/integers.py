@@ -77,7 +77,7 @@ def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
     if rounding is None:
         return x
     match rounding:
-        case Integers.CUT_OFF | Integers.ONNXRUNTIME:
+        case Integers.CUT_OFF:
             whole = np.trunc(x)
         case Integers.HALF_AWAY:
             below = np.floor(np.abs(x))

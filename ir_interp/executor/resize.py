@@ -16,6 +16,7 @@ from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import half, integers, plain, tiles
 from ir_interp.memory import unchecked
 from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
@@ -144,7 +145,7 @@ def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) ->
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
     the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    store = partial(_store, rounding=bound.spec.rounds)
+    store = partial(_store, rounding=rounding_at_once(bound.spec, y.dtype.name))
     tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else store)
     shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
     if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):

@@ -107,6 +107,15 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     return None
 
 
+def rounding_at_once(spec: ResizeSpec, dtype: str) -> Integers:
+    """Return how integers are rounded where ``steps`` are not known: half to even, half away from zero, or cut off."""
+    plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
+    if spec.rounds is Integers.ONNXRUNTIME and plain and dtype in (*_EIGHT_BITS, "int32"):
+        return Integers.CUT_OFF
+    known = spec.rounds in (Integers.CUT_OFF, Integers.HALF_AWAY)
+    return spec.rounds if known else Integers.HALF_EVEN
+
+
 def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
     """Return the axes of an image or a volume that onnxruntime interpolates at once."""
     count = {2: 2, 3: 3, 4: 2, 5: 3}.get(rank, 0)
