@@ -117,4 +117,5 @@ def run(code: str, held: dict[str, Any]) -> None:
     exec(compile(tree, "cell", "exec"), held)
     if isinstance(last, ast.Expr):
         value = eval(compile(ast.Expression(last.value), "cell", "eval"), held)
-        assert getattr(value, "_repr_html_", value.__repr__)() or repr(value)
+        reprs = [getattr(value, name, None) for name in ("_repr_svg_", "_repr_html_", "__repr__")]
+        assert next(filter(None, reprs))()

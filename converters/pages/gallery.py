@@ -24,7 +24,7 @@ from ir_interp.views.explain import tables
 
 from ..files import readings
 from ..forecasts.table import deviations
-from .frame import E, Element, note, section
+from .frame import E, Element, clean, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
 _OPEN = 8  # what dynamic dimensions are drawn as
@@ -136,4 +136,4 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
 def _figure(drawn: Any, caption: str) -> Element:
     """Return a picture that stands in the page itself; ``caption`` is told to those who do not see it, too."""
     source = "data:image/svg+xml;base64," + base64.b64encode(pictures.svg(drawn)).decode("ascii")
-    return E.figure(E.figcaption(caption), E.img(src=source, alt=caption))
+    return E.figure(E.figcaption(caption), E.img(src=source, alt=clean(caption)))

@@ -85,7 +85,9 @@ def audit(
         list[str] | None,
         typer.Option(help="How much a runtime's verdicts matter: tensorrt=note (or warning, error)."),
     ] = None,
-    style: Annotated[Format | None, typer.Option("--format", help="How to print. Default: text.")] = None,
+    style: Annotated[
+        Format | None, typer.Option("--format", metavar="FORMAT", help="text (the default), json, github or sarif.")
+    ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,

@@ -71,12 +71,21 @@ def convert(
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
     semantics: Annotated[
         Semantics,
-        typer.Option(help="Which reading to take where several exist, types at the ends of an IR v10 included."),
+        typer.Option(
+            metavar="READING",
+            help="Which to take where several exist, types at the ends of an IR v10 included: runtime, document or "
+            "reference.",
+        ),
     ] = Semantics.RUNTIME,
     target: Annotated[
         str | None, typer.Option(help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino.")
     ] = None,
-    only: Annotated[Only | None, typer.Option(help="One form for all resizes of an .xml, or for a target.")] = None,
+    only: Annotated[
+        Only | None,
+        typer.Option(
+            metavar="FORM", help="One form for all resizes of an .xml, or for a target: native or decomposed."
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
     fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml or .onnx in half precision.")] = False,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,

@@ -42,7 +42,8 @@ def inspect(
     style: options.Style = None,
     as_json: options.AsJson = False,
     semantics: Annotated[
-        Semantics, typer.Option(help="Which reading to take where several exist.")
+        Semantics,
+        typer.Option(metavar="READING", help="Which to take where several exist: runtime, document or reference."),
     ] = Semantics.RUNTIME,
 ) -> None:
     """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""

@@ -77,7 +77,7 @@ class Format(Enum):
     JSON = "json"
 
 
-Style = Annotated[Format | None, typer.Option("--format", help="How to print. Default: text.")]
+Style = Annotated[Format | None, typer.Option("--format", metavar="FORMAT", help="text (the default) or json.")]
 
 
 _COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())

@@ -27,7 +27,9 @@ Examples:
 def plot(
     file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
     output: Annotated[Path, typer.Argument(help="A .png or .svg to write.")],
-    what: Annotated[Picture, typer.Option(help="What to show.")] = Picture.POSITIONS,
+    what: Annotated[
+        Picture, typer.Option(metavar="PICTURE", help="positions, weights, kernel or image.")
+    ] = Picture.POSITIONS,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     axis: Annotated[int | None, typer.Option(help="Axis to show, if not the first that changes.")] = None,
     shape: options.LayerShape = None,

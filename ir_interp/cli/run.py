@@ -38,9 +38,13 @@ def run(
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     sizes: options.Sizes = None,
     scales: options.Scales = None,
-    arithmetic: Annotated[Arithmetic | None, typer.Option(help="Instead of that of the file's own runtime.")] = None,
+    arithmetic: Annotated[
+        Arithmetic | None,
+        typer.Option(metavar="NAME", help="Instead of the own runtime's: exact, onnxruntime or openvino."),
+    ] = None,
     semantics: Annotated[
-        Semantics, typer.Option(help="Which reading to take where several exist.")
+        Semantics,
+        typer.Option(metavar="READING", help="Which to take where several exist: runtime, document or reference."),
     ] = Semantics.RUNTIME,
     quiet: options.Quiet = False,
 ) -> None:

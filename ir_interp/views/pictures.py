@@ -344,7 +344,14 @@ def _figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise IrInterpError(NEEDED) from None
-    return Figure(figsize=(width, height), layout="constrained")
+
+    class Shown(Figure):
+        """A figure that notebooks show, whatever shows those of pyplot."""
+
+        def _repr_svg_(self) -> str:
+            return svg(self).decode("utf-8")
+
+    return Shown(figsize=(width, height), layout="constrained")
 
 
 def _plain(name: str) -> str:
