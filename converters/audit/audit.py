@@ -246,7 +246,9 @@ def _jobs(found: _Found, row: Audited, folder: Path) -> Iterator[tuple[str, prob
 
 
 def _written(found: _Found, folder: Path) -> bool:
-    """Write a resize as it stands in its file; say whether everything in it is known."""
+    """Write a resize as it stands in its file; say whether everything in it is known, and small enough to be run."""
+    if found.op.spec.waits or not _is_small(found.op):
+        return False
     if found.layer is not None:
         return write_layer(found.op, found.layer.attributes, folder / "own.xml")
     model = single(found.node) if found.node else None
@@ -276,7 +278,7 @@ def _model(found: _Found, runtime: str, folder: Path) -> Path | None:
 def single(node: FoundNode) -> onnx.ModelProto | None:
     """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
     op = node.op
-    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str") or not _is_small(op):
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
         return None
     copy = onnx.NodeProto()
     copy.CopyFrom(node.node)
@@ -298,7 +300,8 @@ def _is_small(op: ResizeOp) -> bool:
     """Say whether a resize can be run in this process: its input and its output are no larger than the bound."""
     try:
         shape = tuple(length or 1 for length in op.shape or ())
-        ends = (shape, plan(op.spec, shape).out_shape)
+        padded = (length or 1 for length in op.spec.padded(shape))
+        ends = (tuple(padded), plan(op.spec, shape).out_shape)
         check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
     except SpecError:
         return False

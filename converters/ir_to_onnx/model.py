@@ -217,6 +217,6 @@ def _value_info(name: str, dtype: str | None, shape: PartialShape | None, layer:
         raise ReadError("its port has no precision", layer.where)
     try:
         element = helper.np_dtype_to_tensor_dtype(as_dtype(dtype))
-    except (TypeError, ValueError, KeyError):
+    except (ReadError, TypeError, ValueError, KeyError):
         raise UnsupportedLayerError(f"element type {dtype} is not supported", layer.where) from None
     return helper.make_tensor_value_info(name, element, shape)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from onnx import helper
 
+from ir_interp.errors import ReadError
+
 from .graph import Graph
 
 END = np.iinfo(np.int64).max
@@ -108,7 +110,13 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def as_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy type of a name, those of ml_dtypes included."""
+    """Return the NumPy type of a name, those of ml_dtypes included. Raises ReadError for a name of none."""
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, name, name))
+    try:
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name, name))
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.hasobject:
+        raise ReadError(f"unknown element type {name!r}")
+    return dtype

@@ -122,7 +122,7 @@ _RULES: tuple[Callable[[Interpolate], Outcome | None], ...] = (
 
 def layer(op: ResizeOp) -> Outcome:
     """Return what comes of a layer of an IR. ``op.attributes`` are those of the layer."""
-    mode, rank = str(op.attributes["mode"]), len(op.shape or ())
+    mode, rank = str(op.attributes.get("mode", DIALECT.defaults["mode"][0])), len(op.shape or ())
     if isinstance(op.spec.kernel, Area):
         return refused("no runtime executes mode area")
     if op.version == 1 and mode == "linear" and rank > 5:

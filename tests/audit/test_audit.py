@@ -159,6 +159,21 @@ def _outputs(path: Path, x: Array, level: onnxruntime.GraphOptimizationLevel) ->
         return None
 
 
+def test_a_layer_without_a_mode() -> None:
+    Path("a.xml").write_text(interpolate('shape_calculation_mode="sizes"', version="opset4"))
+    (row,), errors = audit([Path("a.xml")])
+    assert not errors
+    assert row.forecast["openvino"].kind is SAME
+
+
+def test_windows_that_run_time_gives() -> None:
+    text = node('mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"', "x, w, , z")
+    save_model(Path("a.onnx"), text.replace("8] x)", "8] x, float[8] w)"))
+    (row,), errors = audit([Path("a.onnx")])
+    assert not errors
+    assert [row.forecast[name].kind for name in ("onnxruntime", "openvino-converted", "reference")] == [SAME] * 3
+
+
 def test_a_difference_is_measured() -> None:
     save_model(Path("a.onnx"), node('mode = "linear", antialias = 1', shape="1,1,40,40"))
     (row,), _ = audit([Path("a.onnx")], run=True)

@@ -134,3 +134,25 @@ def test_a_net_that_is_malformed(old: str, new: str, reason: str, fails_to_load:
     (tmp_path / "a.bin").write_bytes(np.array([8, 12]).tobytes())
     text = net('axes="2,3" mode="linear"').text().replace(old, new, 1)
     assert fails_to_load("a.xml", text) == f"a.xml:{reason}"
+
+
+@pytest.mark.parametrize(
+    "text", ["-0.7_5", "\u0661", "0x1p-1", "", "1,5"], ids=["underscore", "Arabic", "hexadecimal", "none", "comma"]
+)
+def test_a_number_in_another_syntax(text: str, fails_to_load: LoadFails) -> None:
+    """Python's own syntax knows some of these."""
+    data = f'mode="cubic" shape_calculation_mode="sizes" cube_coeff="{text}"'
+    reason = fails_to_load("a.xml", pasted(data, version="opset4"))
+    assert reason == f'a.xml:layer[0 "up"]@cube_coeff: {text!r} is not a number'
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0662", "99999999999999999999"], ids=["underscore", "Arabic", "65 bits"])
+def test_an_integer_in_another_syntax(text: str, fails_to_load: LoadFails) -> None:
+    reason = fails_to_load("a.xml", pasted(f'axes="2,{text}" mode="linear" align_corners="0"'))
+    assert reason == f'a.xml:layer[0 "up"]@axes: {f"2,{text}"!r} is not a list of integers'
+
+
+@pytest.mark.parametrize("precision", ["", "FP99", "f4,f4", "finfo"])
+def test_a_precision_that_is_none(precision: str, fails_to_load: LoadFails) -> None:
+    text = pasted().replace('precision="FP32"', f'precision="{precision or " "}"')
+    assert fails_to_load("a.xml", text).startswith('a.xml:layer[0 "up"]: unknown precision ')

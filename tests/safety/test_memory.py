@@ -17,6 +17,7 @@ from ir_interp import Linear, ResizeSpec, Sizes, memory
 from ir_interp.converters.verify.child import started
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 
 SPARE = 2**27 + 2**26 * (os.cpu_count() or 1)  # for what the program itself holds, and for threads
@@ -155,3 +156,15 @@ def test_a_call_of_ones_own_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv(memory.VARIABLE, "0.0001")
     spec = ResizeSpec(kernel=Linear(), axes=(0,), target=Sizes((10000,)))
     assert ir_interp.resize(np.zeros(7), spec).shape == (10000,)
+
+
+@pytest.mark.parametrize(
+    ("shape", "pads"), [((1, 1, 2**31, 2**31), "0"), ((1, 1, 4, 6), "0,0,9000000000000000000,0")], ids=["input", "pads"]
+)
+def test_what_is_too_large_is_not_run(shape: tuple[int, ...], pads: str, tmp_path: Path) -> None:
+    data = f'mode="linear_onnx" shape_calculation_mode="sizes" pads_begin="0" pads_end="{pads}"'
+    path = tmp_path / "a.xml"
+    path.write_text(interpolate(data, version="opset4", shape=shape, out=(1, 1, 8, 8)))
+    audit = ir_interp.audit(path, run=True)
+    assert audit.errors == ()
+    assert audit.rows[0].seen == {}

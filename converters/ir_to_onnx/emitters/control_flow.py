@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from ir_interp.errors import ReadError
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import bodies, tensors
@@ -67,7 +69,10 @@ class _Loop:
 
     def _number(self, end: End) -> str:
         port = self.body.parameter(end.layer)
-        number = self.step if computed(port) == "int64" else operators.cast(self.inner, self.step, computed(port) or "")
+        dtype = computed(port)
+        if dtype is None:
+            raise ReadError("an output port has no precision", self.body.net.layers[end.layer].where)
+        number = self.step if dtype == "int64" else operators.cast(self.inner, self.step, dtype)
         return operators.unsqueeze(self.inner, number, [0]) if port.shape == (1,) else number
 
     def _part(self, end: End, slices: Slices) -> str:
