@@ -58,7 +58,7 @@ def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    compared = table(columns, map(_compared, verification.outputs), numbers=columns[1:4])
+    compared = table(columns, map(_compared, (*verification.outputs, *verification.alone)), numbers=columns[1:4])
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 
