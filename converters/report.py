@@ -81,9 +81,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what to know about it."""
+    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors."""
 
     outputs: tuple[Compared, ...] = ()
+    alone: tuple[Compared, ...] = ()
     note: str = ""
 
     @property

@@ -74,9 +74,8 @@ def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    compared = table(
-        columns, map(_compared, verification.outputs), numbers=columns[1:4], caption="Both files on the same inputs"
-    )
+    rows = map(_compared, (*verification.outputs, *verification.alone))
+    compared = table(columns, rows, numbers=columns[1:4], caption="Both files on the same inputs")
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 

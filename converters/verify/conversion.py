@@ -59,7 +59,7 @@ def verify(
         with scratch() as folder:
             found = _over_inputs(both, folder, progress, verified)
             alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
-            return replace(found, outputs=(*found.outputs, *alone))
+            return replace(found, alone=tuple(alone))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 

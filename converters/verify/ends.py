@@ -63,8 +63,10 @@ def _order(lengths: PartialShape, wanted: PartialShape) -> tuple[int, ...] | Non
 
 
 def _same_kind(mine: str, theirs: str) -> bool:
-    kinds = {"f" if name == "bfloat16" else np.dtype(name).kind for name in (mine, theirs)}
-    return mine == theirs or kinds <= set("fiu")
+    """Say whether numbers of one element type can be given as those of another."""
+    if mine == theirs or "bfloat16" in (mine, theirs):
+        return True
+    return bool(mine and theirs) and {np.dtype(mine).kind, np.dtype(theirs).kind} <= set("fiu")
 
 
 def _takes_pixels(described: Described) -> bool:

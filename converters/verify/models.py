@@ -216,7 +216,8 @@ def _outputs(run: Runs, model: Path, *, settles: bool = False) -> Named:
     try:
         return run.settle(model)[0] if settles else run(model)[0]
     except VerificationError as problem:  # nothing is known to differ then
-        raise IrInterpError(str(problem)) from None
+        hint = "" if settles else run.hint()
+        raise IrInterpError("; ".join(filter(None, (str(problem), hint)))) from None
 
 
 def _check(path: Path) -> None:

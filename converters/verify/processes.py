@@ -127,6 +127,10 @@ class Runs:
             except VerificationError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
 
+    def hint(self) -> str:
+        """Return what was run on, and how to choose; nothing where no length is dynamic."""
+        return told([{name: array.shape for name, array in self.arrays}], self.models.graph)
+
     def _lengths(self) -> str:
         return ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
 

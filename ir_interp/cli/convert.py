@@ -210,7 +210,10 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 def _verified(verification: Verification | None) -> list[str]:
     if verification is None:
         return ["not verified"]
-    return [*([verification.note] if verification.note else []), *map(_compared, verification.outputs)]
+    return [
+        *([verification.note] if verification.note else []),
+        *map(_compared, (*verification.outputs, *verification.alone)),
+    ]
 
 
 def _compared(each: Compared) -> str:
