@@ -29,6 +29,7 @@ class FileKind(Enum):
 
 
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
+_IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 MODELS = (FileKind.ONNX, FileKind.IR)
 """What may hold a whole model."""
 WITH_RESIZES = (*MODELS, FileKind.JSON)
@@ -44,6 +45,11 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
     check_named(path, extensions)
     wanted = closest(path.suffix if found is None else "", extensions)
     raise ReadError(f"unknown file type {path.suffix!r}; {wanted}", path.name)
+
+
+def is_image(path: Path) -> bool:
+    """Say whether a path names an image."""
+    return path.suffix.lower() in _IMAGES
 
 
 def check_named(path: Path, extensions: Iterable[str]) -> None:

@@ -58,14 +58,14 @@ def started(
     setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + _LATER, list(map(str, files))])
     command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
-    with (
-        _pipe() as theirs,
-        subprocess.Popen(command, text=True, env=environment, stdin=theirs, **streams) as process,
-    ):
-        try:
+    with _pipe() as theirs:
+        process = subprocess.Popen(command, text=True, env=environment, stdin=theirs, **streams)
+        try:  # a signal that comes before this line ends the pipe, and thereby the child: nobody waits for it
             yield process
         finally:
             process.kill()
+            with process:  # closes its streams
+                pass
 
 
 @contextmanager

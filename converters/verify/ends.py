@@ -81,7 +81,7 @@ def fitted(array: NDArray[Any], base: Described, wanted: Described, images: Imag
     if _takes_pixels(base) and wanted.dtype.startswith("float") and array.ndim == 4:
         axis = 3 if is_channel_last(array.shape) else 1
         array = images.normalised(np.flip(array, axis) if images.bgr else array, axis)
-    return np.ascontiguousarray(array.transpose(order).astype(wanted.dtype, copy=False))
+    return np.asarray(array.transpose(order).astype(wanted.dtype, copy=False), order="C")
 
 
 def for_model(arrays: Mapping[str, NDArray[Any]], graph: Graph, wanted: Sequence[Described], images: Images) -> Named:

@@ -17,8 +17,6 @@ from ir_interp.sources import check_regular
 
 from .graphs import Described
 
-SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
-"""The extensions of images."""
 LAYOUTS = ("nchw", "nhwc")
 _DEPTHS = (1, 3)  # channels of images
 _MULTIPLE = 32  # what networks shrink by: where lengths are dynamic, images are shrunk to multiples of this

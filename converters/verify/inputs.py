@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.kinds import FileKind
+from ir_interp.kinds import FileKind, is_image
 from ir_interp.sources import check_regular
 
 from . import images
@@ -67,7 +67,7 @@ def _listed(name: str, paths: Sequence[Path]) -> list[Path]:
 
 
 def _is_sample(path: Path) -> bool:
-    return path.is_file() and (FileKind.of(path) is FileKind.ARRAY or path.suffix.lower() in images.SUFFIXES)
+    return path.is_file() and (FileKind.of(path) is FileKind.ARRAY or is_image(path))
 
 
 def ways(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _floats(rng: np.random.Generator, shape: tuple[int, ...], way: str) -> NDArr
 
 def _read(file: Path, wanted: Described, inputs: Inputs) -> NDArray[Any]:
     """Return the array or image of a file. Raises ReadError, IrInterpError where it is none, or does not fit."""
-    if file.suffix.lower() in images.SUFFIXES:
+    if is_image(file):
         return images.read(file, wanted, inputs.shapes.get(wanted.name), inputs.images)
     try:
         check_regular(file)

@@ -1,7 +1,7 @@
 """A resize that finds its places at run time, run beyond the sizes from which a runtime is known to go astray.
 
 Whole models are verified on inputs of ordinary sizes. The operations of such a resize are verified once more by
-themselves, on a tensor so long that in two threads the second begins where OpenVINO's CPU plugin has gone wrong
+themselves, on a tensor so long that the last of four threads begins where OpenVINO's CPU plugin has gone wrong
 (``runtimes.openvino_sizes``).
 """
 
@@ -26,8 +26,9 @@ from .differences import TOLERANCE, check
 from .inputs import Inputs
 from .processes import Runs, models, runs
 
-ELEMENTS = 2 * int(LARGEST_GATHER.dynamic) + 2**21
-"""Of what goes in or comes out, at least."""
+_THREADS = 4
+ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
+"""Of what goes in or comes out, at least: the last thread begins beyond the limit."""
 
 _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
 _TIES = 1e-3  # the share of pixels of a nearest resize that rounding may decide
@@ -84,7 +85,7 @@ def verified(
 def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
     x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
     run.arrays = [(run.models.graph.inputs[0].name, x)]
-    got = run(model)[0][0][1]
+    got = run(model, threads=_THREADS)[0][0][1]
     wanted = resize(x, op.spec)
     name = f"{op.name or op.where} alone, on {list(lengths)}"
     if wanted.shape != got.shape:

@@ -10,6 +10,8 @@ import numpy as np
 
 from ir_interp.kinds import FileKind
 
+from ..runtimes.telemetry import openvino_silent
+
 _RESIZES = ("Resize", "Upsample")
 _TYPES = ("to", "dtype")  # attributes that name an element type
 
@@ -50,7 +52,9 @@ def in_float32(path: Path, folder: Path) -> Path:
 
 
 def with_half_weights(path: Path, folder: Path) -> Path:
-    """Write a model whose float32 weights, but for those of resizes, are rounded to half precision; return where."""
+    """Write a model, ONNX or an IR, whose float32 weights, but for those of resizes, are halves; return where."""
+    if FileKind.of(path) is FileKind.IR:
+        return _compressed(path, folder / f"half-{path.stem}.xml")
     import onnx
 
     model = onnx.load(str(path))
@@ -59,6 +63,15 @@ def with_half_weights(path: Path, folder: Path) -> Path:
         if tensor.data_type == onnx.TensorProto.FLOAT and name not in exact:
             _replace(tensor, _rounded)
     return _saved(model, folder / f"half-{path.stem}.onnx")
+
+
+def _compressed(path: Path, written: Path) -> Path:
+    """Write an IR with its weights in half precision, but for those from which OpenVINO computes shapes."""
+    with openvino_silent():
+        import openvino
+
+    openvino.save_model(openvino.Core().read_model(path), written, compress_to_fp16=True)
+    return written
 
 
 def _rounded(array: Any) -> Any:
@@ -79,7 +92,7 @@ def _replace(tensor: Any, change: Callable[[Any], Any]) -> None:
     from onnx import numpy_helper
 
     name = tensor.name
-    tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(change(numpy_helper.to_array(tensor))), name))
+    tensor.CopyFrom(numpy_helper.from_array(np.asarray(change(numpy_helper.to_array(tensor)), order="C"), name))
 
 
 def _graphs(graph: Any) -> Iterator[Any]:

@@ -142,6 +142,7 @@ class Runs:
         given: Mapping[str, NDArray[Any]] | None = None,
         optimised: bool = True,
         in_openvino: bool | None = None,
+        threads: int = 0,
     ) -> tuple[Named, dict[str, NDArray[Any]]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name; see ``Request``."""
         number = next(self._number)
@@ -155,6 +156,7 @@ class Runs:
             tensors=list(tensors),
             in_openvino=self.models.in_openvino(model) if in_openvino is None else in_openvino,
             optimised=optimised,
+            threads=threads,
         )
         save(request.inputs, self._given_to(model))
         if given:

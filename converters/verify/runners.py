@@ -38,7 +38,8 @@ class Request:
     ``inputs`` is a file of arrays, by name, in the order of the model's inputs. The outputs go to ``outputs``, and
     those of ``tensors`` that the model has to ``found``. ``given`` is a file of tensors inside: what reads one is given
     what the file holds, while the model still shows what it makes itself. ``in_openvino`` chooses the runtime, which is
-    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first.
+    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``threads`` are OpenVINO's, as many as it
+    likes where that is 0.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Request:
     tensors: list[str] = field(default_factory=list)
     in_openvino: bool = False
     optimised: bool = True
+    threads: int = 0
 
     def save(self, path: Path) -> None:
         """Write the request as JSON."""
@@ -181,7 +183,8 @@ class _Ir:
         else:
             model.add_results(results[self.count :])
         self._given = [given[name] for name in fed]
-        self._model = openvino.Core().compile_model(model, "CPU", _AS_WRITTEN)
+        settings = _AS_WRITTEN | {"INFERENCE_NUM_THREADS": request.threads}
+        self._model = openvino.Core().compile_model(model, "CPU", settings)
 
     def run(self, arrays: Named) -> Named:
         by_name = dict(arrays)

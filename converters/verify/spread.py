@@ -23,6 +23,9 @@ from .processes import Runs
 from .rows import Aligned, aligned
 from .runners import Named
 
+_SHARE = 4
+"""Two ways of one runtime differ in the few places where one of them fuses layers, two runtimes in every layer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
@@ -39,8 +42,8 @@ class Spread:
     way: str = ""
 
     def allowed(self, place: int) -> float:
-        """Return by how much an output of the source differs from itself."""
-        return max(self.without[place], self.precise[place])
+        """Return by how much an output may differ."""
+        return max(_SHARE * self.without[place], self.precise[place])
 
 
 def spread(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool) -> Spread:
@@ -112,8 +115,8 @@ def _compared(
     moved = aligned(wanted, got, tolerance) if sorts else Aligned(outputs=got)
     outputs = []
     for place, ((name, mine), (_, theirs)) in enumerate(zip(wanted, moved.outputs, strict=True)):
-        own = found.allowed(place)
-        compared = compare(name, mine, theirs, tolerance, least=max(own, of_coordinates(mine)))
+        own = max(found.without[place], found.precise[place])
+        compared = compare(name, mine, theirs, tolerance, least=max(found.allowed(place), of_coordinates(mine)))
         remark = f"the source differs from itself by {own:.3g}" + (f"; compared {way}" if way else "")
         outputs.append(replace(compared, remark="; ".join(filter(None, (remark, moved.note)))))
     return outputs

@@ -255,4 +255,4 @@ def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
     for source, result in (("a", "b"), ("b", "a")):
         model.graph.node.append(helper.make_node("Identity", [source], [result]))
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
-    assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time"
+    assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time; as in --scales 2,1.5"

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -47,22 +46,22 @@ INFERRED = {
 }
 
 
+_MEASURED = """
+import pathlib, resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+pathlib.Path(sys.argv[1]).write_text(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""  # by a small process of its own, for a process begins with the largest size that its parent had
+
+
 def program(*arguments: str, folder: Path) -> tuple[int, str, int]:
     """Run the program with a bound of half a GiB; return its exit code, its errors, and the most memory it held."""
     environment = os.environ | {memory.VARIABLE: str(GIB), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "ir_interp", *arguments]
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    measured = [sys.executable, "-c", _MEASURED, "most", sys.executable, "-P", "-m", "ir_interp"]
+    done = subprocess.run(
+        [*measured, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert process.stderr is not None
-    errors: list[str] = []
-    reader = threading.Thread(target=lambda: errors.append(process.stderr.read() if process.stderr else ""))
-    reader.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    reader.join()
-    process.stderr.close()
-    return process.returncode, errors[0], usage.ru_maxrss * 1024
+    return done.returncode, done.stderr, int((folder / "most").read_text()) * 1024
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit data")

@@ -195,7 +195,10 @@ def test_dla(settings: dict[str, Any], shape: tuple[int | None, ...] | None, obs
     DIALECT.parse(settings, context)  # a GPU takes it
 
 
-def test_dla_is_a_note_of_a_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dla_is_a_note_of_a_layer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     layer = {"name": "up", "input": IMAGE, "resize_mode": "LINEAR", "scales": [1, 1, 2, 2]}
     code, out, _ = command(capsys, "inspect", str(saved(tmp_path, layer)))
     assert code == 0

@@ -26,7 +26,7 @@ from tests.support.verdicts import magnitude, spec_of
 from tests.sweeps import ir_to_onnx
 from tests.sweeps import onnx_to_ir as any_onnx_to_ir
 
-CASES = 75
+CASES = 36  # of each; `python -m tests.sweeps.onnx_to_ir` and `ir_to_onnx` run thousands
 EXACT = ("exact", "exact for this shape", "exact, in several operations")
 TOLERANCE = {"float32": 2e-5, "float16": 1e-3}  # relative to the largest value, or to 1
 
@@ -63,7 +63,7 @@ def test_onnx_to_ir(left_open: str) -> None:
         copied = case.mode == "nearest" or "float" in case.dtype
         _check(case, answer if copied else resize(case.array(), spec_of(case)), outcome)
         assert isinstance(outcome, Outcome)
-        assert outcome.grade in EXACT, case
+        assert outcome.grade in (EXACT if copied else (*EXACT, "integers within 1")), case
 
 
 def test_any_onnx_to_ir() -> None:

@@ -30,7 +30,7 @@ def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     assert lengths is not None
     assert alone.name == f"up alone, on {list(lengths)}"
     assert lengths[:2] == (1, 3)
-    assert lengths[2] * lengths[3] * 3 * 1.6**2 > 2 * LARGEST_GATHER.dynamic
+    assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 4 / 3
 
 
 def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
