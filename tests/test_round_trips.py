@@ -42,6 +42,7 @@ def _by_ir_interp(source: Path, destination: Path) -> None:
     ir_interp.convert(source, destination, verify=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("there", [_by_openvino, _by_ir_interp])
 @pytest.mark.parametrize("name", SHAPES)
 def test_there_and_back(name: str, there: Callable[[Path, Path], None], tmp_path: Path) -> None:

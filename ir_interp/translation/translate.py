@@ -257,7 +257,7 @@ def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str
 
 
 def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return ``shape`` with 1 for open lengths where none of these matters; None where one does."""
+    """Return ``shape`` with 1 for dynamic dimensions where none of these matters; None where one does."""
     if shape is None or not isinstance(spec.target, Sizes | Scales):
         return None
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:

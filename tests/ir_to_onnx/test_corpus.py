@@ -22,6 +22,7 @@ CHOSEN = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_model_of_the_corpus(name: str, tmp_path: Path) -> None:
     try:

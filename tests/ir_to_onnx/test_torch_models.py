@@ -151,7 +151,7 @@ def drawn(shape: tuple[int, ...]) -> Any:
 
 @functools.cache
 def converted(name: str) -> Any:
-    """Return a model of open shape."""
+    """Return a model of dynamic dimensions."""
     module, shape, open_shape = MODELS[name]
     torch.manual_seed(0)
     with warnings.catch_warnings(), torch.no_grad():

@@ -102,7 +102,7 @@ FORMS = {
         "exact for this shape",
         f"the importer takes no antialias; {TENSORRT}",
     ),
-    "antialias of open lengths": (
+    "antialias of dynamic dimensions": (
         graph(SIZES, 'Resize <mode = "cubic", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         18,
         "openvino",
@@ -161,21 +161,21 @@ def test_forms(name: str, tmp_path: Path) -> None:
 
 
 REFUSALS = {
-    "antialias of open lengths": (
+    "antialias of dynamic dimensions": (
         graph(SIZES, 'Resize <mode = "linear", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         18,
         "tensorrt",
         "up: no exact form in tensorrt; the importer takes no antialias; and in primitive operations, nothing is known "
         "of how TensorRT rounds indices that are found at run time",
     ),
-    "ties of open lengths": (
+    "ties of dynamic dimensions": (
         graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "tensorrt",
         "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, nothing is "
         "known of how TensorRT rounds indices that are found at run time",
     ),
-    "a crop of open lengths": (
+    "a crop of dynamic dimensions": (
         graph(f"{SIZES}, {ROI}", f"Resize <{CROP}> (t, r, , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "openvino",

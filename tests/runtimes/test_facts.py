@@ -29,7 +29,7 @@ from tests.support.configurations import IrCase, OnnxCase, random_ir_case, rando
 from tests.support.runtimes import Array, Child, Crashed
 from tests.support.verdicts import spec_of
 
-NODES = int(os.environ.get("IR_INTERP_LAW_NODES", "150"))  # 2,000 take three minutes each
+NODES = int(os.environ.get("IR_INTERP_LAW_NODES", "60"))  # 2,000 take three minutes each
 
 
 def _nodes() -> Iterator[ResizeOp]:
