@@ -71,6 +71,7 @@ def test_integers_of_an_ir(
         np.testing.assert_array_equal(found, wanted, str(case))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "antialias"), KINDS)
 def test_dynamic_dimensions_decide_ties_as_known_ones(mode: str, antialias: int, tmp_path: Path) -> None:
     for dtype in ("uint8", "int8"):

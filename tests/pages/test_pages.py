@@ -374,6 +374,7 @@ def test_the_damage_on_ones_own_image(capsys: pytest.CaptureFixture[str]) -> Non
     assert command(capsys, "audit", "a.onnx", "--image", "x.png") == (2, "", said_no)
 
 
+@pytest.mark.long
 def test_many_resizes(capsys: pytest.CaptureFixture[str]) -> None:
     """Links to the sections stand after the verdict, and what they became is counted."""
     many = "\n".join(

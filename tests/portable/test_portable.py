@@ -530,6 +530,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert not (tmp_path / "q.onnx").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "target"), [("PP-OCRv4 detector", "onnx:11"), ("YuNet", "onnx:17"), ("U-FISH", "openvino")]
 )
