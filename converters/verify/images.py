@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.errors import IrInterpError, SpecError
 from ir_interp.shapes import PartialShape
-from ir_interp.sources import check_regular
+from ir_interp.views.images import opened, pillow
 
 from .graphs import Described
 
@@ -84,32 +83,14 @@ def _pixels(path: Path, depth: int | None, height: int | None, width: int | None
     """Return an image as uint8 of height, width and channels, resized by Pillow where lengths are wanted."""
     if depth not in (None, *_DEPTHS):
         raise IrInterpError(f"{path.name}: an image has 1 or 3 channels, not {depth}")
-    image = _pillow()
-    try:
-        check_regular(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", image.DecompressionBombWarning)
-            with image.open(path) as opened:
-                grey = depth == 1
-                found = opened.convert("L" if grey else "RGB")
-                ends = tuple(_end(own, end) for own, end in zip(found.size, (width, height), strict=True))
-                found = found if found.size == ends else found.resize(ends, image.Resampling.BILINEAR)
-                pixels = np.asarray(found, np.uint8)
-    except (image.DecompressionBombError, image.DecompressionBombWarning, SyntaxError) as error:
-        raise ReadError(f"cannot be read as an image: {error}", path.name) from error
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
-        raise ReadError(problem, path.name) from error
+    grey = depth == 1
+    with opened(path) as image:
+        found = image.convert("L" if grey else "RGB")
+        ends = tuple(_end(own, end) for own, end in zip(found.size, (width, height), strict=True))
+        found = found if found.size == ends else found.resize(ends, pillow().Resampling.BILINEAR)
+        pixels = np.asarray(found, np.uint8)
     return pixels[:, :, None] if grey else pixels
 
 
 def _end(own: int, wanted: int | None) -> int:
     return wanted if wanted is not None else max(_MULTIPLE, own // _MULTIPLE * _MULTIPLE)
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise IrInterpError("images need Pillow: pip install 'ir-interp[images]'") from None
-    return Image

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +34,27 @@ def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
-def pixels(path: Path) -> NDArray[Any]:
-    """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
-    image = _pillow()
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """Yield an image of Pillow. Raises ReadError where a file is none, or one that grows beyond reason."""
+    image = pillow()
     try:
         check_regular(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", image.DecompressionBombWarning)
-            with image.open(path) as opened:
-                held = np.asarray(opened.convert(_mode(opened.mode, path)))
-    except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
+            with image.open(path) as found:
+                yield found
+    except (image.DecompressionBombError, image.DecompressionBombWarning, SyntaxError) as error:  # the last of a PNG
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
         raise ReadError(problem, path.name) from error
+
+
+def pixels(path: Path) -> NDArray[Any]:
+    """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
+    with opened(path) as found:
+        held = np.asarray(found.convert(_mode(found.mode, path)))
     return held if held.ndim == 3 else held[:, :, None]
 
 
@@ -65,7 +74,7 @@ def read(path: Path, op: ResizeOp) -> NDArray[Any]:
 
 def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
     """Save one image of the layout that ``read`` gives. Raises ShapeError where ``y`` is none."""
-    image = _pillow()
+    image = pillow()
     deep = y[0] if y.ndim == 4 and y.shape[0] == 1 else y
     if deep.ndim == 3:
         deep = deep if _is_channel_last(op) else deep.transpose(1, 2, 0)
@@ -89,7 +98,8 @@ def _mode(mode: str, path: Path) -> str:
     raise ReadError(f"images of mode {mode} are not taken; expected 8-bit grey or RGB", path.name)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Return Pillow's module of images. Raises IrInterpError where it is not installed."""
     try:
         from PIL import Image
     except ImportError:
