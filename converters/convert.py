@@ -240,7 +240,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
 
 _DIALECT = "tensorrt"
 _PORTABLE = (FileKind.ONNX, FileKind.ONNX)
-_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
 PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,

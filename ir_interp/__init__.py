@@ -272,9 +272,9 @@ def audit(
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
     installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
     of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
-    "openvino-converted", "tensorrt", "reference"), ``select`` and ``ignore`` the codes of findings, or their
-    beginnings. ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
-    ``multiprocessing``.
+    "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "mnn", "opencv-dnn", "tvm"), ``select`` and
+    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
+    more than one must be importable, as with ``multiprocessing``.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """

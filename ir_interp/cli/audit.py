@@ -66,7 +66,7 @@ def audit(
     shape: options.InputShapes = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...", autocompletion=_runtimes),
+        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...", autocompletion=_runtimes),
     ] = None,
     select: Annotated[
         list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.", autocompletion=_codes)

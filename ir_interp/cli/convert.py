@@ -78,7 +78,10 @@ def convert(
         ),
     ] = Semantics.RUNTIME,
     target: Annotated[
-        str | None, typer.Option(help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino.")
+        str | None,
+        typer.Option(
+            help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino, opencv-dnn, ..., any."
+        ),
     ] = None,
     only: Annotated[
         Only | None,

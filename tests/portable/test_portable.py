@@ -485,8 +485,8 @@ def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
-GOES_WITH = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
-EXPECTED = "expected onnx:7 to onnx:24, tensorrt or openvino"
+GOES_WITH = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
+EXPECTED = "expected onnx:7 to onnx:24, tensorrt, openvino, mnn, opencv-dnn, tvm or any"
 
 
 @pytest.mark.parametrize(
@@ -496,11 +496,11 @@ EXPECTED = "expected onnx:7 to onnx:24, tensorrt or openvino"
         (["p.xml", "--target", "tensorrt"], GOES_WITH),
         (
             ["p.onnx", "--target", "trt"],
-            "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt or openvino; did you mean 'tensorrt'?",
+            "unknown target 'trt'; expected onnx:7 to onnx:24, tensorrt, openvino, mnn, opencv-dnn, tvm or any; did you mean 'tensorrt'?",
         ),
         (
             ["p.onnx", "--target", "onnx:25"],
-            "unknown target 'onnx:25'; expected onnx:7 to onnx:24, tensorrt or openvino",
+            "unknown target 'onnx:25'; expected onnx:7 to onnx:24, tensorrt, openvino, mnn, opencv-dnn, tvm or any",
         ),
     ],
 )
