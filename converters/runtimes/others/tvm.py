@@ -44,7 +44,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
     built = tvm.compile(from_onnx(onnx.load(model), keep_params_in_input=False), target="llvm")
     machine = relax.VirtualMachine(built, tvm.cpu())
-    return np.asarray(machine["main"](tvm.runtime.tensor(x)).numpy())
+    made: Any = machine["main"](tvm.runtime.tensor(x))
+    return np.asarray((made if hasattr(made, "numpy") else made[0]).numpy())
 
 
 RUNTIME = OtherRuntime(
