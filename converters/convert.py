@@ -154,6 +154,8 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     built = from_onnx.build(source, options.semantics, _policy(options))
     if options.fp16:
         save.save_half(built.model, output, built.exact)
+    elif built.halves:
+        save.save_halves(built.model, output)
     else:
         save.save(built.model, output)
     return built.rows

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
 
+from ..onnx import precision as half
 from ..report import Compared
 from . import precision
 from .differences import compare, differences, of_coordinates
@@ -51,7 +52,7 @@ def spread(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, 
     if half_weights:
         rounded = _outputs(run, precision.with_half_weights(source, run.folder))
         return _against(run, source, wanted, rounded or wanted, got, "with weights in half precision")
-    if not (precision.is_half(source) or precision.is_half(result)):
+    if not (half.is_half(source) or half.is_half(result)):
         return _against(run, source, wanted, wanted, got, "")
     mine = _precise(run, source)
     theirs = _precise(run, result)
@@ -61,9 +62,9 @@ def spread(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, 
 
 
 def _precise(run: Runs, model: Path) -> Named | None:
-    if not precision.is_half(model):
+    if not half.is_half(model):
         return None
-    written = precision.in_float32(model, run.folder)
+    written = half.in_float32(model, run.folder)
     return _outputs(run, written, in_openvino=run.models.in_openvino(model))
 
 
