@@ -109,7 +109,8 @@ def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, hal
         known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
-        raise VerificationError(f"{problem}{cause(run, source, result)}") from None
+        is_named = isinstance(problem, differences.StretchError)
+        raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
 def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
