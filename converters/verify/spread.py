@@ -28,21 +28,30 @@ def verified(
     run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool, sorts: bool
 ) -> Verification:
     """Compare two models whose outputs differ. Raises VerificationError where rounding alone cannot be the cause."""
-    whole = f"as a whole by {_apart(wanted, got):.3g}, the source differs from itself by {_own(run, source, wanted)}"
+    own = f"the source differs from itself by {_own(run, source, wanted)}"
     pair = _comparable(run, source, result, half_weights=half_weights)
-    remark = "; ".join(filter(None, (whole, pair.way)))
+    remark = "; ".join(filter(None, (f"as a whole by {_apart(wanted, got):.3g}, {own}", pair.way)))
     try:
         found = _otherwise(run, pair, wanted, got, sorts=sorts) if pair.way else []
         if found and all(each.passes for each in found):
             return Verification(outputs=tuple(_told(each, remark) for each in found))
         proof = stretches.verified(run, pair)
     except VerificationError as problem:
-        raise type(problem)(f"{problem}; {remark}") from None
+        whole = f"{_worst(wanted, got)}; {own}"
+        raise type(problem)("; ".join(filter(None, (whole, pair.way, str(problem))))) from None
     return replace(proof, outputs=tuple(_told(each, remark) for each in proof.outputs))
 
 
 def _told(found: Compared, remark: str) -> Compared:
     return replace(found, remark="; ".join(filter(None, (remark, found.remark))))
+
+
+def _worst(wanted: Named, got: Named) -> str:
+    """Return which output differs most, and by how much, in words."""
+    pairs = zip(wanted, got, strict=True)
+    compared = [compare(name, mine, theirs) for (name, mine), (_, theirs) in pairs]
+    worst = max(compared, key=lambda each: each.absolute / each.limit)
+    return f"output {worst.name!r} {worst.difference}"
 
 
 def _own(run: Runs, source: Path, wanted: Named) -> str:

@@ -9,6 +9,7 @@ the source itself does where what it is given is off by as much as float32 sums 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from .runners import Named
 
 Array = NDArray[Any]
 _CUTS = (128, 32, 8, 0)  # tensors at which stretches begin; fewer where so many take too much memory
-_SUMS = ("conv", "matmul", "gemm", "fullyconnected")  # layers of sums over their weights
+_SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +111,7 @@ class _Proof:
         kept = {name: self.own[name] for name, each in stretches.items() if each.passes}
         if len(kept) < len(stretches):
             stretches, outputs = self._judged(kept)
-        for each in (*stretches.values(), *outputs):
-            if not each.passes:
-                problem = f"the stretch that ends with {each.name!r} is the first that differs"
-                raise StretchError(f"{problem}: it {each.difference}")
+        _check([*stretches.values(), *outputs])
         worst = max((each.absolute / max(1.0, each.largest) for each in stretches.values()), default=0.0)
         return Verification(
             outputs=tuple(outputs),
@@ -155,6 +153,16 @@ class _Proof:
         return stretches, [replace(each, remark=moved.note) for each in outputs]
 
 
+def _check(stretches: Sequence[Compared]) -> None:
+    """Raise StretchError where one differs, which stretches from the end of the one before to its own."""
+    start = "the inputs"
+    for each in stretches:
+        if not each.passes:
+            problem = f"the stretch from {start} to {each.name!r} is the first that differs on the source's own values"
+            raise StretchError(f"{problem}: it {each.difference}")
+        start = repr(each.name)
+
+
 def _compared(name: str, mine: Array, theirs: Array) -> Compared:
     return compare(name, mine, theirs, least=of_coordinates(mine))
 
@@ -172,6 +180,6 @@ def _moved(values: Array, off: float, rng: np.random.Generator) -> Array:
 
 def _terms(graph: Graph) -> int:
     """Return of how many terms the longest sum of a model is, as far as its weights tell."""
-    weights = [step.inputs[1] for step in graph.steps if any(word in step.type for word in _SUMS)]
+    weights = [step.inputs[1] for step in graph.steps if _SUMS.fullmatch(step.type)]
     shapes = [[each or 1 for each in graph.shape(name) or ()] for name in weights]
     return max((max(shape) if len(shape) == 2 else math.prod(shape[1:]) for shape in shapes), default=1)
