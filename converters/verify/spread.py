@@ -50,7 +50,7 @@ def _worst(wanted: Named, got: Named) -> str:
     """Return which output differs most, and by how much, in words."""
     pairs = zip(wanted, got, strict=True)
     compared = [compare(name, mine, theirs) for (name, mine), (_, theirs) in pairs]
-    worst = max(compared, key=lambda each: each.absolute / each.limit)
+    worst = max(compared, key=lambda each: each.absolute / (each.limit or 1.0))
     return f"output {worst.name!r} {worst.difference}"
 
 
