@@ -66,6 +66,11 @@ class Compared:
         return self.span > self.limit
 
     @property
+    def verdict(self) -> str:
+        """What it comes to, in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
+        return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
+
+    @property
     def difference(self) -> str:
         """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
         if self.shapes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ir_interp.names import labels
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_VERDICT
 
 from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
@@ -16,10 +17,12 @@ def comparison_page(found: ModelComparison, made: Made) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
     called = labels((found.first, found.second))
     first, second = called[str(found.first)], called[str(found.second)]
+    verdicts = {each.compared.verdict for each in found.outputs}
+    worst = next((each for each in ("DIFFERS", "INCONCLUSIVE") if each in verdicts), "equal")
     return page(
         f"{first} against {second}",
         [
-            mark("equal" if found.passes else "differ", "good" if found.passes else "bad"),
+            mark({"DIFFERS": "differ"}.get(worst, worst), OF_VERDICT[worst]),
             f": {found.summary} ({first}, {second})",
         ],
         *(_output(found, each) for each in found.outputs),
@@ -34,7 +37,7 @@ def _output(found: ModelComparison, output: OutputComparison) -> Element:
     columns = ("model", "shape", "min", "mean", "max")
     return section(
         f"Output {output.name}",
-        E.p(mark(output.verdict, "good" if output.compared.passes else "bad")),
+        E.p(mark(output.verdict, OF_VERDICT[output.compared.verdict])),
         table(columns, ((name, *each.text) for name, each in models), numbers=columns[2:], caption="Its values"),
         *_histogram(output.histogram),
     )

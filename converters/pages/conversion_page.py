@@ -12,7 +12,7 @@ from ir_interp.errors import InexactError, IrInterpError, leaves
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
 from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_GRADE
+from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
 from ..files import load
 from ..report import Compared, ConversionReport, Row, Verification
@@ -46,7 +46,9 @@ def _proof(verification: Verification | None) -> str:
     """Return how sure it is that both files compute the same, at the end of a sentence."""
     if verification is None:
         return "; not verified"
-    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance"
+    doubtful = sum(not each.is_conclusive for each in verification.outputs)
+    more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
+    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance{more}"
 
 
 def _summary(report: ConversionReport) -> Iterator[Element]:
@@ -73,14 +75,15 @@ def _grade(row: Row) -> Element:
 def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
-    columns = ("compared", "largest difference", "relative", "allowed", "what to know")
+    columns = ("compared", "verdict", "largest difference", "relative", "allowed", "what to know")
     rows = map(_compared, (*verification.outputs, *verification.alone))
-    compared = table(columns, rows, numbers=columns[1:4], caption="Both files on the same inputs")
+    compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 
-def _compared(each: Compared) -> tuple[str, ...]:
-    return f"{each.kind} {each.name}", f"{each.absolute:.3g}", f"{each.relative:.3g}", f"{each.limit:.3g}", each.doubt
+def _compared(each: Compared) -> tuple[str | Element, ...]:
+    numbers = (f"{number:.3g}" for number in (each.absolute, each.relative, each.limit))
+    return f"{each.kind} {each.name}", mark(each.verdict, OF_VERDICT[each.verdict]), *numbers, each.doubt
 
 
 def _operations(report: ConversionReport) -> Iterator[Element]:

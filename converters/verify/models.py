@@ -67,31 +67,40 @@ class HistogramBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputComparison:
-    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0."""
+    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
+
+    ``compared`` decides; ``whole`` is how the outputs themselves differ, where these were compared otherwise.
+    """
 
     name: str
     first: OutputValues
     second: OutputValues
     compared: Compared
     histogram: tuple[HistogramBin, ...]
+    whole: Compared | None = None
+
+    @property
+    def seen(self) -> Compared:
+        """How the outputs themselves differ."""
+        return self.whole or self.compared
 
     @property
     def least_tolerance(self) -> float | None:
         """The smallest tolerance under which the output would pass; None where none would do."""
-        if not math.isfinite(self.compared.absolute):
+        if not math.isfinite(self.seen.absolute):
             return None
-        return self.compared.absolute / max(1.0, self.compared.largest)
+        return self.seen.absolute / max(1.0, self.seen.largest)
 
     @property
     def verdict(self) -> str:
         """Whether it is equal, and which tolerance would pass, in one line."""
         compared, least = self.compared, self.least_tolerance
-        verdict = ("equal" if compared.is_conclusive else "INCONCLUSIVE") if compared.passes else "DIFFERS"
+        verdict = compared.verdict
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if least is None:
             return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
-        largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
+        largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
 
@@ -160,7 +169,8 @@ def compare_models(
     """Run both models in their own runtimes, in processes of their own, and compare their outputs.
 
     ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
-    follows the element type, and how far either model differs from itself. Outputs are paired by name, else by place.
+    follows the element type, and what differs by more is compared stretch by stretch. Outputs are paired by name, else
+    by place.
     With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
     first layer that differs is looked for, on the inputs on which outputs do.
 
@@ -200,7 +210,9 @@ def _by_spread(
         allowed = judged(run, first, second, mine, in_order).outputs
     except VerificationError:
         return outputs
-    return tuple(replace(each, compared=compared) for each, compared in zip(outputs, allowed, strict=True))
+    return tuple(
+        replace(each, compared=compared, whole=each.compared) for each, compared in zip(outputs, allowed, strict=True)
+    )
 
 
 def _merged(found: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
@@ -291,8 +303,8 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
         "conclusive": compared.is_conclusive,
         "first": _values_record(output.first),
         "second": _values_record(output.second),
-        "absolute": _number(compared.absolute),
-        "relative": _number(compared.relative),
+        "absolute": _number(output.seen.absolute),
+        "relative": _number(output.seen.relative),
         "limit": compared.limit,
         "least_tolerance": output.least_tolerance,
         "histogram": [

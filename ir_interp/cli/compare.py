@@ -44,7 +44,7 @@ def compare(
     bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Allowed, of the largest value. Default 1e-4, or the first's own spread."),
+        typer.Option(help="Allowed, of the largest value. Default 1e-4, else stretch by stretch."),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,

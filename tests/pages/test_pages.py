@@ -222,11 +222,28 @@ def test_convert(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(root[1][0]).endswith("; 1 output compared and within the tolerance")
     (output,) = record["verification"]["outputs"]
     numbers = [f"{output[key]:.3g}" for key in ("absolute", "relative", "limit")]
-    assert table(root, "Verification")[1:] == [["output y", *numbers, ""]]
+    assert table(root, "Verification")[1:] == [["output y", "✓ equal", *numbers, ""]]
     operations = table(root, "Operations")[1:]
     assert operations[0][:3] == ["all", "2", "all"]
     assert {row[0]: int(row[1]) for row in operations[1:] if row[0]} == record["operations"]["before"]
     assert {row[2]: int(row[3]) for row in operations[1:] if row[2]} == record["operations"]["after"]
+
+
+def test_outputs_that_tell_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "g (float[2,3] x) => (float[2,3] y, float[2,3] z) {{ a = Sub (x, x) y = {} (a) z = Identity (x) }}"
+    for name, kind in (("a.onnx", "Identity"), ("b.onnx", "Relu")):
+        save_model(Path(name), text.format(kind))
+    assert command(capsys, "compare", "a.onnx", "b.onnx", "--html", "c.html")[0] == 1
+    root = read("c.html")
+    assert "! INCONCLUSIVE: 1 of 2 outputs equal within the tolerance, 1 inconclusive" in said(root)
+    assert "! INCONCLUSIVE: largest difference 0" in said(root)
+    assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "c.html")[0] == 0
+    root = read("c.html")
+    assert said(root[1][0]).endswith("; 2 outputs compared and within the tolerance, 1 of them INCONCLUSIVE")
+    assert [row[:2] for row in table(root, "Verification")[1:]] == [
+        ["output y", "! INCONCLUSIVE"],
+        ["output z", "✓ equal"],
+    ]
 
 
 @pytest.mark.parametrize("ends", [("a.xml", "b.onnx"), ("a.xml", "b.json"), ("b.json", "c.py")])
@@ -262,7 +279,7 @@ def test_convert_that_differs_or_cannot_be_read(
     assert command(capsys, "convert", "b.onnx", "b.xml", "--html", "b.html")[0] == 2
     assert "b.onnx: not an ONNX model" in said(read("b.html"))
     monkeypatch.setattr("ir_interp.converters.verify.differences.TOLERANCE", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.spread.of_coordinates", lambda _: -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.stretches.of_coordinates", lambda _: -1.0)
     assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
     assert re.search(r"output y differs by \S+ \(tolerance 0\)", said(read("a.html")).replace("'", ""))
 
