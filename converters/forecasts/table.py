@@ -9,11 +9,12 @@ from ir_interp.op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.meaning import differences
 
+from ..onnx import neighbours
 from ..onnx.resizes import FoundNode
 from ..runtimes import onnxruntime, openvino, reference
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.outcome import Outcome
-from . import converted, neighbours, tensorrt
+from . import converted, tensorrt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
