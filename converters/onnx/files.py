@@ -18,6 +18,7 @@ from ir_interp.sources import check_regular
 
 from .nodes import place, subgraphs
 
+_LAST_OPSET = 1000  # that may be made one day; readers go through all versions up to that of a model
 _PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
 
@@ -136,5 +137,7 @@ def default_opset(model: onnx.ModelProto, where: str) -> int:
     """Return the version of ONNX's own operator set that a model uses."""
     for entry in model.opset_import:
         if entry.domain in ("", "ai.onnx"):
+            if entry.version > _LAST_OPSET:
+                raise ReadError(f"there is no operator set {entry.version} of ONNX", where)
             return int(entry.version)
     raise ReadError("names no version of ONNX's own operator set", where)

@@ -235,7 +235,7 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model without its weights, completed by ONNX's shape inference."""
-    light = _without_weights(model)
+    light = without_weights(model)
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
     carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
     # A model that inference refuses may still be readable: what it declares itself is kept.
@@ -249,7 +249,7 @@ def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
     return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
 
 
-def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     graph = light.graph

@@ -45,7 +45,7 @@ def target(name: str) -> Target:
     """Return a target by its name: ``tensorrt``, ``openvino``, ``onnx:11``. Raises ReadError for any other."""
     if name in _RUNTIMES:
         return _RUNTIMES[name]
-    number = re.fullmatch(r"onnx:(\d{1,4})", name)
+    number = re.fullmatch(r"onnx:([0-9]{1,4})", name)
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {' or '.join(_RUNTIMES)}"

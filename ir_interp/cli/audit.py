@@ -90,7 +90,9 @@ def audit(
     ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(parser=options.positive, metavar="INTEGER", help="Processes that share the files.")
+    ] = 1,
     html: options.Html = None,
     image: Annotated[Path | None, typer.Option(help="An image on which the page of --html shows what changes.")] = None,
 ) -> int:

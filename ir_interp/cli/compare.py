@@ -44,7 +44,11 @@ def compare(
     bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Allowed, of the largest value. Default 1e-4, or the first's own spread."),
+        typer.Option(
+            parser=options.number,
+            metavar="NUMBER",
+            help="Allowed, of the largest value. Default 1e-4, or the first's own spread.",
+        ),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,

@@ -176,6 +176,13 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     assert fails("inspect", "a.onnx").startswith("a.onnx")
 
 
+def test_an_operator_set_that_does_not_exist(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.opset_import[0].version = 2**62
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert reason == f"a.onnx: there is no operator set {2**62} of ONNX"
+
+
 def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
     graph = helper.make_graph([helper.make_node("Op", ["x"], ["y"], domain="mine")], "g", [], [])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)])

@@ -553,6 +553,14 @@ def test_random_nodes() -> None:
     assert {"refused", "kept", "operations", "Resize or Upsample"} == {became(each) for each in ports}
 
 
+def test_an_output_that_is_declared_with_another_rank(tmp_path: Path) -> None:
+    text = 'g (float[n,3,h,w] x, int64[4] z) => (float[n,3] y) {y = Resize<mode = "cubic">(x, , , z)}'
+    (row,) = ir_interp.convert(
+        save_model(tmp_path / "a.onnx", text), tmp_path / "b.onnx", target="openvino", verify=False
+    ).rows
+    assert row.form.startswith("Resize-19")
+
+
 BETWEEN_TRANSPOSES = {
     "sizes of two axes": 'b = Resize <axes = [2, 3]> (t, "", "", two)',
     "scales of two axes": 'b = Resize <axes = [2, 3], mode = "linear"> (t, "", double)',
