@@ -141,7 +141,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         raise error.under(where) from None
     _check_targets(attributes, node, version, values, where)
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
-        attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
+        attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
     if shape is None:
         shape = _implied_shape(attributes, node, version, values)
@@ -196,14 +196,20 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
 
 def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
     """Raise ReadError for sizes or scales of run time that are no list of the right type and length."""
-    axes, data = attributes.get("axes"), values.shape(node.input[0])
-    count = next((len(each) for each in (axes, data) if each is not None), None)
+    listed = _axes(attributes) if "axes" in attributes else values.shape(node.input[0])
+    count = None if listed is None else len(listed)
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if name != "roi" and attributes.get(name, ()) is None:
             try:
                 check_target(name, values.shape(tensor), values.dtype(tensor), count)
             except ReadError as error:
                 raise error.under(where) from None
+
+
+def _axes(attributes: dict[str, Any]) -> list[int] | None:
+    """Return the axes, where they are a list of integers; what else they may be, the dialect refuses later."""
+    axes = attributes.get("axes")
+    return axes if isinstance(axes, list) and all(isinstance(axis, int) for axis in axes) else None
 
 
 def _implied_shape(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import onnx
+import onnx.shape_inference
 from openvino.frontend import FrontEndManager
 
 from ir_interp.errors import ReadError
@@ -24,7 +25,7 @@ def check(source: Path, model: onnx.ModelProto) -> None:
     """Raise ReadError where a model is not valid, and the frontend dies of it, or does not end."""
     try:
         onnx.checker.check_model(without_weights(model))
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         problem = str(error).strip().splitlines()[0].rstrip(".")
     else:
         return

@@ -176,6 +176,16 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     assert fails("inspect", "a.onnx").startswith("a.onnx")
 
 
+@pytest.mark.parametrize("axes", [1.5, 3, ["a", "b"]])
+def test_axes_that_are_no_list_of_integers(axes: Any, fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": axes})
+    model.graph.node[0].input.extend(["", "", "z"])
+    model.graph.input.append(helper.make_tensor_value_info("z", onnx.TensorProto.INT64, [2]))
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert "@axes: " in reason
+    assert reason.endswith("is not a list of integers")
+
+
 def test_an_operator_set_that_does_not_exist(fails_to_load: LoadFails) -> None:
     model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
     model.opset_import[0].version = 2**62
