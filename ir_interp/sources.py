@@ -26,7 +26,9 @@ def check_regular(path: Path) -> None:
 
 def _is_of_the_kernel(path: Path) -> bool:
     """Say whether what looks like a file is none, but something that Linux shows, as /proc/kmsg is."""
-    return any(os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys"))
+    return any(
+        os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys")
+    )
 
 
 def is_beside(path: Path, model: Path) -> bool:

@@ -59,6 +59,10 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code and files written tell the rest.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+Image = Annotated[
+    Path | None,
+    typer.Option("--image", help="An image on which the page of --html shows what changes."),
+]
 Sizes = Annotated[
     str | None,
     typer.Option(help="Output lengths instead of the file's, of the resized axes or of all: 50,60."),
@@ -103,6 +107,16 @@ class Format(Enum):
 
 
 Style = Annotated[Format | None, typer.Option("--format", metavar="FORMAT", help="text (the default) or json.")]
+
+
+def check_image(image: Path | None, html: Path | None) -> None:
+    """Raise IrInterpError for an --image that no page would show, ReadError for what is none."""
+    from ir_interp.views.images import pixels
+
+    if image and not html:
+        raise IrInterpError("--image has no effect without --html")
+    if image:
+        pixels(image)
 
 
 _COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
