@@ -87,7 +87,7 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
     for name, title in rows[0].titles.items():
         found = Counter(row.verdicts[name].kind for row in rows)
         run = sum(name in row.seen for row in rows)
-        counted.append((title, known[name].version, *(str(found[kind]) for kind in Kind), str(run)))
+        counted.append((title, known[name].version, *(str(found[kind] or "") for kind in Kind), str(run or "")))
     columns = ("runtime", "rules for", *kinds, "run")
     return section(
         f"Runtimes {_among(rows)}",

@@ -8,10 +8,11 @@ from contextlib import suppress
 from ir_interp.errors import IrInterpError
 from ir_interp.names import labels
 from ir_interp.op import ResizeOp
-from ir_interp.translation.meaning import differences
 from ir_interp.views.describe import count
 
+from ..audit.verdicts import differs
 from ..files import load
+from ..runtimes.outcome import computes
 from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
 from .gallery import Other, damage
@@ -40,7 +41,7 @@ def _changed(found: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Ot
     with suppress(IrInterpError):
         mine, theirs = load(found.first), load(found.second)
         for op, other in zip(mine, theirs, strict=False) if len(mine) == len(theirs) else ():
-            if any(each.part != "axes" for each in differences(op.spec, other.spec, op.shape)):  # which may be all
+            if differs(op, computes(other.spec)):
                 yield op, (second, other.spec)
 
 

@@ -82,8 +82,10 @@ def _grade(row: Row) -> Element:
 def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
-    columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    rows = map(_compared, (*verification.outputs, *verification.alone))
+    every = (*verification.outputs, *verification.alone)
+    doubts = ["what to know"] if any(each.doubt for each in every) else []
+    columns = ("compared", "largest difference", "relative", "allowed", *doubts)
+    rows = (_compared(each)[: len(columns)] for each in every)
     compared = table(columns, rows, numbers=columns[1:4], caption="Both files on the same inputs")
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 

@@ -22,8 +22,8 @@ from ir_interp.translation.meaning import listed
 from ir_interp.views import describe, figures, images, pictures
 from ir_interp.views.explain import tables
 
+from ..audit.verdicts import deviations
 from ..files import readings
-from ..forecasts.table import deviations
 from .frame import E, Element, clean, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
