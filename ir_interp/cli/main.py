@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors, whatever carries them
+            if hasattr(error, "message"):
+                error.message = shown(error.message)
             error.show()
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
