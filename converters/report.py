@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -86,11 +86,15 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors."""
+    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
+
+    ``shapes`` are the lengths of the inputs that both models ran on, by name.
+    """
 
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
     note: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def is_conclusive(self) -> bool:

@@ -415,7 +415,7 @@ def _other(
     against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
 ) -> tuple[str, ResizeSpec]:
     """Return what to show a resize against, and its name: by default a runtime that computes something else."""
-    from ir_interp.converters.forecasts.table import deviations
+    from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
     deviating = next(deviations(op), None) if against is None else None

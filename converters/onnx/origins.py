@@ -30,7 +30,7 @@ def open_axes(found: FoundNode) -> set[int]:
 def _has_one_length(found: FoundNode, axis: int) -> bool:
     """Say whether an axis is known to be as long behind the node as before it."""
     shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
-    before, after = (shape[axis] if shape else None for shape in shapes)
+    before, after = (shape[axis] if shape and axis < len(shape) else None for shape in shapes)  # a file may contradict
     return before is not None and before == after
 
 

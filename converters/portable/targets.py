@@ -16,11 +16,11 @@ from ir_interp.translation.translate import Grade, compared
 from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
 from ..forecasts.tensorrt import importer
-from ..onnx import operator_sets
+from ..onnx import neighbours, operator_sets
 from ..onnx.origins import may_change, open_axes
 from ..onnx.primitives import Primitives
 from ..onnx.resizes import FoundNode, dialect_version
-from ..runtimes import openvino, tensorrt
+from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
 from .primitives import PrimitivesForOpenVINO
@@ -48,7 +48,7 @@ def target(name: str) -> Target:
     """Return a target by its name: ``tensorrt``, ``openvino``, ``onnx:11``. Raises ReadError for any other."""
     if name in _NAMED:
         return _NAMED[name]
-    number = re.fullmatch(r"onnx:(\d{1,4})", name)
+    number = re.fullmatch(r"onnx:([0-9]{1,4})", name)
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
@@ -57,15 +57,18 @@ def target(name: str) -> Target:
 
 
 def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
-    """Return what a node means in an operator set, if that has its attributes."""
+    """Return what a node means in an operator set, if that has its attributes and onnxruntime lets it stand."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
         return refused(problem)
     try:
         version = dialect_version(node.node.op_type, opset, node.op.where)
-        return computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
+        meant = computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
     except IrInterpError as error:
         return refused(str(error))
+    if not onnxruntime.survives_transposes(node.op) and neighbours.are_transposes_around(node):
+        return refused(onnxruntime.NO_CUBIC_SHRINKS)
+    return neighbours.in_onnxruntime(node) or meant
 
 
 def _tensorrt(node: FoundNode) -> Outcome:

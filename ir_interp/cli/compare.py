@@ -44,7 +44,11 @@ def compare(
     bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Allowed, of the largest value. Default 1e-4, else stretch by stretch."),
+        typer.Option(
+            parser=options.number,
+            metavar="NUMBER",
+            help="Allowed, of the largest value. Default 1e-4, else stretch by stretch.",
+        ),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
@@ -52,10 +56,13 @@ def compare(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     html: options.Html = None,
+    image: options.Image = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     inputs = options.files(array or [])
-    check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
+    options.check_image(image, html)
+    read = [first, second, *(path for paths in inputs.values() for path in paths), *([image] if image else [])]
+    check_outputs([html] if html else [], read)
     form = options.style(style, as_json, quiet)
     with progress.bar(quiet) as report_progress:
         found = ir_interp.compare(
@@ -74,8 +81,14 @@ def compare(
         from ir_interp.converters.pages import comparison_page, frame
         from ir_interp.converters.pages.made import Made
 
-        shapes = options.shapes(shape or [])
-        made = Made(command=options.command(), models=(first, second), shapes=shapes, inputs=inputs, seed=seed)
+        made = Made(
+            command=options.command(),
+            models=(first, second),
+            shapes=found.shapes,
+            inputs=inputs,
+            seed=seed,
+            image=image,
+        )
         frame.save(comparison_page.comparison_page(found, made), html)
     if form == "json":
         print(json.dumps(found.record(), indent=2))
