@@ -38,18 +38,28 @@ from ir_interp.kinds import FileKind
 from ir_interp.op import Diagnostic, ResizeOp, choose
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
+    Alpha,
     Antialias,
     Area,
     Arithmetic,
     Aspect,
     AtRunTime,
+    Between,
+    Box,
     Coordinates,
     Crop,
     Cubic,
+    FixedPoint,
+    FloatingPoint,
+    Hamming,
+    Integers,
+    Lanczos,
     Length,
     Linear,
+    Mean,
     Nearest,
     Pad,
+    Passes,
     ResizeSpec,
     Rounding,
     Scales,
@@ -77,6 +87,7 @@ if TYPE_CHECKING:
     from ir_interp.views.figures import Picture
 
 __all__ = [
+    "Alpha",
     "Antialias",
     "Area",
     "Arithmetic",
@@ -85,6 +96,8 @@ __all__ = [
     "Audit",
     "Audited",
     "AxisTable",
+    "Between",
+    "Box",
     "Cell",
     "Column",
     "Compared",
@@ -97,21 +110,28 @@ __all__ = [
     "Explanation",
     "Finding",
     "FirstLayer",
+    "FixedPoint",
+    "FloatingPoint",
     "Form",
     "Grade",
+    "Hamming",
     "HistogramBin",
     "Images",
     "InexactError",
+    "Integers",
     "IrInterpError",
     "Kind",
+    "Lanczos",
     "Length",
     "Linear",
     "Located",
+    "Mean",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
     "OutputValues",
     "Pad",
+    "Passes",
     "Picture",
     "Progress",
     "ReadError",
@@ -139,6 +159,7 @@ __all__ = [
     "load",
     "plot",
     "resize",
+    "spec",
 ]
 __version__ = VERSION
 
@@ -189,6 +210,22 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
     that is known but not interpreted.
     """
     return files.load(source, arguments.member(Semantics, semantics, "semantics"))
+
+
+@checked
+def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
+    """Return what a resize of an image library computes, byte for byte: of pillow, opencv or torch.
+
+    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
+    major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
+    element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
+
+    Raises ReadError for what the library does not have.
+    """
+    from ir_interp.library import get
+
+    wanted = arguments.optional(version, arguments.whole, "version")
+    return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
 
 
 @checked

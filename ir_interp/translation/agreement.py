@@ -40,7 +40,7 @@ def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
     if spec.coordinates not in _BY_RATIO or not isinstance(offered.kernel, Nearest):
         return False
     directed = spec.kernel.rounding in (Rounding.FLOOR, Rounding.CEIL, Rounding.SIMPLE)
-    float32 = Arithmetic.EXACT not in (spec.arithmetic, offered.arithmetic)
+    float32 = {spec.arithmetic, offered.arithmetic} <= {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO}
     return whole or (spec.gives_sizes and directed and float32 and same)
 
 

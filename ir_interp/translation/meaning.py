@@ -10,11 +10,15 @@ from typing import Any
 from ir_interp.errors import Difference
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
+    Alpha,
     Antialias,
+    Arithmetic,
     Aspect,
     Coordinates,
     Crop,
     Cubic,
+    Integers,
+    Lanczos,
     Length,
     Nearest,
     ResizeSpec,
@@ -52,6 +56,13 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         named["cubic coefficient"] = kernel.a
+    if isinstance(kernel, Lanczos):
+        named["radius"] = kernel.radius
+    if not isinstance(kernel, Nearest) and (not isinstance(spec.rounds, Integers) or spec.rounds in _OF_A_LIBRARY):
+        named["integers"] = str(spec.rounds)
+    named["alpha"] = spec.alpha
+    if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
+        named["output length"] = "rounded half to even"
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
@@ -69,7 +80,10 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "pads": frozenset(),
     "windows": frozenset(),
     "aspect policy": Aspect.STRETCH,
+    "alpha": Alpha.SEPARATE,
 }
+_OF_A_LIBRARY = (Integers.OPENCV_AREA,)
+_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
