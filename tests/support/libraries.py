@@ -37,7 +37,11 @@ class Call:
     @property
     def spec(self) -> ResizeSpec:
         """What it computes, in the version that is installed."""
-        return ir_interp.spec(self.library, dtype=self.dtype, **self.arguments)
+        return self.of(None)
+
+    def of(self, version: int | None) -> ResizeSpec:
+        """Return what it computes in a version."""
+        return ir_interp.spec(self.library, version=version, dtype=self.dtype, **self.arguments)
 
     def image(self, rng: np.random.Generator, height: int, width: int) -> Array:
         """Return a random image, in the layout of the library."""
