@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from ir_interp.errors import ReadError, closest
+from ir_interp.kinds import FileKind
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.library import Library
 
@@ -33,20 +40,45 @@ def get(name: str) -> Library:
     return found
 
 
-def parse(text: str, *, dtype: str | None = None) -> ResizeSpec:
-    """Return what a call means that is written as LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
+def is_call(text: object) -> bool:
+    """Say whether something, text or a path, is that of a call, not the name of a file."""
+    if not isinstance(text, str | Path) or FileKind.of(text) is not None:
+        return False
+    return re.split("[:@]", str(text))[0] in names()
 
-    WORD is the filter, interpolation or mode. Raises ReadError for what is not understood, with the closest word.
+
+def load(
+    text: str,
+    *,
+    shape: PartialShape | None = None,
+    dtype: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> ResizeOp:
+    """Return the call that is written as LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
+
+    WORD is the filter, interpolation or mode. ``arguments`` are taken where the text does not name them, and the
+    library has them. Raises ReadError for what is not understood, with the closest word.
     """
     head, _, rest = text.partition(":")
     name, at, version = head.partition("@")
     library = get(name)
     if at and not version.isdecimal():
         raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
-    arguments: dict[str, str] = {}
+    given: dict[str, Any] = {
+        key: value for key, value in (arguments or {}).items() if key in library.dialect.vocabulary
+    }
     for place, part in enumerate(filter(None, rest.split(","))):
         key, equals, value = part.partition("=")
         if not equals and place:
             raise ReadError(f"{part!r} has no value; expected NAME=VALUE", text)
-        arguments |= {key: value} if equals else {library.first: part}
-    return library.spec(arguments, version=int(version) if at else None, dtype=dtype)
+        given |= {key: value} if equals else {library.first: part}
+    wanted = library.version(int(version) if at else None)
+    spec = library.spec(given, version=wanted, dtype=dtype)
+    return ResizeOp(
+        name=text, where=text, spec=spec, dialect=name, version=wanted, shape=shape, dtype=dtype, attributes=given
+    )
+
+
+def parse(text: str, *, dtype: str | None = None) -> ResizeSpec:
+    """Return what a call means; see ``load``."""
+    return load(text, dtype=dtype).spec
