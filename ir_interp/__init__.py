@@ -33,7 +33,7 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import resize
+from ir_interp.executor.resize import as_array, resize
 from ir_interp.kinds import FileKind
 from ir_interp.op import Diagnostic, ResizeOp, choose
 from ir_interp.rules import Rule, Severity
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ir_interp.translation.translate import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths, Readings
     from ir_interp.views.figures import Picture
+    from ir_interp.views.origin import Candidate, Identified
 
 __all__ = [
     "Alpha",
@@ -98,6 +99,7 @@ __all__ = [
     "AxisTable",
     "Between",
     "Box",
+    "Candidate",
     "Cell",
     "Column",
     "Compared",
@@ -116,6 +118,7 @@ __all__ = [
     "Grade",
     "Hamming",
     "HistogramBin",
+    "Identified",
     "Images",
     "InexactError",
     "Integers",
@@ -156,6 +159,7 @@ __all__ = [
     "compare",
     "convert",
     "explain",
+    "identify",
     "load",
     "plot",
     "resize",
@@ -175,6 +179,7 @@ _RESULTS = {
     "translation.translate": ("Grade",),
     "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
+    "views.origin": ("Candidate", "Identified"),
 }
 """Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
 
@@ -226,6 +231,25 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
 
     wanted = arguments.optional(version, arguments.whole, "version")
     return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
+
+
+@checked
+def identify(
+    pairs: Iterable[tuple[ArrayLike, ArrayLike]] | Callable[[Any, tuple[int, int]], Any],
+    *,
+    dtype: str = "uint8",
+    channels: int = 3,
+) -> Identified:
+    """Return which resizes of image libraries can have made the second image of each pair of the first.
+
+    Images are arrays [height, width] or [height, width, channels]. In place of ``pairs`` a function will do, which
+    takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
+    """
+    from ir_interp.views import origin
+
+    if callable(pairs):
+        return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
+    return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
 
 
 @checked

@@ -84,6 +84,21 @@ def _integers(name: str, *, is_byte: bool, with_ipp: bool) -> FixedPoint | Float
     return FixedPoint(bits=_WEIGHT_BITS, between=Between.KEPT, shorter_than=shorter)
 
 
+def approximate(attributes: Attributes, context: Context) -> str:
+    """Return why some values differ by 1, or by 2 of 16 bits: sums that lie close to a half."""
+    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
+    if name == "INTER_CUBIC" and is_byte:
+        return _CLOSED if attributes["ipp"] else "blocks of columns are summed in float32, others in whole numbers"
+    if name in ("INTER_LINEAR", "INTER_CUBIC") and not is_byte and attributes["ipp"]:
+        return _CLOSED
+    if name == "INTER_AREA" and context.dtype == "uint16":
+        return "in whole ratios, sums of more than 2**24 are made in float32, four by four"
+    return ""
+
+
+_CLOSED = "the order in which Intel's library sums floats is not published"
+
+
 LIBRARY = Library(
     dialect=Dialect(
         name="opencv",
@@ -97,5 +112,6 @@ LIBRARY = Library(
         omitted={},
         read=read,
     ),
+    approximate=approximate,
     packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
 )

@@ -62,6 +62,12 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     )
 
 
+def approximate(attributes: Attributes, context: Context) -> str:
+    """Return why some values differ by 1."""
+    is_deep = attributes["mode"] in ("I;16", "I")
+    return "the last bit of a sine decides sums at a half" if is_deep and attributes["resample"] == "HAMMING" else ""
+
+
 LIBRARY = Library(
     dialect=Dialect(
         name="pillow",
@@ -76,4 +82,5 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("pillow",),
+    approximate=approximate,
 )

@@ -1,7 +1,8 @@
 """PyTorch's ``torch.nn.functional.interpolate`` on CPU.
 
 Source: ``functional.py``, ``UpSample.h`` and ``UpSampleKernel.cpp``, run as torch 2.13. The last axes are resized, two
-of them where the mode does not say; ``rank`` is that of a batch.
+of them where the mode does not say; ``rank`` is that of a batch. A fault of torch 2.13 is not repeated: where an
+output is one pixel wide, antialias, and uint8 of more than four channels, make every row equal the first.
 """
 
 from __future__ import annotations

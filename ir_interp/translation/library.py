@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +12,22 @@ from ir_interp.spec import ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect
 
 
+def _exact(attributes: Attributes, context: Context) -> str:
+    """Return nothing."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Library:
     """The call of an image library as a dialect: a version of it is a major version, where results changed.
 
     The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
+    ``approximate`` says why not every byte of a call is known, where that is so.
     """
 
     dialect: Dialect
     packages: tuple[str, ...]
+    approximate: Callable[[Attributes, Context], str] = _exact
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:
@@ -63,14 +70,14 @@ class Library:
         """Return what a call computes. Raises ReadError for an argument or a value that it does not have."""
         context = Context(version=self.version(version), dtype=dtype)
         try:
-            return self.dialect.parse(self._checked(arguments, context.version), context)
+            return self.dialect.parse(self.checked(arguments, context.version), context)
         except ReadError as error:
             raise error.under(self.name) from None
         except SpecError as error:
             raise ReadError(str(error), self.name) from error
 
-    def _checked(self, arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
-        """Return arguments with the values of the library: INTER_CUBIC for cubic."""
+    def checked(self, arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
+        """Return arguments with the values of the library: INTER_CUBIC for cubic. Raises ReadError for others."""
         choices = self.dialect.choices(version)
         numbers = {name for name, versions in self.dialect.numbers.values() if version in versions}
         for name in arguments:
