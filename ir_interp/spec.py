@@ -166,6 +166,11 @@ class ResizeSpec:
             case at_run_time:
                 return f"{at_run_time} at run time{policy} on {axes}"
 
+    def of_floats(self) -> ResizeSpec:
+        """Return the resize of floats, which nothing that is said of integers concerns."""
+        named = isinstance(self.integers, FixedPoint | FloatingPoint)
+        return replace(self, integers=None, alpha=Alpha.SEPARATE) if named else self
+
     def only(self, places: Sequence[int]) -> ResizeSpec:
         """Return the resize of some of its listed axes, by their places in the list; of none it is a copy."""
 

@@ -58,9 +58,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
         named["cubic coefficient"] = kernel.a
     if isinstance(kernel, Lanczos):
         named["radius"] = kernel.radius
-    if not isinstance(kernel, Nearest) and (not isinstance(spec.rounds, Integers) or spec.rounds in _OF_A_LIBRARY):
-        named["integers"] = str(spec.rounds)
-    named["alpha"] = spec.alpha
+    named |= {"integers": sums_of_integers(spec), "alpha": spec.alpha}
     if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
         named["output length"] = "rounded half to even"
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
@@ -74,6 +72,13 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     return {part: value for part, value in named.items() if value != _ABSENT.get(part)}
 
 
+def sums_of_integers(spec: ResizeSpec) -> str:
+    """Return how an image library sums integers; nothing where a runtime does, whose result is rounded in floats."""
+    named = not isinstance(spec.rounds, Integers) or spec.rounds is Integers.OPENCV_AREA
+    alpha = "" if spec.alpha is Alpha.SEPARATE else f", {spec.alpha}"
+    return f"{spec.rounds}{alpha}" if named and not isinstance(spec.kernel, Nearest) else ""
+
+
 _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "antialias": Antialias.OFF,
     "exclude_outside": False,
@@ -81,8 +86,8 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "windows": frozenset(),
     "aspect policy": Aspect.STRETCH,
     "alpha": Alpha.SEPARATE,
+    "integers": "",
 }
-_OF_A_LIBRARY = (Integers.OPENCV_AREA,)
 _ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
