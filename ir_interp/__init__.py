@@ -162,6 +162,7 @@ __all__ = [
     "identify",
     "load",
     "plot",
+    "preprocess",
     "resize",
     "spec",
 ]
@@ -250,6 +251,45 @@ def identify(
     if callable(pairs):
         return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
     return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
+
+
+@checked
+def preprocess(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    like: str | None = None,
+    size: Sequence[int] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    images: Images | None = None,
+) -> str:
+    """Put a resize of an image library in front of an ONNX model, and return the name of its new input.
+
+    That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
+    ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
+    ``config``, a preprocessor_config.json of Hugging Face, says these in their place.
+
+    Raises ReadError for what cannot be read, InexactError for a call that has no such form.
+    """
+    from ir_interp.converters.preprocess import model
+    from ir_interp.converters.verify.images import Images
+
+    read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
+    check_outputs([written], [read])
+    if config is not None:
+        wanted = model.of_config(arguments.path(config, "config"))
+        if images is not None:
+            extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
+            wanted = replace(wanted, images=extra)
+    else:
+        lengths = arguments.lengths(size, "size") if size is not None else ()
+        if like is None or len(lengths) != 2 or None in lengths:
+            raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
+        height, width = (int(each) for each in lengths)
+        wanted = model.Preprocess(like=like, size=(height, width), images=images or Images())
+    with replacing(written) as (temporary,):
+        return model.write(read, temporary, wanted, arguments.optional(name, arguments.word, "name"))
 
 
 @checked
