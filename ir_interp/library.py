@@ -41,10 +41,11 @@ def get(name: str) -> Library:
 
 
 def is_call(text: object) -> bool:
-    """Say whether something, text or a path, is that of a call, not the name of a file."""
+    """Say whether something, text or a path, is that of a call with its word or version, not the name of a file."""
     if not isinstance(text, str | Path) or FileKind.of(text) is not None:
         return False
-    return re.split("[:@]", str(text))[0] in names()
+    name, *rest = re.split("[:@]", str(text))
+    return bool(rest) and name in names()
 
 
 def load(

@@ -130,6 +130,14 @@ class ResizeSpec:
         return self.integers or _OWN_INTEGERS[self.arithmetic]
 
     @property
+    def sums_of_integers(self) -> str:
+        """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
+        rounds = self.rounds
+        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds is not Integers.OPENCV_AREA):
+            return ""
+        return f"{rounds}" if self.alpha is Alpha.SEPARATE else f"{rounds}, {self.alpha}"
+
+    @property
     def formula(self) -> str:
         """The source coordinate of output index ``i``, as in ``(i + 1/2) * step - 1/2, step = in / out``."""
         source, step = self.coordinates.formula, ""
@@ -198,19 +206,16 @@ class ResizeSpec:
         return tuple(None if length is None else length + begin + end for length, begin, end in sums)
 
     def __str__(self) -> str:
-        own = "" if isinstance(self.integers, Integers | None) else f"; integers: {self.integers}"
-        alpha = "" if self.alpha is Alpha.SEPARATE else "; premultiplied by the last channel"
-        return f"{self.kernel}, {self.coordinates}: {self.formula}; {self.resized_to}{own}{alpha}"
+        sums = f"; integers: {self.sums_of_integers}" if self.sums_of_integers else ""
+        return f"{self.kernel}, {self.coordinates}: {self.formula}; {self.resized_to}{sums}"
 
     def summary(self) -> dict[str, str]:
         """Return what it is made of, as text by name."""
         rows = {"mode": f"{self.kernel}, {self.coordinates}", "formula": self.formula, "target": self.resized_to}
         if isinstance(self.coordinates, Crop):
             rows |= {"roi": spelled(self.coordinates.roi), "extrapolation": spelled(self.coordinates.extrapolation)}
-        if not isinstance(self.integers, Integers | None):
-            rows["integers"] = str(self.integers)
-        if self.alpha is not Alpha.SEPARATE:
-            rows["alpha"] = str(self.alpha)
+        if self.sums_of_integers:
+            rows["integers"] = self.sums_of_integers
         return rows | {name: str(getattr(self, name)) for name in ("step", "length", "arithmetic")}
 
     def _repr_html_(self) -> str:

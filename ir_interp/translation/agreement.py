@@ -12,7 +12,7 @@ from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, Nearest, ResizeSpec, Rounding, Scales
-from ir_interp.translation.meaning import are_whole, sums_of_integers
+from ir_interp.translation.meaning import are_whole
 
 _BY_RATIO = (
     Coordinates.HALF_PIXEL,
@@ -49,7 +49,7 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
 
     Nearest pixels and lengths are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
     """
-    sums = [sums_of_integers(each) for each in (wanted, offered)]
+    sums = [each.sums_of_integers for each in (wanted, offered)]
     if sums[0] != sums[1]:
         return f"integers: {' become '.join(each or 'rounded once' for each in sums)}"
     try:

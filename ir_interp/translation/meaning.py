@@ -17,7 +17,6 @@ from ir_interp.spec import (
     Coordinates,
     Crop,
     Cubic,
-    Integers,
     Lanczos,
     Length,
     Nearest,
@@ -58,7 +57,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
         named["cubic coefficient"] = kernel.a
     if isinstance(kernel, Lanczos):
         named["radius"] = kernel.radius
-    named |= {"integers": sums_of_integers(spec), "alpha": spec.alpha}
+    named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
         named["output length"] = "rounded half to even"
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
@@ -70,13 +69,6 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     if _is_cornered(spec) and not _fills_exactly(spec):
         named["length"] = spec.length
     return {part: value for part, value in named.items() if value != _ABSENT.get(part)}
-
-
-def sums_of_integers(spec: ResizeSpec) -> str:
-    """Return how an image library sums integers; nothing where a runtime does, whose result is rounded in floats."""
-    named = not isinstance(spec.rounds, Integers) or spec.rounds is Integers.OPENCV_AREA
-    alpha = "" if spec.alpha is Alpha.SEPARATE else f", {spec.alpha}"
-    return f"{spec.rounds}{alpha}" if named and not isinstance(spec.kernel, Nearest) else ""
 
 
 _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none

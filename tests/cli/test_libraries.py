@@ -11,7 +11,9 @@ from PIL import Image
 
 import ir_interp
 from ir_interp.cli.main import main
+from ir_interp.library import get
 
+PILLOW = get("pillow").version()
 Say = pytest.CaptureFixture[str]
 
 
@@ -40,7 +42,7 @@ def test_run_like(photo: Path, capsys: Say) -> None:
     made = photo.with_name("made.png")
     assert main(["run", str(photo), "--like", "pillow:bicubic", "--sizes", "30,20", "--output", str(made)]) == 0
     assert np.array_equal(held(made), held(small(photo)))
-    assert "pillow 13, pillow:bicubic: 48x64x3 -> 30x20x3 uint8" in capsys.readouterr().out
+    assert f"pillow {PILLOW}, pillow:bicubic: 48x64x3 -> 30x20x3 uint8" in capsys.readouterr().out
     assert main(["run", str(photo), "--like", "torch:bilinear", "--scales", "2,2", "--output", str(made)]) == 0
     assert held(made).shape == (96, 128, 3)
 
@@ -106,7 +108,7 @@ def test_identify_a_function() -> None:
 
     found = ir_interp.identify(lanczos)
     assert found.is_sure
-    assert found.text == "pillow@13:LANCZOS: equal, all 18171 values"
+    assert found.text == f"pillow@{PILLOW}:LANCZOS: equal, all 18171 values"
 
 
 def test_identify_says_what_it_does_not_know() -> None:
@@ -125,6 +127,8 @@ def test_identify_says_what_it_does_not_know() -> None:
 
 def test_a_call_is_a_source(capsys: Say) -> None:
     assert main(["explain", "pillow:bilinear", "--shape", "8,8", "--sizes", "3,3"]) == 0
-    assert "pillow:bilinear (pillow 13)" in capsys.readouterr().out
+    assert f"pillow:bilinear (pillow {PILLOW})" in capsys.readouterr().out
+    with pytest.raises(ir_interp.ReadError):
+        ir_interp.load("torch")  # may be a folder
     (op,) = ir_interp.load("opencv@4:nearest_exact")
     assert (op.dialect, op.version, op.spec.axes) == ("opencv", 4, (0, 1))
