@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from ir_interp.cli import audit, compare, convert, explain, inspect, options, plot, run
+from ir_interp.cli import audit, compare, convert, explain, identify, inspect, options, plot, preprocess, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
@@ -60,6 +60,8 @@ app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(conv
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
+app.command("preprocess", epilog=preprocess.EXAMPLES)(preprocess.preprocess)
+app.command("identify", epilog=identify.EXAMPLES)(identify.identify)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
