@@ -31,7 +31,6 @@ _REASONS = {
     "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
     "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
-    "Inverse": "ONNX has no inverse of matrices",
 }
 
 
