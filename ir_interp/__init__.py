@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from ir_interp.converters.audit.audit import Audited, Finding
+    from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
@@ -143,7 +143,7 @@ __all__ = [
 __version__ = VERSION
 
 _RESULTS = {
-    "converters.audit.audit": ("Audited", "Finding"),
+    "converters.audit.findings": ("Audited", "Finding"),
     "converters.audit.report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),

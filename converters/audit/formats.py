@@ -14,7 +14,7 @@ from ir_interp.views import describe
 from ir_interp.views.marks import Tone
 
 from ..runtimes.outcome import Kind
-from .audit import Audited, Finding
+from .findings import Audited, Finding
 from .report import Audit
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -15,7 +15,8 @@ from ir_interp.scratch import scratch
 
 from ..report import Progress, silent
 from ..verify.child import started
-from .audit import Audited, audit
+from .audit import audit
+from .findings import Audited
 from .shapes import Shapes
 
 Result = tuple[list[Audited], list[ReadError]]

@@ -14,7 +14,8 @@ from ir_interp.rules import RULES, Severity
 from ..files import Source, as_file, shown_path
 from ..forecasts.table import RUNTIMES
 from ..report import Progress, silent
-from .audit import Audited, Finding, models
+from .audit import models
+from .findings import Audited, Finding
 from .jobs import in_processes
 from .shapes import check
 

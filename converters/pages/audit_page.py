@@ -12,7 +12,7 @@ from ir_interp.views import describe
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
 
-from ..audit.audit import Audited, Finding, by_runtimes
+from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
 from ..audit.report import FAILURES, Audit
 from ..audit.verdicts import Verdict

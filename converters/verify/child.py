@@ -36,7 +36,9 @@ limit_process()
 allow_files(*map(pathlib.Path, files))
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-_LATER = 60  # seconds after which a child ends by itself that should have been stopped
+LATER = 60
+"""Seconds after which a child ends by itself that should have been stopped."""
+
 _ISOLATED = "-I"  # without the current folder and PYTHON... variables
 
 
@@ -55,7 +57,7 @@ def started(
     while goes into ``folder``. It may take as much memory as is allowed beyond ``files``. ``streams`` are the outputs
     of ``subprocess.Popen``.
     """
-    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + _LATER, list(map(str, files))])
+    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + LATER, list(map(str, files))])
     command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     with _pipe() as theirs:

@@ -24,6 +24,7 @@ from .first_difference import cause
 from .inputs import Inputs
 from .judged import judged
 from .processes import Models, NoSourceError, Runs, models, runs
+from .ready import ready
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
@@ -56,7 +57,7 @@ def verify(
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
         verified = partial(_verified, source, result, rows, half_weights=half_weights)
-        with scratch() as folder:
+        with scratch() as folder, ready():
             found = _over_inputs(both, folder, progress, verified)
             alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
             return replace(found, alone=tuple(alone))

@@ -23,6 +23,7 @@ from .first_difference import FirstLayer, Located
 from .inputs import Inputs
 from .judged import judged
 from .processes import Runs, models, runs
+from .ready import ready
 from .runners import Named
 from .tensors import is_model
 
@@ -171,7 +172,7 @@ def compare_models(
     both = models(first, second, inputs)
     found: list[tuple[OutputComparison, ...]] = []
     located, layer = None, None
-    with scratch() as folder:
+    with scratch() as folder, ready():
         for run in runs(both, folder, progress):
             if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
                 break

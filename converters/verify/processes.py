@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -17,11 +16,11 @@ from ir_interp.kinds import FileKind
 from ir_interp.memory import bound_advice
 
 from ..report import Progress
-from .child import started
 from .ends import for_model, joined
 from .graphs import Described, Graph, read
 from .inputs import Inputs, arrays, read_files, ways
 from .lengths import named, shapes, told
+from .ready import Task, ready
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 
 _SECONDS = 600
@@ -161,8 +160,10 @@ class Runs:
         save(request.inputs, self._given_to(model))
         if given:
             save(request.given, list(given.items()))
-        request.save(self.folder / f"request{number}.json")
-        _run(self.folder / f"request{number}.json", model, [Path(request.inputs)])
+        file = self.folder / f"request{number}.json"
+        request.save(file)
+        files = [model, model.with_suffix(".bin"), Path(request.inputs)]
+        _run(Task(request=file, in_openvino=request.in_openvino, seconds=_SECONDS, files=files), model)
         return load(request.outputs), dict(load(request.found)) if tensors else {}
 
     def _given_to(self, model: Path) -> Named:
@@ -187,18 +188,16 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
             )
 
 
-def _run(request: Path, model: Path, arrays: Iterable[Path]) -> None:
-    name, files, module = model.name, [model, model.with_suffix(".bin"), *arrays], f"{__package__}.runners"
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with started(module, str(request), folder=request.parent, seconds=_SECONDS, files=files, **streams) as child:
-        try:
-            _, errors = child.communicate(timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise VerificationError(f"{name} did not finish in {_SECONDS} s") from None
-    if child.returncode == USAGE:
+def _run(task: Task, model: Path) -> None:
+    try:
+        with ready() as processes:
+            code, errors = processes.run(task)
+    except TimeoutError:
+        raise VerificationError(f"{model.name} did not finish in {task.seconds} s") from None
+    if code == USAGE:
         raise IrInterpError(errors.strip())
-    if child.returncode:
-        lines = errors.strip().splitlines() or [f"it died with status {child.returncode}"]
+    if code:
+        lines = errors.strip().splitlines() or [f"it died with status {code}"]
         advice = f"; {bound_advice()}" if _OF_MEMORY.search(lines[-1]) else ""
-        problem = f"{name} does not run: {lines[-1]}{advice}"
-        raise (NotLoadedError if child.returncode == NOT_LOADED else VerificationError)(problem)
+        problem = f"{model.name} does not run: {lines[-1]}{advice}"
+        raise (NotLoadedError if code == NOT_LOADED else VerificationError)(problem)

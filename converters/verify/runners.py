@@ -69,7 +69,20 @@ def load(path: str | Path) -> Named:
         return list(zip(names.tolist(), arrays, strict=True))
 
 
-def _main(path: str) -> None:
+def answer(path: str) -> int:
+    """Run the request in a file, and return the exit code; what is wrong goes to stderr."""
+    try:
+        _run(path)
+    except IrInterpError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except Exception as error:  # whatever a runtime throws, of several lines
+        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr)
+        return NOT_LOADED if isinstance(error, _NotLoadedError) else 1
+    return 0
+
+
+def _run(path: str) -> None:
     request = Request(**json.loads(Path(path).read_text()))
     given = load(request.given) if request.given else []
     try:
@@ -246,11 +259,4 @@ def _is_shown(node: Any) -> bool:
 
 
 if __name__ == "__main__":
-    try:
-        _main(sys.argv[1])
-    except IrInterpError as error:
-        print(error, file=sys.stderr)
-        sys.exit(USAGE)
-    except Exception as error:  # whatever a runtime throws, of several lines
-        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr)
-        sys.exit(NOT_LOADED if isinstance(error, _NotLoadedError) else 1)
+    sys.exit(answer(sys.argv[1]))

@@ -21,7 +21,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
-    from ir_interp.converters.audit.audit import Audited
+    from ir_interp.converters.audit.findings import Audited
     from ir_interp.converters.audit.report import Audit
 
 EXAMPLES = """
@@ -149,7 +149,7 @@ def _print(found: Audit, form: str) -> None:
 
 def _show(found: Audit) -> None:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.audit.audit import by_runtimes
+    from ir_interp.converters.audit.findings import by_runtimes
 
     console = Console()
     for those in by_runtimes(found.rows):

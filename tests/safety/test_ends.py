@@ -156,7 +156,7 @@ def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_child_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should its parent hang: this one does not stop it."""
-    monkeypatch.setattr("ir_interp.converters.verify.child._LATER", 0)
+    monkeypatch.setattr("ir_interp.converters.verify.child.LATER", 0)
     monkeypatch.setattr("ir_interp.converters.verify.child._START", _hanging())
     with started("timeit", folder=tmp_path, seconds=1) as process:
         assert process.wait(timeout=60) == -signal.SIGALRM

@@ -17,7 +17,8 @@ import onnx
 import openvino
 
 from ir_interp import Arithmetic, Coordinates, Length, ResizeOp
-from ir_interp.converters.audit.audit import Audited, audit
+from ir_interp.converters.audit.audit import audit
+from ir_interp.converters.audit.findings import Audited
 from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.plan.coordinates import positions

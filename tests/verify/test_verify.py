@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ def test_a_runtime_that_dies_or_hangs(
     monkeypatch.setattr(sys, "executable", str(runtime))
     monkeypatch.setattr(child, "_SECONDS", seconds)
     with pytest.raises(VerificationError) as failure:
-        ir_interp.convert(chain, chain.with_suffix(".xml"))
+        Context().run(ir_interp.convert, chain, chain.with_suffix(".xml"))  # the runtimes of these tests are there
     unverified = "--no-verify writes it unverified, and it may compute something else"
     assert str(failure.value) == f"a.onnx {reason}; a.xml {reason}; nothing was written; {unverified}"
     assert _left(chain) == ["a.onnx"]

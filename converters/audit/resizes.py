@@ -1,0 +1,42 @@
+"""The resizes of a file, each with what an audit needs of its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.ir.model import Layer
+from ir_interp.ir.resizes import layers
+from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.op import ResizeOp
+
+from ..forecasts import tensorrt
+from ..onnx.resizes import FoundNode
+from . import mistakes, shapes
+from .ranks import completed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A resize, and its node of an ONNX model or its layer of an IR."""
+
+    file: Path
+    op: ResizeOp
+    mistakes: tuple[tuple[str, str], ...]
+    remarks: tuple[tuple[str, str], ...]
+    node: FoundNode | None = None
+    layer: Layer | None = None
+
+
+def found(path: Path, lengths: shapes.Shapes) -> Iterator[Found]:
+    """Yield the resizes of a model, its inputs of given lengths. Raises ReadError where it cannot be read."""
+    if expect(path, *MODELS) is FileKind.ONNX:
+        for node in completed(path, shapes.nodes(path, lengths)):
+            dla = tensorrt.remarks(node.op)
+            yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
+    else:
+        with shapes.reshaped(path, lengths) as reshaped:
+            for net, layer, op in layers(reshaped):
+                dla, likely = tensorrt.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+                yield Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)

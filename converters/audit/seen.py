@@ -1,0 +1,159 @@
+"""What installed runtimes do with resizes: each is run as it stands in its file, and as this program converts it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from ir_interp.errors import IrInterpError, SpecError
+from ir_interp.executor.resize import resize
+from ir_interp.memory import check_bytes
+from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.scratch import scratch
+from ir_interp.spec import Nearest
+
+from ..forecasts.table import RUNTIMES
+from ..onnx import one_resize as onnx_model
+from ..onnx.resizes import FoundNode
+from ..openvino import one_resize as openvino_model
+from ..openvino.one_layer import write_layer
+from ..report import Progress
+from ..runtimes.outcome import Kind
+from . import probe, shapes
+from .findings import Audited
+from .resizes import Found
+from .verdicts import Verdict, verdict
+
+_IR_VERSION = 10
+_BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
+_LONGEST = 160  # of what a runtime says
+_BRIGHTEST = 100  # of the integers that a resize is run on
+
+
+def seen(found: Sequence[Found], audited: Sequence[Audited], progress: Progress) -> list[Audited]:
+    """Return resizes with what comes of running those that can be run, all in as few processes as possible."""
+    with scratch() as folder:
+        jobs = [
+            (place, name, job)
+            for place, (each, row) in enumerate(zip(found, audited, strict=True))
+            for name, job in _jobs(each, row, folder / str(place))
+        ]
+        # Last what may harm what follows it.
+        jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind is Kind.CRASHES)
+        answers = probe.run([job for _, _, job in jobs], progress)
+        verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
+        for (place, name, job), answer in zip(jobs, answers, strict=True):
+            verdicts[place][name] = _judged(audited[place], answer, np.load(job.array))
+    told = [shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
+    return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, told, strict=True)]
+
+
+def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
+    """Yield what to run a resize in: as it stands in its file, and as this program converts it."""
+    folder.mkdir()
+    if not _written(found, folder):
+        return
+    np.save(folder / "x.npy", _values(found.op))
+    for name in row.forecast:
+        path = _model(found, name, folder)
+        if path is not None:
+            yield name, probe.Job(runtime=name, model=str(path), array=str(folder / "x.npy"))
+
+
+def _written(found: Found, folder: Path) -> bool:
+    """Write a resize as it stands in its file; say whether everything in it is known, and small enough to be run."""
+    if found.op.spec.waits or not _is_small(found.op):
+        return False
+    if found.layer is not None:
+        return write_layer(found.op, found.layer.attributes, folder / "own.xml")
+    model = single(found.node) if found.node else None
+    if model is not None:
+        onnx.save(model, folder / "own.onnx")
+    return model is not None
+
+
+def _model(found: Found, runtime: str, folder: Path) -> Path | None:
+    """Return the model that a runtime is to run; None where it is not installed, or that would show nothing."""
+    if runtime not in probe.INSTALLED:
+        return None
+    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone does not show it
+        return None
+    if found.node is not None and runtime != "openvino-converted":
+        return folder / "own.onnx"
+    if found.layer is not None and runtime == "openvino":
+        return folder / "own.xml"
+    path = folder / ("converted.xml" if found.node else "converted.onnx")
+    try:
+        (openvino_model.write_resize if found.node else onnx_model.write_resize)(found.op, path)
+    except IrInterpError:
+        return None
+    return path
+
+
+def single(node: FoundNode) -> onnx.ModelProto | None:
+    """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
+    op = node.op
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+        return None
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node.node)
+    constants = []
+    for name in dict.fromkeys(name for name in copy.input[1:] if name):
+        value = node.values.value(name)
+        if value is None:
+            return None
+        constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
+    x = helper.make_tensor_value_info(copy.input[0], element, op.shape)
+    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
+    graph = helper.make_graph([copy], "resize", [x], [y], constants)
+    opset = helper.make_opsetid("", node.values.opset)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+
+
+def _is_small(op: ResizeOp) -> bool:
+    """Say whether a resize can be run in this process: its input and its output are no larger than the bound."""
+    try:
+        shape = tuple(length or 1 for length in op.shape or ())
+        padded = (length or 1 for length in op.spec.padded(shape))
+        ends = (tuple(padded), plan(op.spec, shape).out_shape)
+        check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
+    except SpecError:
+        return False
+    return True
+
+
+def _values(op: ResizeOp) -> NDArray[Any]:
+    """Return random values, those of integers from a pixel."""
+    shape = tuple(length or 1 for length in op.shape or ())
+    rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
+    if dtype.kind == "f":
+        return rng.random(shape).astype(dtype)
+    lowest = -_BRIGHTEST if dtype == np.int8 else 0
+    return rng.integers(lowest, 2 if dtype.kind == "b" else _BRIGHTEST, shape).astype(dtype)
+
+
+def _judged(row: Audited, answer: probe.Ran, x: NDArray[Any]) -> Verdict:
+    if answer.crash:
+        return Verdict(kind=Kind.CRASHES, reason=answer.crash)
+    if answer.output is None:
+        return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
+    wanted, is_copy = resize(x, row.op.spec), isinstance(row.op.spec.kernel, Nearest)
+    if x.dtype.kind in "iu":  # they may be rounded in either way
+        return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=1 / _BRIGHTEST)
+    return verdict(wanted, answer.output, is_copy=is_copy)
+
+
+def _plain(refusal: str) -> str:
+    """Return what a runtime says, without the places in its source, cut short."""
+    return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]
