@@ -56,7 +56,16 @@ def build(
     writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
+    helper.set_model_props(made.model, _info(net))
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
+
+
+def _info(net: Net) -> dict[str, str]:
+    """Return what an IR says of its model, but for how it was made."""
+    return {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+
+
+_OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversion_parameters", "legacy_frontend")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,9 @@ from typing import Never
 from ...onnx.graph import Graph
 from ..op import Op
 
-_STATE = "it keeps a state between inferences; make the state an input and an output of the model first"
+_STATE = (
+    "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
+)
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
 _DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
