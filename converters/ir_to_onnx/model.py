@@ -20,6 +20,7 @@ from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
+from . import weights
 from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
@@ -199,11 +200,15 @@ class _Writer:
         return self.graph.constant(value)
 
     def _is_stored(self, layer: Layer) -> bool:
-        """Say whether a layer is a constant, perhaps one that the file holds in half precision."""
-        if layer.type.lower() != "convert":
-            return layer.type.lower() == "const"
+        """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
+        kind = layer.type.lower()
+        if kind not in ("convert", "reshape"):
+            return kind == "const" or weights.read(self.net, layer) is not None
         source = self.net.source(layer, 0)
-        return source is not None and self._is_stored(source[0])
+        return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
+
+    def _is_small(self, layer: Layer) -> bool:
+        return layer.type.lower() == "multiply"
 
 
 def _in_file(net: Net) -> Iterator[Layer]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import merged, tensors
+from .. import merged, tensors, weights
 from ..op import WHOLE, Op
 
 _Binary = Callable[[Graph, Op, str, str], str]
@@ -163,6 +163,14 @@ def _prelu(graph: Graph, op: Op) -> str:
     return graph.node("PRelu", op.inputs[0], slope)
 
 
+def _stored_or_merged(graph: Graph, op: Op) -> str | None:
+    held = weights.read(op.net, op.layer)
+    aligned = op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd"
+    if aligned and held is not None and held.since <= graph.opset:
+        return held.written(graph, op.layer.name)
+    return merged.multiplied(graph, op)
+
+
 _BINARY: dict[str, _Binary] = {
     "Add": _saturating("Add"),
     "Subtract": _saturating("Sub"),
@@ -190,7 +198,7 @@ _BINARY: dict[str, _Binary] = {
 
 TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {
     "Add": _merging(merged.added, _BINARY["Add"]),
-    "Multiply": _merging(merged.multiplied, _BINARY["Multiply"]),
+    "Multiply": _merging(_stored_or_merged, _BINARY["Multiply"]),
     "Maximum": _merging(merged.limited_below, _BINARY["Maximum"]),
     "Minimum": _merging(merged.limited_above, _BINARY["Minimum"]),
     "PReLU": _prelu,
