@@ -17,7 +17,7 @@ _DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes ou
 _UNPROVEN = "no graph of ONNX has been proven to do the same yet"
 _ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
-_REASONS = {
+REASONS = {
     "ReadValue": _STATE,
     "Assign": _STATE,
     "RandomUniform": _RANDOM,
@@ -43,4 +43,4 @@ def _refuse(reason: str) -> Callable[[Graph, Op], Never]:
     return emit
 
 
-TABLE = {kind: _refuse(reason) for kind, reason in _REASONS.items()}
+TABLE = {kind: _refuse(reason) for kind, reason in REASONS.items()}
