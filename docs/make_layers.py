@@ -7,8 +7,8 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ir_interp.converters.ir_to_onnx import model
 from ir_interp.converters.ir_to_onnx.emitters import refused
@@ -53,14 +53,18 @@ to 8 bits what they multiply; a Concat of one input keeps it from that. OpenVINO
 """
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(NamedTuple):
     """What is seen of a layer type."""
 
-    versions: set[int] = field(default_factory=set)
-    opsets: set[int] = field(default_factory=set)
-    nodes: list[list[str]] = field(default_factory=list)
-    tests: set[str] = field(default_factory=set)
+    versions: set[int]
+    opsets: set[int]
+    nodes: list[list[str]]
+    tests: set[str]
+
+    @classmethod
+    def nothing(cls) -> _Found:
+        """Return what is seen of a type at first."""
+        return cls(set(), set(), [], set())
 
 
 def seen() -> dict[str, _Found]:
@@ -69,7 +73,7 @@ def seen() -> dict[str, _Found]:
         sys.path.insert(0, str(PATH.parent.parent))
     from tests.support.layer_types import drawn, saved
 
-    found: defaultdict[str, _Found] = defaultdict(_Found)
+    found: defaultdict[str, _Found] = defaultdict(_Found.nothing)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "one.xml")
         for (module, _), configuration in drawn().items():
