@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape
 from ir_interp.translation.translate import Grade, Translation
 from ir_interp.views import describe
 
@@ -103,6 +104,35 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a model keeps between inferences, which its translation takes and returns.
+
+    ``initial`` are its elements before the first inference: one where all are equal, none where it is empty then.
+    ``output`` is None where nothing changes it.
+    """
+
+    variable: str
+    input: str
+    output: str | None
+    dtype: str
+    shape: PartialShape
+    initial_shape: PartialShape
+    initial: tuple[Any, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """What it became, in one line."""
+        shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
+        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
+        kept = f"output {self.output!r}" if self.output else "nothing changes it"
+        return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
 
@@ -115,6 +145,7 @@ class ConversionReport:
     verification: Verification | None = None
     before: dict[str, int] | None = None
     after: dict[str, int] | None = None
+    states: tuple[State, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return the report as plain values, for JSON."""
@@ -132,6 +163,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
+            "states": [each.record() for each in self.states],
             "operations": {"before": self.before, "after": self.after},
             "verification": asdict(self.verification) if self.verification else None,
         }
@@ -148,6 +180,13 @@ def text(value: object) -> str:
     if value is None:
         return "at run time"
     return str(list(value)) if isinstance(value, tuple | list) else str(value)
+
+
+class StateForm(Enum):
+    """What becomes of a state that an IR keeps between inferences."""
+
+    INPUTS = "inputs"
+    REFUSE = "refuse"
 
 
 class Form(Enum):

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
-    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
+    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
@@ -150,6 +150,8 @@ __all__ = [
     "Sizes",
     "Source",
     "SpecError",
+    "State",
+    "StateForm",
     "Step",
     "UnsupportedLayerError",
     "Verdict",
@@ -172,7 +174,7 @@ _RESULTS = {
     "converters.audit.findings": ("Audited", "Finding"),
     "converters.audit.report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
-    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),
+    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),
@@ -304,6 +306,7 @@ def convert(
     only: Form | str | None = None,
     strict: bool = False,
     fp16: bool = False,
+    state: StateForm | str = "inputs",
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, _Files] | None = None,
@@ -323,7 +326,8 @@ def convert(
     is that of a .json file to be written ("tensorrt", which is the default, or "tflite"). ``semantics`` chooses the
     reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
     ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
-    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What would do
+    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What an IR keeps
+    between inferences become ``state`` "inputs" and outputs of an ONNX model, or a reason to "refuse" it. What would do
     nothing for these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
@@ -338,7 +342,7 @@ def convert(
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
     from ir_interp.converters import convert as inner
-    from ir_interp.converters.report import Form
+    from ir_interp.converters.report import Form, StateForm
 
     options = inner.Options(
         opset=arguments.optional(opset, arguments.whole, "opset"),
@@ -348,6 +352,7 @@ def convert(
         only=Form.ANY if only is None else arguments.member(Form, only, "only"),
         strict=arguments.flag(strict, "strict"),
         fp16=arguments.flag(fp16, "fp16"),
+        state=arguments.member(StateForm, state, "state"),
         verify=arguments.flag(verify, "verify"),
         inputs=_inputs(shapes, inputs, images, seed),
         reports=_reports(reports),

@@ -51,6 +51,13 @@ class Only(Enum):
     DECOMPOSED = "decomposed"
 
 
+class StateChoice(Enum):
+    """What becomes of a state; a copy of the converters' own, which take a while to import."""
+
+    INPUTS = "inputs"
+    REFUSE = "refuse"
+
+
 class NamingDialects(TyperCommand):
     """A command whose help names the dialects that there are; found late, as that takes a while."""
 
@@ -96,6 +103,12 @@ def convert(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what is not exact for every shape.")] = False,
     fp16: Annotated[bool, typer.Option("--fp16", help="Store weights of an .xml or .onnx in half precision.")] = False,
+    state: Annotated[
+        StateChoice,
+        typer.Option(
+            metavar="FORM", help="What an IR keeps between inferences: inputs (and outputs) of an .onnx, or refuse."
+        ),
+    ] = StateChoice.INPUTS,
     verify: Annotated[bool, typer.Option(help="Run both in their own runtimes before writing.")] = True,
     shape: options.InputShapes = None,
     array: options.Arrays = None,
@@ -140,6 +153,7 @@ def convert(
                 only=only and only.value,
                 strict=strict,
                 fp16=fp16,
+                state=state.value,
                 verify=verify,
                 shapes=shapes,
                 inputs=inputs,
@@ -194,6 +208,8 @@ def _show(report: ConversionReport) -> None:
     if report.before and report.after:
         console.say("operations", "bold")
         console.print(_operations(report.before, report.after))
+    for state in report.states:
+        console.say(state.text)
     for line in _verified(report.verification):
         console.say(line)
     console.say(f"wrote {report.destination}")
