@@ -29,7 +29,7 @@ def test_calls_follow_from_their_seed_and_number(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 def test_a_worker_that_dies_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call = Call(number=0, arguments=("inspect", "gone.onnx"), files={})
-    monkeypatch.setattr("tests.sweeps.fuzz.SECONDS", 0.001)
+    monkeypatch.setattr("tests.sweeps.fuzz.WAITED", 0.001)
     with Worker() as worker:
         hung = worker.ask(call, tmp_path)
         monkeypatch.undo()
