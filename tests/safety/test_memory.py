@@ -13,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Linear, ResizeSpec, Sizes, memory
-from ir_interp.converters.verify.child import started
+from ir_interp.converters.child import started
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
