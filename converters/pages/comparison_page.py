@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from ir_interp.errors import IrInterpError
 from ir_interp.names import labels
+from ir_interp.op import ResizeOp
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
 
+from ..audit.verdicts import differs
+from ..files import load
+from ..runtimes.outcome import computes
 from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
+from .gallery import Other, damage
 from .made import Made, making
 
 
@@ -27,8 +34,18 @@ def comparison_page(found: ModelComparison, made: Made) -> Element:
         ],
         *(_output(found, each) for each in found.outputs),
         *_resizes(found),
+        *damage(_changed(found, second), made.image),
         making(made),
     )
+
+
+def _changed(found: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Other]]:
+    """Yield the resizes of the first model of which the second has another in the same place."""
+    with suppress(IrInterpError):
+        mine, theirs = load(found.first), load(found.second)
+        for op, other in zip(mine, theirs, strict=False) if len(mine) == len(theirs) else ():
+            if differs(op, computes(other.spec)):
+                yield op, (second, other.spec)
 
 
 def _output(found: ModelComparison, output: OutputComparison) -> Element:

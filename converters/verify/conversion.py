@@ -81,7 +81,7 @@ def _over_inputs(
     for run in runs(both, folder, progress):
         if found and run.is_another and _merged(found).is_conclusive:
             break
-        found.append(verified(run))
+        found.append(replace(verified(run), shapes=run.shapes))
     return _merged(found)
 
 
@@ -92,7 +92,7 @@ def _merged(found: Sequence[Verification]) -> Verification:
     names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
     every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
     note = next(filter(None, (one.note for one in found)), "")
-    return Verification(outputs=tuple(map(merged, every.values())), note=note)
+    return replace(found[0], outputs=tuple(map(merged, every.values())), note=note)
 
 
 def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, half_weights: bool) -> Verification:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +107,17 @@ class OutputComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
-    """Two models, output by output, and their resizes in order where these were asked for."""
+    """Two models, output by output, and their resizes in order where these were asked for.
+
+    ``shapes`` are the lengths of the inputs that both ran on, by name.
+    """
 
     first: Path
     second: Path
     outputs: tuple[OutputComparison, ...]
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def passes(self) -> bool:
@@ -181,19 +185,24 @@ def compare_models(
         _check(path)
     both = models(first, second, inputs)
     found: list[tuple[OutputComparison, ...]] = []
+    shapes: dict[str, tuple[int, ...]] = {}
     located, layer = None, None
     with scratch() as folder, ready():
         for run in runs(both, folder, progress):
             if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
                 break
             mine, theirs = _outputs(run, first, settles=True), _outputs(run, second)
+            shapes = shapes or run.shapes
             outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
             found.append(outputs if tolerance is not None else _by_spread(run, first, second, outputs, mine, theirs))
             if per_resize and located is None:
                 located = tuple(locate.resizes(run, first, second, tolerance))
             if per_layer and layer is None and not all(each.compared.passes for each in found[-1]):
                 layer = locate.first_layer(run, first, second, tolerance)
-    return ModelComparison(first=first, second=second, outputs=_merged(found), resizes=located, first_layer=layer)
+    outputs = _merged(found)
+    return ModelComparison(
+        first=first, second=second, outputs=outputs, resizes=located, first_layer=layer, shapes=shapes
+    )
 
 
 def _by_spread(
