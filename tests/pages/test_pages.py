@@ -222,7 +222,7 @@ def test_convert(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(root[1][0]).endswith("; 1 output compared and within the tolerance")
     (output,) = record["verification"]["outputs"]
     numbers = [f"{output[key]:.3g}" for key in ("absolute", "relative", "limit")]
-    assert table(root, "Verification")[1:] == [["output y", "✓ equal", *numbers, ""]]
+    assert table(root, "Verification")[1:] == [["output y", "✓ equal", *numbers]]
     operations = table(root, "Operations")[1:]
     assert operations[0][:3] == ["all", "2", "all"]
     assert {row[0]: int(row[1]) for row in operations[1:] if row[0]} == record["operations"]["before"]
