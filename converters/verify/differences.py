@@ -85,10 +85,14 @@ def compare(
     return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
 
 
-def of_coordinates(array: NDArray[Any]) -> float:
-    """Return what the last bit of float32 coordinates is worth along the longest axis of what a resize makes."""
-    largest = float(np.abs(_finite(array)).max(initial=1.0))
-    return max(array.shape, default=1) * float(np.finfo(np.float32).eps) * largest
+def of_coordinates(array: NDArray[Any], *, least: float = 1.0) -> float:
+    """Return what the last bit of float32 coordinates is worth along the longest axis that a resize may have made.
+
+    That is none of the first two of what holds images or signals. Values are taken for ``least`` at least.
+    """
+    axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]
+    largest = float(np.abs(_finite(array)).max(initial=least))
+    return max(axes, default=1) * float(np.finfo(np.float32).eps) * largest
 
 
 def _span(array: NDArray[Any]) -> float:

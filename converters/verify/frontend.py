@@ -14,9 +14,15 @@ from openvino.frontend import FrontEndManager
 from ir_interp.errors import ReadError
 from ir_interp.scratch import scratch
 
+<<<<<<< HEAD:converters/verify/frontend.py
 from ..onnx.files import external_files, read_file
 from ..onnx.resizes import without_weights
 from .child import started
+=======
+from ..child import started
+from ..onnx.files import external_files
+from ..onnx.resizes import without_weights
+>>>>>>> main:converters/openvino/trial.py
 
 _SECONDS = 30.0
 

@@ -112,7 +112,7 @@ class _Proof:
         if len(kept) < len(stretches):
             stretches, outputs = self._judged(kept)
         _check([*stretches.values(), *outputs])
-        worst = max((each.absolute / max(1.0, each.largest) for each in stretches.values()), default=0.0)
+        worst = max((each.relative for each in stretches.values()), default=0.0)
         return Verification(
             outputs=tuple(outputs),
             note=f"{len(stretches) + 1} stretches, each on the source's own values, differ by up to {worst:.2g}",
@@ -146,10 +146,9 @@ class _Proof:
         except VerificationError as problem:
             raise _TooMuchError from problem
         moved = aligned(self.wanted, got, TOLERANCE) if sorts(self.graph) else Aligned(outputs=got)
-        stretches = {name: _compared(name, each, made[name]) for name, each in given.items()}
-        outputs = [
-            _compared(name, mine, theirs) for (name, mine), (_, theirs) in zip(self.wanted, moved.outputs, strict=True)
-        ]
+        stretches = {name: _inside(name, each, made[name]) for name, each in given.items()}
+        pairs = zip(self.wanted, moved.outputs, strict=True)
+        outputs = [compare(name, mine, theirs, least=of_coordinates(mine)) for (name, mine), (_, theirs) in pairs]
         return stretches, [replace(each, remark=moved.note) for each in outputs]
 
 
@@ -163,14 +162,18 @@ def _check(stretches: Sequence[Compared]) -> None:
         start = repr(each.name)
 
 
-def _compared(name: str, mine: Array, theirs: Array) -> Compared:
-    return compare(name, mine, theirs, least=of_coordinates(mine))
+def _inside(name: str, mine: Array, theirs: Array) -> Compared:
+    """Return how a tensor inside compares, however small its values are: a later layer may enlarge them."""
+    found = compare(name, mine, theirs)
+    tolerance = found.limit / max(1.0, found.largest)
+    return replace(found, limit=max(tolerance * found.largest, of_coordinates(mine, least=0.0)))
 
 
 def _widened(found: Compared, moves: Compared) -> Compared:
     """Return a comparison that allows as much as the source's own value moves, if that still tells something."""
-    most = HALF_TOLERANCE * max(1.0, found.largest)
-    return replace(found, limit=max(found.limit, min(moves.absolute, most))) if moves.absolute >= 0 else found
+    if not moves.absolute >= 0:  # NaN
+        return found
+    return replace(found, limit=max(found.limit, min(moves.absolute, HALF_TOLERANCE * found.largest)))
 
 
 def _moved(values: Array, off: float, rng: np.random.Generator) -> Array:

@@ -27,15 +27,20 @@ def _chaos(path: Path) -> Path:
     model = onnx.parser.parse_model(f"""
         <ir_version: 8, opset_import: ["": 17]>
         net (float[1, 3, 16, 16] x) => (float[1, 4, 32, 32] y)
-        <float[4] s = {{1, 1, 2, 2}}, float one = {{1}}, {factors}> {{
+        <float[4] s = {{1, 1, 2, 2}}, float one = {{1}}, float little = {{1e-7}}, float much = {{1e7}}, {factors}> {{
             c = Conv <pads = [1, 1, 1, 1]> (x, w)
-            a = Sigmoid (c)
+            tiny = Mul (c, little)
+            still_tiny = Conv <pads = [1, 1, 1, 1]> (tiny, z)
+            large = Mul (still_tiny, much)
+            a = Sigmoid (large)
             y0 = Resize <mode = "linear"> (a, , s)
             {steps}
             y = Identity (y{_STEPS})
         }}""")
-    weights = np.random.default_rng(1).normal(size=(4, 3, 3, 3)).astype(np.float32)
-    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    rng = np.random.default_rng(1)
+    for name, channels in (("w", 3), ("z", 4)):
+        weights = (rng.normal(size=(4, channels, 3, 3)) * 0.4).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weights, name))
     onnx.save(model, path)
     return path
 
@@ -67,14 +72,20 @@ def test_a_model_that_enlarges_last_bits_is_proven(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tensor", "factor"), [("w", 1.003), pytest.param("k3", 1.0005, marks=pytest.mark.long), ("k20", 1.0005)]
+    ("tensor", "factor"),
+    [("w", 1.003), ("z", 1.003), pytest.param("k3", 1.0005, marks=pytest.mark.long), ("k20", 1.0005)],
 )
 def test_a_layer_that_is_wrong_is_found(
     tensor: str, factor: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = _chaos(tmp_path / "a.onnx")
     _changed(tensor, factor, monkeypatch, tmp_path)
-    near = {"w": ("c", "a"), "k3": ("y4", "u4", "v4"), "k20": ("y21", "u21", "v21")}[tensor]
+    near = {
+        "w": ("c", "tiny", "still_tiny", "large"),
+        "z": ("still_tiny", "large", "a"),
+        "k3": ("y4", "u4", "v4"),
+        "k20": ("y21", "u21", "v21"),
+    }[tensor]
     with pytest.raises(VerificationError) as failure:
         ir_interp.convert(source, tmp_path / "a.xml")
     said = str(failure.value)
