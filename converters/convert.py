@@ -203,9 +203,7 @@ def _check_unnamed(destination: Path) -> None:
 
 def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .openvino import from_onnx, save
-    from .verify import frontend
 
-    frontend.check(source)
     built = from_onnx.build(source, options.semantics, _policy(options))
     if options.fp16:
         save.save_half(built.model, output, built.exact)

@@ -28,6 +28,7 @@ from ..onnx import precision
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
+from . import trial
 from .cures import Cure, cure_for
 from .resize import Resized, RunTime, partial_shape, resize
 
@@ -52,11 +53,11 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
 
     For the frontend loses more of half precision than the model does: it computes parts of it before they are run.
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
-    OpenVINO's frontend refuses the rest of the model. Of what is no valid ONNX the frontend may die: see
-    ``verify.frontend``.
+    OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
     """
     names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
     read = read_model(source)
+    trial.check(source, read)
     opset = default_opset(read, source.name)
     lone = _fed_to_lone_resizes(read)
 

@@ -9,13 +9,8 @@ from typing import TypeVar
 
 from lxml import etree
 
-<<<<<<< HEAD
-from ir_interp.decimals import integer as decimal_integer
-from ir_interp.decimals import real as decimal_real
-=======
 from ir_interp.decimals import integer as integer_of
 from ir_interp.decimals import real as real_of
->>>>>>> main
 from ir_interp.errors import ReadError
 from ir_interp.sources import check_regular
 
@@ -89,11 +84,7 @@ def flag(text: str) -> bool:
 
 def integer(text: str) -> int:
     """Return an integer attribute."""
-<<<<<<< HEAD
-    return _number(decimal_integer, text)
-=======
     return _number(integer_of, text)
->>>>>>> main
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -106,11 +97,7 @@ def integers(text: str) -> tuple[int, ...]:
 
 def real(text: str) -> float:
     """Return a number attribute."""
-<<<<<<< HEAD
-    return _number(decimal_real, text)
-=======
     return _number(real_of, text)
->>>>>>> main
 
 
 def reals(text: str) -> tuple[float, ...]:

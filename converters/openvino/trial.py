@@ -14,22 +14,15 @@ from openvino.frontend import FrontEndManager
 from ir_interp.errors import ReadError
 from ir_interp.scratch import scratch
 
-<<<<<<< HEAD:converters/verify/frontend.py
-from ..onnx.files import external_files, read_file
-from ..onnx.resizes import without_weights
-from .child import started
-=======
 from ..child import started
 from ..onnx.files import external_files
 from ..onnx.resizes import without_weights
->>>>>>> main:converters/openvino/trial.py
 
 _SECONDS = 30.0
 
 
-def check(source: Path) -> None:
-    """Raise ReadError where a model cannot be read, or is not valid and the frontend dies of it, or does not end."""
-    model = read_file(source)
+def check(source: Path, model: onnx.ModelProto) -> None:
+    """Raise ReadError where a model is not valid, and the frontend dies of it, or does not end."""
     try:
         onnx.checker.check_model(without_weights(model))
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
