@@ -53,9 +53,9 @@ def test_versions_differ() -> None:
 
 def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     library = get("pillow")
-    for release, known in (("12.1.0", 12), ("13.0.0", 13), ("14.2", 13), ("10.4.0", 12)):
+    for release, wanted in (("12.1.0", 12), ("13.0.0", 13), ("14.2", 13), ("10.4.0", 12)):
         monkeypatch.setattr("importlib.metadata.version", lambda _, release=release: release)
-        assert library.version() == known
+        assert library.version() == wanted
     assert library.version(12) == 12
 
 
