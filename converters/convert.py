@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_interp.atomic import OutputError, check_outputs, replacing
 from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
@@ -17,8 +18,22 @@ from ir_interp.translation.translate import Translation, write
 from . import registry
 from .brief import parts
 from .files import Source, as_file, load, operations, shown_path
-from .report import ConversionReport, Form, FormPolicy, Progress, Row, Verification, expressed, silent
+from .report import (
+    ConversionReport,
+    Form,
+    FormPolicy,
+    Progress,
+    Row,
+    State,
+    StateForm,
+    Verification,
+    expressed,
+    silent,
+)
 from .verify.inputs import Inputs
+
+if TYPE_CHECKING:
+    from .verify.large import WriteAlone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +46,7 @@ class Options:
     only: Form = Form.ANY
     strict: bool = False
     fp16: bool = False
+    state: StateForm = StateForm.INPUTS
     target: str | None = None
     verify: bool = True
     inputs: Inputs = field(default_factory=Inputs)
@@ -57,14 +73,16 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
         stack.enter_context(_weights(source, destination, temporary[-1]))
-        rows = PATHS[kinds](source, temporary[-1], options)
+        read, states = stack.enter_context(_stateless(source, kinds, options))
+        rows = PATHS[kinds](read, temporary[-1], options)
         report = ConversionReport(
             source=source,
             destination=destination,
             rows=rows,
-            verification=_verify(source, temporary[-1], rows, options) if options.verify else None,
+            verification=_verify(read, temporary[-1], rows, _at_first(options, states)) if options.verify else None,
             before=operations(source),
             after=operations(temporary[-1]),
+            states=states,
         )
         for path, write_report in options.reports.items():
             write_report(report, pages[path])
@@ -79,6 +97,7 @@ def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
         "only": options.only is not Form.ANY,
         "strict": options.strict,
         "fp16": options.fp16,
+        "state": options.state is not StateForm.INPUTS,
         "shapes": bool(options.inputs.shapes),
         "inputs": bool(options.inputs.files),
     }
@@ -115,18 +134,32 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options)
         options.inputs,
         half_weights=options.fp16,
         through_openvino=options.target == "openvino",
-        write_alone=_write_alone(source, result, options),
+        alone=_alone(source, result, options),
         progress=options.progress,
     )
 
 
-def _write_alone(source: Path, result: Path, options: Options) -> Callable[[ResizeOp, Path], Row] | None:
-    """Return what writes an IR of a single resize, as those of ``result`` are; None where that is none."""
-    if (FileKind.of(source), FileKind.of(result)) != (FileKind.ONNX, FileKind.IR):
-        return None
-    from .openvino.one_resize import write_resize
+def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
+    """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
+    from .verify.large import WriteAlone
 
-    return lambda op, path: write_resize(op, path, _policy(options))
+    kinds = FileKind.of(source), FileKind.of(result)
+    if kinds == (FileKind.ONNX, FileKind.IR):
+        from .openvino.one_resize import write_resize
+
+        return WriteAlone(write=lambda op, path: write_resize(op, path, _policy(options)), suffix=".xml")
+    if kinds == _PORTABLE and options.target == "openvino":
+        return WriteAlone(write=lambda op, path: _portable_alone(op, path, options), suffix=".onnx")
+    return None
+
+
+def _portable_alone(op: ResizeOp, output: Path, options: Options) -> None:
+    from .onnx.one_resize import write_resize
+    from .portable import model as portable
+
+    plain = output.with_suffix(".plain.onnx")
+    write_resize(op, plain, None)
+    portable.write_model(plain, output, "openvino", _policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
@@ -136,6 +169,26 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     from .portable.model import weights_beside
 
     return weights_beside(source, destination, temporary)
+
+
+@contextmanager
+def _stateless(
+    source: Path, kinds: tuple[FileKind, FileKind], options: Options
+) -> Iterator[tuple[Path, tuple[State, ...]]]:
+    """Show an IR that is to become ONNX without its states, and these, where they are to be inputs and outputs."""
+    if kinds != (FileKind.IR, FileKind.ONNX) or options.state is StateForm.REFUSE:
+        yield source, ()
+        return
+    from .ir_to_onnx.states import stateless
+
+    with stateless(source) as found:
+        yield found
+
+
+def _at_first(options: Options, states: tuple[State, ...]) -> Options:
+    """Return options by which states are as long as before the first inference, where nobody says how long."""
+    shapes = {each.input: tuple(1 if length is None else length for length in each.initial_shape) for each in states}
+    return replace(options, inputs=replace(options.inputs, shapes=shapes | dict(options.inputs.shapes)))
 
 
 def _check_unnamed(destination: Path) -> None:
@@ -154,6 +207,8 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     built = from_onnx.build(source, options.semantics, _policy(options))
     if options.fp16:
         save.save_half(built.model, output, built.exact)
+    elif built.halves:
+        save.save_halves(built.model, output)
     else:
         save.save(built.model, output)
     return built.rows
@@ -240,7 +295,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
 
 _DIALECT = "tensorrt"
 _PORTABLE = (FileKind.ONNX, FileKind.ONNX)
-_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
 PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
@@ -261,6 +316,7 @@ _HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
     "only": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
     "strict": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
+    "state": ((FileKind.IR, FileKind.ONNX),),
     "fp16": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.IR, FileKind.ONNX)),
     "shapes": _TO_MODELS,
     "inputs": _TO_MODELS,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape
 from ir_interp.translation.translate import Grade, Translation
 from ir_interp.views import describe
 
@@ -66,6 +67,11 @@ class Compared:
         return self.span > self.limit
 
     @property
+    def verdict(self) -> str:
+        """What it comes to, in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
+        return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
+
+    @property
     def difference(self) -> str:
         """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
         if self.shapes:
@@ -81,16 +87,49 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors."""
+    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
+
+    ``shapes`` are the lengths of the inputs that both models ran on, by name.
+    """
 
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
     note: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def is_conclusive(self) -> bool:
         """Whether every output would have shown a difference."""
         return all(each.is_conclusive for each in self.outputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a model keeps between inferences, which its translation takes and returns.
+
+    ``initial`` are its elements before the first inference: one where all are equal, none where it is empty then.
+    ``output`` is None where nothing changes it.
+    """
+
+    variable: str
+    input: str
+    output: str | None
+    dtype: str
+    shape: PartialShape
+    initial_shape: PartialShape
+    initial: tuple[Any, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """What it became, in one line."""
+        shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
+        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
+        kept = f"output {self.output!r}" if self.output else "nothing changes it"
+        return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +145,7 @@ class ConversionReport:
     verification: Verification | None = None
     before: dict[str, int] | None = None
     after: dict[str, int] | None = None
+    states: tuple[State, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return the report as plain values, for JSON."""
@@ -123,6 +163,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
+            "states": [each.record() for each in self.states],
             "operations": {"before": self.before, "after": self.after},
             "verification": asdict(self.verification) if self.verification else None,
         }
@@ -139,6 +180,13 @@ def text(value: object) -> str:
     if value is None:
         return "at run time"
     return str(list(value)) if isinstance(value, tuple | list) else str(value)
+
+
+class StateForm(Enum):
+    """What becomes of a state that an IR keeps between inferences."""
+
+    INPUTS = "inputs"
+    REFUSE = "refuse"
 
 
 class Form(Enum):

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
-    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, Verification
+    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
@@ -150,6 +150,8 @@ __all__ = [
     "Sizes",
     "Source",
     "SpecError",
+    "State",
+    "StateForm",
     "Step",
     "UnsupportedLayerError",
     "Verdict",
@@ -172,7 +174,7 @@ _RESULTS = {
     "converters.audit.findings": ("Audited", "Finding"),
     "converters.audit.report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
-    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "Verification"),
+    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),
@@ -304,6 +306,7 @@ def convert(
     only: Form | str | None = None,
     strict: bool = False,
     fp16: bool = False,
+    state: StateForm | str = "inputs",
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, _Files] | None = None,
@@ -323,7 +326,8 @@ def convert(
     is that of a .json file to be written ("tensorrt", which is the default, or "tflite"). ``semantics`` chooses the
     reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
     ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
-    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What would do
+    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What an IR keeps
+    between inferences become ``state`` "inputs" and outputs of an ONNX model, or a reason to "refuse" it. What would do
     nothing for these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
@@ -338,7 +342,7 @@ def convert(
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
     from ir_interp.converters import convert as inner
-    from ir_interp.converters.report import Form
+    from ir_interp.converters.report import Form, StateForm
 
     options = inner.Options(
         opset=arguments.optional(opset, arguments.whole, "opset"),
@@ -348,6 +352,7 @@ def convert(
         only=Form.ANY if only is None else arguments.member(Form, only, "only"),
         strict=arguments.flag(strict, "strict"),
         fp16=arguments.flag(fp16, "fp16"),
+        state=arguments.member(StateForm, state, "state"),
         verify=arguments.flag(verify, "verify"),
         inputs=_inputs(shapes, inputs, images, seed),
         reports=_reports(reports),
@@ -373,9 +378,9 @@ def audit(
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
     installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
     of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
-    "openvino-converted", "tensorrt", "reference"), ``select`` and ``ignore`` the codes of findings, or their
-    beginnings. ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
-    ``multiprocessing``.
+    "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "mnn", "opencv-dnn", "tvm"), ``select`` and
+    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
+    more than one must be importable, as with ``multiprocessing``.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -411,9 +416,9 @@ def compare(
 
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
-    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), or as much as the first model differs
-    from itself. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in order, with
-    ``per_layer`` the first layer that differs is looked for.
+    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), and what differs by more is compared
+    stretch by stretch. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in
+    order, with ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
@@ -516,7 +521,7 @@ def _other(
     against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
 ) -> tuple[str, ResizeSpec]:
     """Return what to show a resize against, and its name: by default a runtime that computes something else."""
-    from ir_interp.converters.forecasts.table import deviations
+    from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
     deviating = next(deviations(op), None) if against is None else None

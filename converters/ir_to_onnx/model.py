@@ -20,6 +20,7 @@ from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
+from . import weights
 from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
@@ -56,7 +57,16 @@ def build(
     writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
+    helper.set_model_props(made.model, _info(net))
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
+
+
+def _info(net: Net) -> dict[str, str]:
+    """Return what an IR says of its model, but for how it was made."""
+    return {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+
+
+_OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversion_parameters", "legacy_frontend")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,11 +200,15 @@ class _Writer:
         return self.graph.constant(value)
 
     def _is_stored(self, layer: Layer) -> bool:
-        """Say whether a layer is a constant, perhaps one that the file holds in half precision."""
-        if layer.type.lower() != "convert":
-            return layer.type.lower() == "const"
+        """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
+        kind = layer.type.lower()
+        if kind not in ("convert", "reshape"):
+            return kind == "const" or weights.read(self.net, layer) is not None
         source = self.net.source(layer, 0)
-        return source is not None and self._is_stored(source[0])
+        return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
+
+    def _is_small(self, layer: Layer) -> bool:
+        return layer.type.lower() == "multiply"
 
 
 def _in_file(net: Net) -> Iterator[Layer]:

@@ -49,10 +49,10 @@ def read(op: Op, kernel: Sequence[int]) -> Windows:
     count = len(kernel)
     windows = Windows(
         kernel=tuple(kernel),
-        strides=_per_axis(op, "strides", count),
-        dilations=_per_axis(op, "dilations", count),
-        begin=_per_axis(op, "pads_begin", count, 0),
-        end=_per_axis(op, "pads_end", count, 0),
+        strides=per_axis(op, "strides", count),
+        dilations=per_axis(op, "dilations", count),
+        begin=per_axis(op, "pads_begin", count, 0),
+        end=per_axis(op, "pads_end", count, 0),
     )
     automatic = op.word("auto_pad", AUTO_PADS, "explicit")
     if automatic.startswith("same"):
@@ -60,7 +60,8 @@ def read(op: Op, kernel: Sequence[int]) -> Windows:
     return replace(windows, begin=(0,) * count, end=(0,) * count) if automatic == "valid" else windows
 
 
-def _per_axis(op: Op, name: str, count: int, default: int = 1) -> tuple[int, ...]:
+def per_axis(op: Op, name: str, count: int, default: int = 1) -> tuple[int, ...]:
+    """Return a list of one number for each spatial axis; the default where there is none."""
     values = op.integers(name, ()) or (default,) * count
     if len(values) != count:
         raise ReadError(f"{len(values)} values for {count} spatial axes", f"{op.layer.where}@{name}")

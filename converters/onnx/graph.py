@@ -23,7 +23,7 @@ class Graph:
     """Nodes and constants so far, in the operators of ``opset``.
 
     ``layer`` is the name of the layer that is being written: what it adds is named after it. ``exact`` are the tensors
-    that resizes read, whose constants no other precision may hold.
+    that resizes read, whose constants no other precision may hold. ``is_inner`` says that it is a body of a node.
     """
 
     opset: int
@@ -31,6 +31,7 @@ class Graph:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initialisers: dict[str, Array] = field(default_factory=dict)
     exact: set[str] = field(default_factory=set)
+    is_inner: bool = False
     _tensors: dict[str, int] = field(default_factory=dict)
     _nodes: dict[str, int] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Graph:
 
     def inner(self) -> Graph:
         """Return a graph for inside of a node: it has nodes of its own, and names and constants in common with this."""
-        return replace(self, nodes=[])
+        return replace(self, nodes=[], is_inner=True)
 
     def proto(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]

@@ -14,9 +14,11 @@ from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.resize import decompose
 from ..report import Row
+from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
 from .graph import Graph
 from .half import read_by
 from .native import OneResize, is_long_as_inferred, native
+from .neighbours import is_transpose_before
 from .primitives import Primitives
 
 
@@ -37,6 +39,8 @@ def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, 
     made, why = native(resize, graph.opset)
     if made is not None and not is_long_as_inferred(resize):
         made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
+    if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
+        made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
     if made is not None:
         row = Row(name=name, source=resize, form=made.form, grade=made.grade)
         shape = resize.spec.padded(resize.shape or ())
@@ -59,8 +63,22 @@ def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: Parti
         names = [tensors[name] if name else "" for name in node.input]
         if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
             names = _of_every_axis(graph, names, resolve_axes(tuple(attributes.pop("axes")), len(shape)), shape)
+        if shape is not None and graph.is_inner and graph.opset >= 18 and node.op_type == "Resize":
+            names = _of_known_count(graph, names, len(attributes.get("axes", shape)))
         tensors[node.output[0]] = graph.node(node.op_type, *names, **attributes)
     return tensors["y"]
+
+
+def _of_known_count(graph: Graph, names: Sequence[str], count: int) -> list[str]:
+    """Return the inputs of a Resize in a body: shape inference takes sizes of run time there to be none at all.
+
+    Their number is a node, since the inference of a body knows no constants from outside.
+    """
+    sizes = names[3] if len(names) > 3 else ""
+    if not sizes or sizes in graph.initialisers:
+        return list(names)
+    held = graph.node("Constant", value=numpy_helper.from_array(np.array([count])))
+    return [*names[:3], graph.node("Reshape", sizes, held)]
 
 
 def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], shape: PartialShape) -> list[str]:

@@ -55,7 +55,11 @@ def compare(
     bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Allowed, of the largest value. Default 1e-4, or the first's own spread."),
+        typer.Option(
+            parser=options.number,
+            metavar="NUMBER",
+            help="Allowed, of the largest value. Default 1e-4, else stretch by stretch.",
+        ),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
@@ -63,6 +67,7 @@ def compare(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     html: options.Html = None,
+    image: options.Image = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     if like:
@@ -73,7 +78,9 @@ def compare(
         if given is not None:
             raise IrInterpError(f"{name} has no effect without --like")
     inputs = options.files(array or [])
-    check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
+    options.check_image(image, html)
+    read = [first, second, *(path for paths in inputs.values() for path in paths), *([image] if image else [])]
+    check_outputs([html] if html else [], read)
     form = options.style(style, as_json, quiet)
     with progress.bar(quiet) as report_progress:
         found = ir_interp.compare(
@@ -92,8 +99,14 @@ def compare(
         from ir_interp.converters.pages import comparison_page, frame
         from ir_interp.converters.pages.made import Made
 
-        shapes = options.shapes(shape or [])
-        made = Made(command=options.command(), models=(first, second), shapes=shapes, inputs=inputs, seed=seed)
+        made = Made(
+            command=options.command(),
+            models=(first, second),
+            shapes=found.shapes,
+            inputs=inputs,
+            seed=seed,
+            image=image,
+        )
         frame.save(comparison_page.comparison_page(found, made), html)
     if form == "json":
         print(json.dumps(found.record(), indent=2))

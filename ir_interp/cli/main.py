@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -79,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors, whatever carries them
+            if hasattr(error, "message"):
+                error.message = shown(error.message)
             error.show()
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
@@ -97,7 +101,18 @@ def entry() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
             signal.signal(number, _stop)
+    _forget_settings_of_the_folder()
     sys.exit(limited())
+
+
+def _forget_settings_of_the_folder() -> None:
+    """Import Matplotlib from another folder, where the current one has settings of it: they could start programs."""
+    if os.path.lexists("matplotlibrc"):
+        here = Path.cwd()
+        os.chdir(sys.prefix)
+        with suppress(ImportError):
+            import matplotlib  # noqa: F401
+        os.chdir(here)
 
 
 def limited() -> int:

@@ -17,7 +17,7 @@ from ir_interp.executor import alpha, half, integers, plain, tiles
 from ir_interp.executor import passes as passes_of
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
-from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes
@@ -141,6 +141,7 @@ def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> t
         if all(value == own[axis] or axis in axes for axis, value in enumerate(target.values)):
             return spec, _of_axes(target, axes)
     if count < len(shape) == len(axes):  # one for every axis that changes, of a spec that lists all
+        check_rank(spec, len(shape))
         changing = listed(spec, shape).axes or ()
         chosen = changing if len(changing) == count else axes[-count:]
         return replace(spec, axes=axes, target=None).only([axes.index(axis) for axis in chosen]), target

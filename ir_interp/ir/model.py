@@ -90,7 +90,8 @@ class Net:
     """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
 
     ``version`` is that of the IR; None for a snippet. ``bodies`` are the nets inside layers, by layer and tag.
-    ``folded`` remembers what ``ir_fold`` found of output ports.
+    ``info`` is what the file says of the model itself, nested names joined by dots. ``folded`` remembers what
+    ``ir_fold`` found of output ports.
     """
 
     layers: dict[int, Layer]
@@ -99,6 +100,7 @@ class Net:
     version: int | None = None
     is_snippet: bool = False
     name: str = ""
+    info: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     bodies: dict[tuple[int, str], Body] = field(default_factory=dict)
     _readers: dict[tuple[int, int], list[Layer]] = field(default_factory=dict, compare=False, repr=False)
     folded: dict[tuple[int, int], NDArray[Any] | None] = field(default_factory=dict, compare=False, repr=False)
@@ -216,7 +218,17 @@ def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Ne
         for tag in _PORT_MAPS
         for inner in child.iterchildren(tag)
     }
-    return Net(layers=layers, edges=edges, binary=binary, version=version, name=name, bodies=bodies)
+    info = dict(_info(element.find("rt_info"), ""))
+    return Net(layers=layers, edges=edges, binary=binary, version=version, name=name, bodies=bodies, info=info)
+
+
+def _info(element: etree._Element | None, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the values of an <rt_info>, however deep they lie."""
+    for child in [] if element is None else element.iterchildren(tag=etree.Element):
+        name = f"{prefix}{child.get('name') if child.tag == 'info' else child.tag!s}"
+        if "value" in child.attrib:
+            yield name, str(child.get("value"))
+        yield from _info(child, f"{name}.")
 
 
 def _body(element: etree._Element, tag: str, net: Net) -> Body:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -18,26 +17,8 @@ from ir_interp.converters.ir_to_onnx.op import Op
 from ir_interp.converters.ir_to_onnx.table import EMITTERS
 from ir_interp.translation.dialect import Semantics
 from tests.ir_to_onnx import test_detection, test_elementwise, test_indices, test_recurrent, test_windows
-from tests.support.layers import Configuration, Draw, in_openvino
-
-
-def drawn(configuration: Configuration, seed: int, path: Path) -> Draw:
-    """Save a configuration as OpenVINO writes it."""
-    draw = Draw(seed)
-    made = configuration(draw)
-    outputs = list(made) if isinstance(made, list | tuple) else made.outputs()
-    parameters = draw.parameters
-    ov.save_model(ov.Model([ov.opset13.result(each) for each in outputs], parameters), path, compress_to_fp16=False)
-    return draw
-
-
-def tables() -> list[Configuration]:
-    """Return the configurations of all tests of this folder."""
-    names = [path.stem for path in sorted(Path(__file__).parent.glob("test_*.py")) if path != Path(__file__)]
-    modules = [importlib.import_module(f"tests.ir_to_onnx.{name}") for name in names if "torch" not in name]
-    held = [value for module in modules for name, value in sorted(vars(module).items()) if name.isupper()]
-    found = [value for value in held if isinstance(value, dict) and value is not EMITTERS]
-    return [each for table in found for each in table.values() if callable(each)]
+from tests.support.layer_types import drawn, saved
+from tests.support.layers import Configuration, in_openvino
 
 
 def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +31,9 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
         read[op.layer.type.lower()] |= op.read
 
     monkeypatch.setattr(model, "refuse_unread", watch)
-    for configuration in tables():
+    for configuration in drawn().values():
         for seed in range(6):
-            drawn(configuration, seed, tmp_path / "x.xml")
+            saved(configuration, seed, tmp_path / "x.xml")
             write.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
     assert read.keys() == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}
     unread = {kind: written[kind] - read[kind] - attributes.may_stay_unread(kind) for kind in written}
@@ -82,7 +63,7 @@ def test_what_may_stay_unread_has_no_effect(name: str, tmp_path: Path) -> None:
     configuration, kind, attribute, value = IDLE[name]
     for seed in range(3):
         path = tmp_path / "x.xml"
-        draw = drawn(configuration, seed, path)
+        draw = saved(configuration, seed, path)
         before = in_openvino(ov.Core().read_model(path), draw.feeds)
         path.write_text(_stated(path.read_text(), kind, attribute, value))
         after = in_openvino(ov.Core().read_model(path), draw.feeds)
@@ -119,14 +100,14 @@ def test_an_attribute_that_nothing_reads_is_refused(
     configuration: Configuration, kind: str, attribute: str, value: str, refusal: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.xml"
-    drawn(configuration, 0, path)
+    saved(configuration, 0, path)
     path.write_text(_stated(path.read_text(), kind, attribute, value))
     assert refusal in refusals(path)
 
 
 def test_a_layer_without_attributes(tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
-    drawn(test_elementwise.UNARY["Abs"], 0, path)
+    saved(test_elementwise.UNARY["Abs"], 0, path)
     layer = 'type="Abs" version="opset1">'
     path.write_text(path.read_text().replace(layer, layer + '<data a="1"/>'))
     assert refusals(path).endswith("@a: unknown attribute; Abs has none")

@@ -105,7 +105,33 @@ def nested(draw: Draw) -> Any:
     return [outermost.get_iter_value(chosen, -1), outermost.get_concatenated_slices(chosen, 0, 1, 1, -1, 0)]
 
 
-TABLE: dict[str, Configuration] = {"If": branches, "TensorIterator": iterator, "Loop": loop, "nested": nested}
+def growing(draw: Draw) -> Any:
+    """Resize a tensor to other sizes in every iteration, which it counts or reads from a shape."""
+    x, step, like = inside([1, 2, -1, -1]), inside([], np.int64), inside([1, 1, -1, -1])
+    sizes = ops.add(ops.unsqueeze(step, constant([0], np.int64)), constant(draw.integers(2, 3, 6), np.int64))
+    if draw.chance():
+        shape = layer("ShapeOf", 3, like, output_type="i64")
+        sizes = ops.add(sizes, layer("Gather", 8, shape, constant([2, 3], np.int64), constant(0, np.int64)))
+    attributes: dict[str, Any] = {"mode": draw.among("nearest", "linear_onnx"), "nearest_mode": "floor"}
+    attributes |= {"coordinate_transformation_mode": "asymmetric", "shape_calculation_mode": "sizes"}
+    attributes |= {"pads_begin": [0], "pads_end": [0]}
+    resized = layer("Interpolate", 11, x, sizes, constant([2, 3], np.int64), **attributes)
+    node = ops.loop(constant(draw.between(1, 3), np.int64), constant(True))
+    node.set_function(ov.Model([ops.result(constant(True)), ops.result(resized)], [step, x, like]))
+    node.set_special_body_ports([0, 0])
+    given = [draw.input(draw.values([1, count, *draw.integers(2, 2, 5)]), open_axes=[2, 3]) for count in (2, 1)]
+    node.set_merged_input(x, given[0].output(0), resized.output(0))
+    node.set_invariant_input(like, given[1].output(0))
+    return [node.get_iter_value(resized.output(0), -1)]
+
+
+TABLE: dict[str, Configuration] = {
+    "If": branches,
+    "TensorIterator": iterator,
+    "Loop": loop,
+    "nested": nested,
+    "growing": growing,
+}
 
 
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))

@@ -32,6 +32,18 @@ def reshape_to_nothing(draw: Draw) -> Any:
     return layer("Reshape", 1, x, constant([3, 0], np.int64), special_zero=False)
 
 
+def reshape_at_run_time(draw: Draw) -> Any:
+    """A pattern of which no length is known, of elements that there may be none of."""
+    shape = draw.shape(2, 3)
+    if draw.chance(0.3):
+        shape[draw.between(0, len(shape) - 1)] = 0
+    pattern = draw.among([*shape[1:], shape[0]], [1, *shape], [int(np.prod(shape))])
+    if all(shape) and draw.chance():
+        pattern[0] = -1
+    x = draw.input(draw.distinct(shape), open_axes=range(len(shape)))
+    return layer("Reshape", 1, x, draw.input(np.array(pattern, draw.among(*INDEX))), special_zero=False)
+
+
 def squeeze(draw: Draw) -> Any:
     shape = [1 if draw.chance() else length for length in draw.shape()]
     ones = [axis for axis, length in enumerate(shape) if length == 1]
@@ -141,6 +153,7 @@ def shape_of(draw: Draw) -> Any:
 SHAPES: dict[str, Configuration] = {
     "Reshape": reshape,
     "Reshape to nothing": reshape_to_nothing,
+    "Reshape at run time": reshape_at_run_time,
     "Squeeze": squeeze,
     "Unsqueeze": unsqueeze,
     "Transpose": transpose,
@@ -241,7 +254,7 @@ def pad(version: int) -> Configuration:
         shape, mode = draw.integers(draw.between(1, 4), 3, 6), draw.among("constant", "edge", "reflect", "symmetric")
         low = -1 if version == 12 else 0
         sides = [np.array(draw.integers(len(shape), low, 2), np.int64) for _ in range(2)]
-        if mode == "constant":
+        if mode == "constant" or draw.chance(0.3):
             sides = [draw.either(each) for each in sides]
         filling = [draw.either(np.float32(1.5))] if mode == "constant" and draw.chance() else []
         inputs = [constant(each) if isinstance(each, np.ndarray) else each for each in sides]

@@ -129,7 +129,8 @@ def open_pooling(kind: str) -> Configuration:
 
     def draw_layer(draw: Draw) -> Any:
         x = draw.input(draw.distinct([1, 2, *draw.integers(2, 6, 9)]), open_axes=[0, 2, 3])
-        attributes: dict[str, Any] = {"strides": [2, 1], "kernel": [3, 3], "rounding_type": "floor"}
+        rounding = draw.among("floor", "floor", "ceil")
+        attributes: dict[str, Any] = {"strides": [2, 1], "kernel": [3, 3], "rounding_type": rounding}
         if kind == "AvgPool":
             attributes |= {"exclude-pad": draw.chance()}
         pads = {"pads_begin": draw.integers(2, 0, 1), "pads_end": draw.integers(2, 0, 1)}
@@ -138,21 +139,48 @@ def open_pooling(kind: str) -> Configuration:
     return draw_layer
 
 
+def rounded_up(kind: str) -> Configuration:
+    """Last windows that reach beyond the image, without pads or with pads as long as the kernel."""
+
+    def draw_layer(draw: Draw) -> Any:
+        size, is_padded = draw.between(2, 3), draw.chance()
+        pads = {side: draw.integers(2, 0, size) if is_padded else [0, 0] for side in ("pads_begin", "pads_end")}
+        attributes: dict[str, Any] = {"strides": draw.integers(2, 1, 3), "kernel": [size] * 2, **pads}
+        attributes["rounding_type"] = draw.among("ceil", "ceil", "ceil_torch", "floor")
+        if kind == "MaxPool":
+            attributes["dilations"] = [1, 1]
+        else:
+            attributes["exclude-pad"] = False
+            if not is_padded:
+                attributes["strides"] = draw.integers(2, 1, size)
+        open_axes = draw.among([], [0, 2, 3])
+        x = draw.input(draw.distinct([1, 2, *draw.integers(2, 5, 9)]), open_axes=open_axes)
+        return [layer(kind, 14, x, **attributes).output(0)]
+
+    return draw_layer
+
+
 def adaptive(kind: str) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         rank = draw.between(1, 3)
         lengths = draw.integers(rank, 2, 9)
-        wanted = [draw.between(1, length) for length in lengths]
-        x = draw.input(draw.distinct([2, 3, *lengths]))
-        made = layer(kind, 8, x, constant(wanted, np.int64), **({"index_element_type": "i32"} if "Max" in kind else {}))
+        wanted = np.array([draw.between(1, length + 2) for length in lengths])
+        values, axes = draw.distinct([2, 3, *lengths]), range(rank + 2)
+        x = draw.input(values, open_axes=draw.among([], [axis for axis in axes if draw.chance()]))
+        wanted = constant(wanted, np.int64) if draw.chance(0.7) else draw.input(wanted.astype(np.int32))
+        made = layer(kind, 8, x, wanted, **({"index_element_type": "i32"} if "Max" in kind else {}))
         return [made.output(0)]
 
     return draw_layer
 
 
 def adaptive_places(draw: Draw) -> Any:
+    """Places in windows of one size, or of any; of equals the first counts."""
     wanted = draw.integers(draw.between(1, 3), 1, 3)
-    x = draw.input(draw.distinct([2, 3, *(each * draw.between(1, 3) for each in wanted)]))
+    rest = draw.chance()
+    shape = [2, 3, *(each * draw.between(1, 3) + rest * draw.between(0, each - 1) for each in wanted)]
+    values = draw.distinct(shape) if draw.chance() else draw.values(shape).round()
+    x = draw.input(values, open_axes=draw.among([], [0, len(shape) - 1]))
     return layer("AdaptiveMaxPool", 8, x, constant(wanted, np.int64), index_element_type="i32")
 
 
@@ -174,6 +202,8 @@ POOLING: dict[str, Configuration] = {
     "AvgPool-14": pooling("AvgPool", 14, ["floor", "ceil", "ceil_torch"]),
     "open MaxPool": open_pooling("MaxPool"),
     "open AvgPool": open_pooling("AvgPool"),
+    "MaxPool rounded up": rounded_up("MaxPool"),
+    "AvgPool rounded up": rounded_up("AvgPool"),
     "AdaptiveAvgPool": adaptive("AdaptiveAvgPool"),
     "AdaptiveMaxPool": adaptive("AdaptiveMaxPool"),
     "AdaptiveMaxPool places": adaptive_places,

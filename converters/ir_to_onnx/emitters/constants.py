@@ -29,4 +29,38 @@ def _convert(graph: Graph, op: Op) -> str:
     return operators.cast(graph, x, target)
 
 
-TABLE = {"Const": _const, "Convert": _convert, "ConvertLike": _convert}
+def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Cast both inputs to the type that their outputs have."""
+    op.read.update(("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target"))  # by OpenVINO
+    target = op.result_dtype()
+    return tuple(
+        each if op.dtype(index) == target else operators.cast(graph, each, target)
+        for index, each in enumerate(op.inputs)
+    )
+
+
+def _fake_convert(graph: Graph, op: Op) -> str:
+    """Round to 8-bit floating point numbers; scaled and shifted before, and back after."""
+    op.needs(19, graph.opset, "8-bit floating point numbers")
+    kind = op.word("destination_type", tuple(_EIGHT_BITS), "f8e4m3")
+    x = graph.node("Mul", op.inputs[0], op.inputs[1])
+    x = graph.node("Sub", x, op.inputs[2]) if op.has(2) else x
+    limit = _LARGEST[kind]
+    x = operators.clip(graph, x, -limit, limit, "float32")
+    half = operators.cast(graph, x, "float16")  # OpenVINO rounds twice
+    x = operators.cast(graph, operators.cast(graph, half, _EIGHT_BITS[kind]), "float32")
+    x = graph.node("Add", x, op.inputs[2]) if op.has(2) else x
+    return graph.node("Div", x, op.inputs[1])
+
+
+_EIGHT_BITS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+_LARGEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
+
+
+TABLE = {
+    "Const": _const,
+    "Convert": _convert,
+    "ConvertLike": _convert,
+    "ConvertPromoteTypes": _promoted,
+    "FakeConvert": _fake_convert,
+}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import merged, tensors
+from .. import merged, tensors, weights
 from ..op import WHOLE, Op
 
 _Binary = Callable[[Graph, Op, str, str], str]
@@ -51,6 +51,38 @@ def _bitwise(kind: str) -> _Binary:
         return graph.node(f"Bitwise{kind}", x, y)
 
     return write
+
+
+def _shift(direction: str) -> _Binary:
+    """Move bits; ONNX moves those of unsigned integers only."""
+
+    def write(graph: Graph, op: Op, x: str, y: str) -> str:
+        dtype = op.dtype()
+        if dtype.startswith("u"):
+            return graph.node("BitShift", x, y, direction=direction)
+        if direction == "LEFT":
+            moved = _shifted(graph, x, y, f"u{dtype}", direction)
+            return operators.cast(graph, moved, dtype)
+        return _halved(graph, op, x, y)
+
+    return write
+
+
+def _halved(graph: Graph, op: Op, x: str, y: str) -> str:
+    """Move the bits of signed integers to the right; of negative ones those of -1 - x, which are all the others."""
+    wide = "int64" if op.dtype() == "int64" else "int32"
+    x = x if op.dtype() == wide else operators.cast(graph, x, wide)
+    one, zero = (operators.scalar(graph, each, wide) for each in (1, 0))
+    is_negative = graph.node("Less", x, zero)
+    size = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", x), one), x)
+    moved = operators.cast(graph, _shifted(graph, size, y, f"u{wide}", "RIGHT"), wide)
+    made = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", moved), one), moved)
+    return made if op.dtype() == wide else operators.cast(graph, made, op.dtype())
+
+
+def _shifted(graph: Graph, x: str, y: str, unsigned: str, direction: str) -> str:
+    held = (operators.cast(graph, each, unsigned) for each in (x, y))
+    return graph.node("BitShift", *held, direction=direction)
 
 
 def _saturating(kind: str) -> _Binary:
@@ -131,6 +163,14 @@ def _prelu(graph: Graph, op: Op) -> str:
     return graph.node("PRelu", op.inputs[0], slope)
 
 
+def _stored_or_merged(graph: Graph, op: Op) -> str | None:
+    held = weights.read(op.net, op.layer)
+    aligned = op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd"
+    if aligned and held is not None and held.since <= graph.opset:
+        return held.written(graph, op.layer.name)
+    return merged.multiplied(graph, op)
+
+
 _BINARY: dict[str, _Binary] = {
     "Add": _saturating("Add"),
     "Subtract": _saturating("Sub"),
@@ -151,12 +191,14 @@ _BINARY: dict[str, _Binary] = {
     "LogicalAnd": _node("And"),
     "LogicalOr": _node("Or"),
     "LogicalXor": _node("Xor"),
+    "BitwiseLeftShift": _shift("LEFT"),
+    "BitwiseRightShift": _shift("RIGHT"),
     **{f"Bitwise{kind}": _bitwise(kind) for kind in ("And", "Or", "Xor")},
 }
 
 TABLE = {kind: _broadcasting(write) for kind, write in _BINARY.items()} | {
     "Add": _merging(merged.added, _BINARY["Add"]),
-    "Multiply": _merging(merged.multiplied, _BINARY["Multiply"]),
+    "Multiply": _merging(_stored_or_merged, _BINARY["Multiply"]),
     "Maximum": _merging(merged.limited_below, _BINARY["Maximum"]),
     "Minimum": _merging(merged.limited_above, _BINARY["Minimum"]),
     "PReLU": _prelu,

@@ -17,12 +17,38 @@ def _pad(graph: Graph, op: Op) -> str:
     mode = op.word("pad_mode", _MODES)
     if mode == "constant":
         return graph.node("Pad", op.inputs[0], _pads(graph, op), _filling(graph, op), mode=mode)
+    if op.value(1) is None or op.value(2) is None:
+        return _padded_at_run_time(graph, op, mode)
     begin, end = (op.known_integers(index, "pads are") for index in (1, 2))
     if mode == "symmetric":
         return _mirrored(graph, op, begin, end)
     x = _cropped(graph, op.inputs[0], begin, end)
     kept = [max(each, 0) for each in (*begin, *end)]
     return graph.node("Pad", x, graph.ints(kept), mode=mode) if any(kept) else x
+
+
+def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
+    """Pad by a node, which takes negative pads too; ONNX has none that repeats edges backwards, themselves included."""
+    if mode != "symmetric":
+        return graph.node("Pad", op.inputs[0], _pads(graph, op), mode=mode)
+    x, shape = op.inputs[0], graph.node("Shape", op.inputs[0])
+    begin, end = (tensors.int64(graph, op, index) for index in (1, 2))
+    for axis in range(op.rank()):
+        at = operators.scalar(graph, axis, "int64")
+        held, before, after = (graph.node("Gather", each, at) for each in (shape, begin, end))
+        x = graph.node("Gather", x, _backwards(graph, held, before, after), axis=axis)
+    return x
+
+
+def _backwards(graph: Graph, held: str, before: str, after: str) -> str:
+    """Return the places of an axis of which a padded one is made: -1 is 0 again, and so on, as at the end."""
+    one = operators.scalar(graph, 1, "int64")
+    first, stop = graph.node("Neg", before), graph.node("Add", held, after)
+    place = graph.node("Range", first, stop, one)
+    negative = graph.node("Sub", graph.node("Neg", place), one)
+    place = graph.node("Where", graph.node("Less", place, operators.scalar(graph, 0, "int64")), negative, place)
+    again = graph.node("Sub", graph.node("Sub", graph.node("Add", held, held), one), place)
+    return graph.node("Where", graph.node("Less", place, held), place, again)
 
 
 def _pads(graph: Graph, op: Op) -> str:

@@ -1,36 +1,54 @@
-"""Pooling: the largest or the mean of windows, fixed or adaptive."""
+"""Pooling: the largest or the mean of windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
 from .. import windows
-from ..op import Op
+from ..op import WHOLE, Op
 from ..windows import Windows
 
 _ROUNDING = ("floor", "ceil", "ceil_torch")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rounded:
+    """Windows and how their number is rounded: by ONNX's ``ceil`` mode, or by ``pads`` that only run time knows."""
+
+    over: Windows
+    ceil: int | None = None
+    pads: str = ""
+
+
 def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
-    over, ceil = _rounded(op, windows.read(op, op.integers("kernel")))
-    _refuse_wide(op, over)
-    if len(op.layer.outputs) < 2 or not op.is_used(1):
-        return (graph.node("MaxPool", op.inputs[0], ceil_mode=ceil, **over.attributes),)
-    largest, places = graph.outputs(2, "MaxPool", op.inputs[0], ceil_mode=ceil, **over.attributes)
+    rounded = _rounded(graph, op, windows.read(op, op.integers("kernel")))
+    wants_places = len(op.layer.outputs) > 1 and op.is_used(1)
+    if rounded.pads and wants_places:
+        raise op.refusal("the places of the largest, counted without pads that ONNX's MaxPool does not take")
+    x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
+    attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
+    if not wants_places:
+        return (graph.node("MaxPool", x, **attributes),)
+    largest, places = graph.outputs(2, "MaxPool", x, **attributes)
     return largest, _within_axes(graph, op, places)
 
 
-def _refuse_wide(op: Op, over: Windows) -> None:
-    """Refuse what onnxruntime does not take; it makes the same of a Pad node in front."""
-    if any(max(pads) >= size for *pads, size in zip(over.begin, over.end, over.kernel, strict=True)):
-        raise op.refusal("its pads are as long as its kernel, once rounded up")
+def _lowest(dtype: str) -> float:
+    return int(np.iinfo(dtype).min) if dtype in WHOLE else float(np.finfo(as_dtype(dtype)).min)
+
+
+def _padded(graph: Graph, x: str, rounded: _Rounded, filling: float, dtype: str) -> str:
+    """Return what is pooled. The Concat of one keeps onnxruntime from giving pads back to a node that refuses them."""
+    if not rounded.pads:
+        return x
+    made = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
+    return graph.node("Concat", made, axis=0)
 
 
 def _within_axes(graph: Graph, op: Op, places: str) -> str:
@@ -42,21 +60,62 @@ def _within_axes(graph: Graph, op: Op, places: str) -> str:
     return places if op.result_dtype(1) == "int64" else operators.cast(graph, places, op.result_dtype(1))
 
 
-def _rounded(op: Op, over: Windows, *, counts: bool = False) -> tuple[Windows, int | None]:
-    """Return windows of which nothing is left to round, or ONNX's ceil_mode where lengths are known at run time only.
+def _rounded(graph: Graph, op: Op, over: Windows, *, counts: bool = False) -> _Rounded:
+    """Return windows of which nothing is left to round; where lengths are known at run time only, ONNX's mode or pads.
 
     OpenVINO's "ceil" keeps a last window that begins in the pads, ONNX and "ceil_torch" drop it. Where pads count in
     a mean, what a last window reaches beyond them does so too: but not in ONNX.
     """
     rounding = op.word("rounding_type", _ROUNDING, "floor")
-    if rounding == "floor" or over.same:
-        return over, None
+    if over.same:
+        return _Rounded(over=over)
+    if rounding == "floor":
+        return _known(graph, over)
+    drop = rounding == "ceil_torch"
     if None not in (op.shape() or (None,))[2:]:
-        return replace(over, end=_ends(op.space(), over, drop=rounding == "ceil_torch")), None
+        return _known(graph, replace(over, end=_ends(op.space(), over, drop=drop)))
     sides = zip(over.strides, over.end, over.extents, strict=True)
-    if counts or (rounding == "ceil" and any(stride + after > extent for stride, after, extent in sides)):
-        raise op.refusal("a last window may lie in the pads, and the lengths of its input are known only at run time")
-    return over, 1
+    may_begin_outside = any(stride + after > extent for stride, after, extent in sides)
+    if counts or _is_wide(over) or (not drop and may_begin_outside):
+        return _Rounded(over=_unpadded(over), pads=_open_pads(graph, op, over, drop=drop))
+    return _Rounded(over=over, ceil=1)
+
+
+def _known(graph: Graph, over: Windows) -> _Rounded:
+    """Return windows whose pads are known; onnxruntime takes none as long as a kernel, but a Pad in front."""
+    if not _is_wide(over):
+        return _Rounded(over=over)
+    return _Rounded(over=_unpadded(over), pads=graph.ints([0, 0, *over.begin, 0, 0, *over.end]))
+
+
+def _is_wide(over: Windows) -> bool:
+    return any(max(pads) >= size for *pads, size in zip(over.begin, over.end, over.kernel, strict=True))
+
+
+def _unpadded(over: Windows) -> Windows:
+    none = (0,) * len(over.begin)
+    return replace(over, begin=none, end=none)
+
+
+def _open_pads(graph: Graph, op: Op, over: Windows, *, drop: bool) -> str:
+    """Return all pads, as ``_ends`` has them, of lengths known only at run time."""
+    space = _space(graph, op)
+    before, after, extent, stride = (graph.ints(each) for each in (over.begin, over.end, over.extents, over.strides))
+    pairs = zip(over.begin, over.end, over.extents, over.strides, strict=True)
+    rest = graph.node("Add", space, graph.ints([begin + end - reach + step - 1 for begin, end, reach, step in pairs]))
+    start = graph.node("Mul", graph.node("Div", rest, stride), stride)
+    room = graph.node("Add", space, before)
+    beyond = graph.node("Sub", graph.node("Add", start, extent), room)
+    end = graph.node("Where", graph.node("Less", beyond, after), after, beyond)
+    if drop:
+        less = graph.node("Sub", beyond, graph.ints([1]))
+        dropped = graph.node("Where", graph.node("Less", less, after), less, after)
+        end = graph.node("Where", graph.node("Less", start, room), end, dropped)
+    return graph.node("Concat", graph.ints([0, 0, *over.begin, 0, 0]), end, axis=0)
+
+
+def _space(graph: Graph, op: Op) -> str:
+    return operators.cut(graph, graph.node("Shape", op.inputs[0]), [2], [op.rank()], [0])
 
 
 def _ends(lengths: Sequence[int], over: Windows, *, drop: bool) -> tuple[int, ...]:
@@ -66,86 +125,23 @@ def _ends(lengths: Sequence[int], over: Windows, *, drop: bool) -> tuple[int, ..
     for length, extent, stride, before, after in sides:
         start = -(-(length + before + after - extent) // stride) * stride
         dropped = drop and start >= length + before
-        end.append(after if dropped else max(start + extent - length - before, after))
+        beyond = start + extent - length - before
+        end.append(min(beyond - 1, after) if dropped else max(beyond, after))
     return tuple(end)
 
 
 def _avg_pool(graph: Graph, op: Op) -> str:
-    counts = not op.flag("exclude-pad")
-    over, ceil = _rounded(op, windows.read(op, op.integers("kernel")), counts=counts)
-    _refuse_wide(op, over)
-    include = 1 if counts and (over.same is not None or any(over.begin + over.end)) else None
-    return graph.node("AveragePool", op.inputs[0], ceil_mode=ceil, count_include_pad=include, **over.attributes)
-
-
-def _adaptive(
-    write: Callable[[Graph, Op, str, int, int, int], str], whole: str
-) -> Callable[[Graph, Op], tuple[str, ...]]:
-    """Pool axis by axis to the lengths that input 1 gives: the windows of an axis are the same in every row.
-
-    One window over all of an axis is a reduction, ``whole``.
-    """
-
-    def emit(graph: Graph, op: Op) -> tuple[str, ...]:
-        rank, lengths = op.rank(), op.known_integers(1, "the output's lengths are")
-        x = op.inputs[0]
-        for axis, length in zip(range(rank - len(lengths), rank), lengths, strict=True):
-            if length == 1:
-                x = operators.reduced(graph, whole, x, [axis])
-                continue
-            (held,) = op.lengths(axes=[axis])
-            x = write(graph, op, x, axis, held, length) if held != length else x
-        return (x,)
-
-    return emit
-
-
-def _edges(held: int, length: int) -> list[tuple[int, int]]:
-    """Return the window of every output of an axis."""
-    return [(i * held // length, -(-(i + 1) * held // length)) for i in range(length)]
-
-
-def _mean_of_windows(graph: Graph, op: Op, x: str, axis: int, held: int, length: int) -> str:
-    """Take means as a matrix product."""
-    shares: NDArray[np.float64] = np.zeros((held, length))
-    for i, (start, stop) in enumerate(_edges(held, length)):
-        shares[start:stop, i] = 1 / (stop - start)
-    order = operators.moved(op.rank(), axis, op.rank() - 1)
-    weights = graph.constant(shares.astype(as_dtype(op.dtype())))
-    made = graph.node("MatMul", operators.transposed(graph, x, order), weights)
-    return operators.transposed(graph, made, operators.inverse(order))
-
-
-def _largest_of_windows(graph: Graph, op: Op, x: str, axis: int, held: int, length: int) -> str:
-    """Gather the windows, the shorter ones with their last element again, and reduce."""
-    edges = _edges(held, length)
-    longest = max(stop - start for start, stop in edges)
-    places = [[min(start + k, stop - 1) for k in range(longest)] for start, stop in edges]
-    gathered = graph.node("Gather", x, graph.constant(places, np.int64), axis=axis)
-    return operators.reduced(graph, "ReduceMax", gathered, [axis + 1], keep=False)
-
-
-def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
-    if len(op.layer.outputs) > 1 and op.is_used(1):
-        return _adaptive_max_with_places(graph, op)
-    return _adaptive(_largest_of_windows, "ReduceMax")(graph, op)
-
-
-def _adaptive_max_with_places(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Where every window is of one size, it is a plain MaxPool."""
-    wanted: Sequence[int] = op.known_integers(1, "the output's lengths are")
-    held = op.space()
-    if any(length % each for length, each in zip(held, wanted, strict=True)):
-        raise op.refusal("the places of the largest in windows of different sizes")
-    sizes = [length // each for length, each in zip(held, wanted, strict=True)]
-    largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
-    within = graph.node("Mod", places, operators.scalar(graph, int(np.prod(held)), "int64"))
-    return largest, within if op.result_dtype(1) == "int64" else operators.cast(graph, within, op.result_dtype(1))
+    """Take means. Where a layer has no pads, what a last window reaches beyond the image never counts."""
+    over = windows.read(op, op.integers("kernel"))
+    counts = not op.flag("exclude-pad") and (over.same is not None or any(over.begin + over.end))
+    rounded = _rounded(graph, op, over, counts=counts)
+    if rounded.pads and not counts:
+        raise op.refusal("a window may lie in the pads altogether, of which OpenVINO makes a mean of no elements")
+    x, include = _padded(graph, op.inputs[0], rounded, 0, op.dtype()), 1 if counts and not rounded.pads else None
+    return graph.node("AveragePool", x, ceil_mode=rounded.ceil, count_include_pad=include, **rounded.over.attributes)
 
 
 TABLE = {
     "MaxPool": _max_pool,
     "AvgPool": _avg_pool,
-    "AdaptiveAvgPool": _adaptive(_mean_of_windows, "ReduceMean"),
-    "AdaptiveMaxPool": _adaptive_max,
 }

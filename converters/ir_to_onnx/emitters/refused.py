@@ -8,14 +8,16 @@ from typing import Never
 from ...onnx.graph import Graph
 from ..op import Op
 
-_STATE = "it keeps a state between inferences; make the state an input and an output of the model first"
+_STATE = (
+    "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
+)
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
 _DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
 _UNPROVEN = "no graph of ONNX has been proven to do the same yet"
 _ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
-_REASONS = {
+REASONS = {
     "ReadValue": _STATE,
     "Assign": _STATE,
     "RandomUniform": _RANDOM,
@@ -31,7 +33,6 @@ _REASONS = {
     "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
     "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
-    "Inverse": "ONNX has no inverse of matrices",
 }
 
 
@@ -42,4 +43,4 @@ def _refuse(reason: str) -> Callable[[Graph, Op], Never]:
     return emit
 
 
-TABLE = {kind: _refuse(reason) for kind, reason in _REASONS.items()}
+TABLE = {kind: _refuse(reason) for kind, reason in REASONS.items()}

@@ -18,10 +18,26 @@ def _reshape(graph: Graph, op: Op) -> str:
     pattern, lengths = op.value(1), op.result_shape()
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return tensors.reshaped(graph, op, op.inputs[0], lengths)
-    if literal and (pattern is None or 0 in pattern):
-        op.needs(14, graph.opset, "a length of zero")
-        return graph.node("Reshape", op.inputs[0], tensors.int64(graph, op, 1), allowzero=1)
-    return graph.node("Reshape", op.inputs[0], tensors.int64(graph, op, 1))
+    if pattern is None and lengths is not None and lengths.count(None) < 2 and 0 not in lengths:
+        return tensors.reshaped(graph, op, op.inputs[0], lengths)  # whatever the pattern is at run time
+    if not literal or (pattern is not None and 0 not in pattern):
+        return graph.node("Reshape", op.inputs[0], tensors.int64(graph, op, 1))
+    if graph.opset < 14:
+        return _reshaped_without_zeros(graph, op)
+    return graph.node("Reshape", op.inputs[0], tensors.int64(graph, op, 1), allowzero=1)
+
+
+def _reshaped_without_zeros(graph: Graph, op: Op) -> str:
+    """Reshape where a zero of the pattern copies a length, and shall mean none: from lengths that are all none then.
+
+    Only what has no elements becomes so. All elements in a column do, whose other axes are cut to none with the first.
+    """
+    (rank,) = op.lengths(1)
+    column = graph.node("Reshape", op.inputs[0], graph.ints([-1, *[1] * (rank - 1)]))
+    count = operators.cut(graph, graph.node("Shape", column), [0], [1], [0])
+    ends = graph.node("Expand", count, graph.ints([rank]))
+    starts, axes = graph.ints([0] * rank), graph.ints(range(rank))
+    return graph.node("Reshape", graph.node("Slice", column, starts, ends, axes), tensors.int64(graph, op, 1))
 
 
 def _squeeze(graph: Graph, op: Op) -> str:

@@ -32,6 +32,19 @@ def _slice(graph: Graph, op: Op) -> str:
     return graph.node("Slice", op.inputs[0], start, stop, axes, step)
 
 
+def _slice_scatter(graph: Graph, op: Op) -> str:
+    """Replace what a slice takes: the slice of all places says where."""
+    start, stop, step = (tensors.int64(graph, op, index) for index in (2, 3, 4))
+    axes = tensors.int64(graph, op, 5) if op.has(5) else graph.ints(range(op.lengths(2)[0]))
+    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
+    shape, all_in_one = graph.node("Shape", op.inputs[0]), graph.ints([-1])
+    places = graph.node("Range", zero, graph.node("Size", op.inputs[0]), one)
+    taken = graph.node("Slice", graph.node("Reshape", places, shape), start, stop, axes, step)
+    flat, updates = (graph.node("Reshape", op.inputs[index], all_in_one) for index in (0, 1))
+    made = graph.node("ScatterElements", flat, graph.node("Reshape", taken, all_in_one), updates, axis=0)
+    return graph.node("Reshape", made, shape)
+
+
 def _strided_slice(graph: Graph, op: Op) -> str:
     cuts, new_axes, squeezed = _walk(op)
     x = _cut(graph, op, cuts) if cuts else op.inputs[0]
@@ -137,4 +150,10 @@ def _roll(graph: Graph, op: Op) -> str:
     return x
 
 
-TABLE = {"Slice": _slice, "StridedSlice": _strided_slice, "Reverse": _reverse, "Roll": _roll}
+TABLE = {
+    "Slice": _slice,
+    "SliceScatter": _slice_scatter,
+    "StridedSlice": _strided_slice,
+    "Reverse": _reverse,
+    "Roll": _roll,
+}

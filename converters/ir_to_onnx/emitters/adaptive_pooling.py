@@ -1,0 +1,203 @@
+"""Adaptive pooling: as many windows along each axis as the output is long, fixed or known only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from ...onnx.operators import as_dtype
+from .. import tensors
+from ..op import Op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """An axis that is pooled from ``held`` to ``length``; None where only run time knows these."""
+
+    number: int
+    held: int | None
+    length: int | None
+    place: int
+    """Which of the spatial axes it is."""
+
+
+_Write = Callable[[Graph, Op, str, _Axis], str]
+
+
+def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...]]:
+    """Pool axis by axis: the windows of an axis are the same in every row.
+
+    One window over all of an axis is a reduction, ``whole``.
+    """
+
+    def emit(graph: Graph, op: Op) -> tuple[str, ...]:
+        x = op.inputs[0]
+        for axis in _axes(op):
+            if axis.length == 1:
+                x = operators.reduced(graph, whole, x, [axis.number])
+            elif axis.held is None or axis.held != axis.length:
+                x = write(graph, op, x, axis)
+        return (x,)
+
+    return emit
+
+
+def _axes(op: Op) -> list[_Axis]:
+    shape = op.shape() or (None,) * op.rank()
+    wanted, count = op.value(1), op.rank() - 2
+    lengths: Sequence[int | None] = [None] * count if wanted is None else [int(each) for each in wanted.ravel()]
+    return [
+        _Axis(number=number, held=shape[number], length=length, place=number - 2)
+        for number, length in enumerate(lengths, start=2)
+    ]
+
+
+# Windows: those of output i begin at floor(i * held / length) and end before ceil((i + 1) * held / length).
+
+
+def _edges(held: int, length: int) -> list[tuple[int, int]]:
+    return [(i * held // length, -(-(i + 1) * held // length)) for i in range(length)]
+
+
+def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[str, str]:
+    """Return the lengths of an axis before and after, as scalars."""
+    held = graph.node("Gather", graph.node("Shape", op.inputs[0]), operators.scalar(graph, axis.number, "int64"))
+    if axis.length is not None:
+        return held, operators.scalar(graph, axis.length, "int64")
+    wanted = tensors.int64(graph, op, 1)
+    return held, graph.node("Gather", wanted, operators.scalar(graph, axis.place, "int64"))
+
+
+def _count(graph: Graph, stop: str) -> str:
+    """Return the integers below a number."""
+    return graph.node("Range", operators.scalar(graph, 0, "int64"), stop, operators.scalar(graph, 1, "int64"))
+
+
+def _open_edges(graph: Graph, held: str, length: str) -> tuple[str, str]:
+    """Return where windows begin and end, two vectors."""
+    one, outputs = operators.scalar(graph, 1, "int64"), _count(graph, length)
+    begins = graph.node("Div", graph.node("Mul", outputs, held), length)
+    last = graph.node("Sub", graph.node("Mul", graph.node("Add", outputs, one), held), one)
+    return begins, graph.node("Add", graph.node("Div", last, length), one)
+
+
+# Means: a matrix product with the share of every element in every output
+
+
+def _mean_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
+    order = operators.moved(op.rank(), axis.number, op.rank() - 1)
+    made = graph.node("MatMul", operators.transposed(graph, x, order), _shares(graph, op, axis))
+    return operators.transposed(graph, made, operators.inverse(order))
+
+
+def _shares(graph: Graph, op: Op, axis: _Axis) -> str:
+    if axis.held is None or axis.length is None:
+        return _open_shares(graph, op, axis)
+    shares: NDArray[np.float64] = np.zeros((axis.held, axis.length))
+    for i, (start, stop) in enumerate(_edges(axis.held, axis.length)):
+        shares[start:stop, i] = 1 / (stop - start)
+    return graph.constant(shares.astype(as_dtype(op.dtype())))
+
+
+def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
+    held, length = _numbers(graph, op, axis)
+    begins, ends = _open_edges(graph, held, length)
+    elements = operators.unsqueeze(graph, _count(graph, held), [1])
+    last = graph.node("Sub", begins, operators.scalar(graph, 1, "int64"))  # of the window before, at the latest
+    inside = graph.node("And", graph.node("Less", last, elements), graph.node("Less", elements, ends))
+    sizes = operators.cast(graph, graph.node("Sub", ends, begins), op.dtype())
+    return graph.node("Div", operators.cast(graph, inside, op.dtype()), sizes)
+
+
+# Largest: windows gathered, the shorter ones with their last element again
+
+
+def _largest_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
+    gathered = graph.node("Gather", x, _places(graph, op, axis), axis=axis.number)
+    return operators.reduced(graph, "ReduceMax", gathered, [axis.number + 1], keep=False)
+
+
+def _places(graph: Graph, op: Op, axis: _Axis) -> str:
+    """Return the elements of every window [windows, elements]."""
+    if axis.held is None or axis.length is None:
+        return _open_places(graph, op, axis)
+    edges = _edges(axis.held, axis.length)
+    longest = max(stop - start for start, stop in edges)
+    return graph.constant([[min(start + k, stop - 1) for k in range(longest)] for start, stop in edges], np.int64)
+
+
+def _open_places(graph: Graph, op: Op, axis: _Axis) -> str:
+    held, length = _numbers(graph, op, axis)
+    begins, ends = (operators.unsqueeze(graph, each, [1]) for each in _open_edges(graph, held, length))
+    longest = operators.reduced(graph, "ReduceMax", graph.node("Sub", ends, begins), [0, 1], keep=False)
+    last = graph.node("Sub", ends, operators.scalar(graph, 1, "int64"))
+    place = graph.node("Add", begins, _count(graph, longest))
+    return graph.node("Where", graph.node("Less", place, last), place, last)
+
+
+def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
+    if len(op.layer.outputs) > 1 and op.is_used(1):
+        return _with_places(graph, op)
+    return _adaptive(_largest_of_windows, "ReduceMax")(graph, op)
+
+
+def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Return the largest of windows, and their places counted over all spatial axes."""
+    axes = _axes(op)
+    known = [(axis.held, axis.length) for axis in axes if axis.held is not None and axis.length is not None]
+    if len(known) == len(axes) and not any(held % length for held, length in known):
+        return _of_one_size(graph, op, known)
+    return _of_any_size(graph, op, axes)
+
+
+def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """Return what a plain MaxPool makes."""
+    sizes = [held // length for held, length in axes]
+    largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
+    count = int(np.prod([held for held, _ in axes]))
+    return largest, _typed(graph, op, graph.node("Mod", places, operators.scalar(graph, count, "int64")))
+
+
+def _of_any_size(graph: Graph, op: Op, axes: Sequence[_Axis]) -> tuple[str, ...]:
+    """Gather the windows of all axes, of the data and of flat places, and find the largest: the first of equals."""
+    windows = [_places(graph, op, axis) for axis in axes]
+    x = _gathered(graph, op.inputs[0], windows, 2)
+    best = graph.node("ArgMax", x, axis=op.rank(), keepdims=1)
+    flat = operators.unsqueeze(graph, _gathered(graph, _flat_places(graph, op), windows, 0), [0, 1])
+    flat = graph.node("Expand", flat, graph.node("Shape", x))
+    largest, places = (graph.node("GatherElements", each, best, axis=op.rank()) for each in (x, flat))
+    return operators.squeeze(graph, largest, [op.rank()]), _typed(
+        graph, op, operators.squeeze(graph, places, [op.rank()])
+    )
+
+
+def _gathered(graph: Graph, x: str, windows: Sequence[str], first: int) -> str:
+    """Return the windows over all axes from ``first`` on, the elements of each in one axis behind all others."""
+    count = len(windows)
+    for number, places in enumerate(windows):  # an axis becomes two: windows, elements
+        x = graph.node("Gather", x, places, axis=first + 2 * number)
+    ends = range(first + 2 * count)
+    order = [*ends[:first], *ends[first::2], *ends[first + 1 :: 2]]
+    return graph.node("Reshape", operators.transposed(graph, x, order), graph.ints([0] * (first + count) + [-1]))
+
+
+def _flat_places(graph: Graph, op: Op) -> str:
+    """Return the number of every element, counted over the spatial axes."""
+    space = operators.cut(graph, graph.node("Shape", op.inputs[0]), [2], [op.rank()], [0])
+    total = operators.reduced(graph, "ReduceProd", space, [0], keep=False)
+    return graph.node("Reshape", _count(graph, total), space)
+
+
+def _typed(graph: Graph, op: Op, places: str) -> str:
+    return places if op.result_dtype(1) == "int64" else operators.cast(graph, places, op.result_dtype(1))
+
+
+TABLE = {
+    "AdaptiveAvgPool": _adaptive(_mean_of_windows, "ReduceMean"),
+    "AdaptiveMaxPool": _adaptive_max,
+}

@@ -1,0 +1,98 @@
+"""Overlapping pieces, taken apart and put together: spectra of frames of a signal, images from columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...onnx import operators
+from ...onnx.graph import Graph
+from .. import tensors
+from ..op import Op
+from ..windows import per_axis
+
+
+def _sizes(op: Op) -> tuple[int, int]:
+    """Return the length of a frame, and from one to the next."""
+    (size,), (step,) = op.known_integers(2, "the size of a frame is"), op.known_integers(3, "the step of frames is")
+    return size, step
+
+
+def _window(graph: Graph, op: Op, size: int) -> str:
+    """Return the window, zeros on both sides of a shorter one."""
+    held = op.lengths(1)[0]
+    before = (size - held) // 2
+    return operators.padded(graph, op.inputs[1], 1, 0, before, size - held - before) if held < size else op.inputs[1]
+
+
+def _waves(size: int) -> NDArray[np.complex128]:
+    waves: NDArray[np.complex128] = np.exp(-2j * np.pi * np.outer(np.arange(size), np.arange(size // 2 + 1)) / size)
+    return waves
+
+
+def _stft(graph: Graph, op: Op) -> str:
+    """Gather the frames, weight them, and transform them by matrix products."""
+    size, step = _sizes(op)
+    rank = op.rank()
+    length = graph.node("Gather", graph.node("Shape", op.inputs[0]), operators.scalar(graph, rank - 1, "int64"))
+    last = graph.node("Sub", length, operators.scalar(graph, size - 1, "int64"))
+    begins = graph.node("Range", *(operators.scalar(graph, 0, "int64"), last, operators.scalar(graph, step, "int64")))
+    places = graph.node("Add", operators.unsqueeze(graph, begins, [1]), graph.ints(range(size)))
+    frames = graph.node("Mul", graph.node("Gather", op.inputs[0], places, axis=rank - 1), _window(graph, op, size))
+    waves = _waves(size)
+    parts = (graph.node("MatMul", frames, graph.constant(part, np.float32)) for part in (waves.real, waves.imag))
+    made = graph.node("Concat", *(operators.unsqueeze(graph, part, [rank + 1]) for part in parts), axis=rank + 1)
+    if op.flag("transpose_frames"):
+        return operators.transposed(graph, made, [*range(rank - 1), rank, rank - 1, rank + 1])
+    return made
+
+
+def _istft(graph: Graph, op: Op) -> str:
+    """Transform back, weight, add what overlaps, and divide by the sum of squared weights."""
+    size, step = _sizes(op)
+    rank, window = op.rank(), _window(graph, op, size)
+    x = op.inputs[0] if rank == 4 else operators.unsqueeze(graph, op.inputs[0], [0])
+    real, imaginary = (
+        operators.squeeze(graph, operators.cut(graph, x, [part], [part + 1], [3]), [3]) for part in range(2)
+    )
+    half = size // 2 + 1
+    share = np.array([1 if k in (0, size - k) else 2 for k in range(half)]) / size
+    if op.flag("normalized"):
+        share = share * np.sqrt(size)
+    waves = _waves(size) * share
+    weights = graph.constant(waves.real, np.float32), graph.constant(waves.imag, np.float32)
+    frames = graph.node("Add", graph.node("MatMul", weights[0], real), graph.node("MatMul", weights[1], imaginary))
+    column = operators.unsqueeze(graph, window, [1])  # frames lie in columns
+    weighted = graph.node("Mul", frames, column)
+    squares = graph.node("Expand", graph.node("Mul", column, column), graph.node("Shape", frames))
+    kernel = graph.constant(np.eye(size)[:, None], np.float32)
+    total, held = (graph.node("ConvTranspose", each, kernel, strides=[step]) for each in (weighted, squares))
+    least = operators.scalar(graph, np.finfo(np.float32).tiny, "float32")
+    divisor = graph.node("Where", graph.node("Less", held, least), operators.scalar(graph, 1, "float32"), held)
+    signal = operators.squeeze(graph, graph.node("Div", total, divisor), [1])
+    made = _trimmed(graph, op, signal, size)
+    return made if rank == 4 else operators.squeeze(graph, made, [0])
+
+
+def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
+    """Return a signal without what was added on both sides, or cut and filled to its length."""
+    edge = size // 2 if op.flag("center") else 0
+    if not op.has(4):
+        return operators.cut(graph, signal, [edge], [-edge], [1]) if edge else signal
+    wanted = tensors.int64(graph, op, 4)
+    signal = operators.cut(graph, signal, [edge], [operators.END], [1]) if edge else signal
+    filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), wanted, axis=0))
+    return graph.node("Slice", filled, graph.ints([0]), wanted, graph.ints([1]))
+
+
+def _col2im(graph: Graph, op: Op) -> str:
+    op.needs(18, graph.opset)
+    sizes = (tensors.int64(graph, op, index) for index in (1, 2))
+    begin, end = (per_axis(op, name, 2, 0) for name in ("pads_begin", "pads_end"))
+    strides, dilations = (list(per_axis(op, name, 2)) for name in ("strides", "dilations"))
+    x = op.inputs[0] if op.rank() == 3 else operators.unsqueeze(graph, op.inputs[0], [0])
+    made = graph.node("Col2Im", x, *sizes, pads=[*begin, *end], strides=strides, dilations=dilations)
+    return made if op.rank() == 3 else operators.squeeze(graph, made, [0])
+
+
+TABLE = {"STFT": _stft, "ISTFT": _istft, "Col2Im": _col2im}

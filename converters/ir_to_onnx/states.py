@@ -1,0 +1,216 @@
+"""States of an IR as inputs and outputs: what is kept between inferences, whoever runs the model keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.ir import xml
+from ir_interp.ir.fold import fold
+from ir_interp.ir.model import Layer, Net, nets
+from ir_interp.scratch import scratch
+from ir_interp.shapes import PartialShape
+
+from ..report import State
+
+_CACHED = re.compile(r"(past_key_values\..+?)(present\..+)")
+"""Variables of a decoder's cache as OpenVINO's MakeStateful names them: after the input and the output that were."""
+
+INFO = "states"
+"""What an IR, and the metadata of a model, says of states that were taken out of it, as JSON."""
+
+MAX_VALUES = 4096
+"""Elements of an initial value that is written to a model's metadata one by one."""
+
+
+@contextmanager
+def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
+    """Yield an IR without states, and these: the file itself where there are none, else another of its name.
+
+    Each variable becomes a Parameter and a Result behind all others. Raises UnsupportedLayerError where the initial
+    value of one is computed from inputs, and ReadError for a variable that nothing reads.
+    """
+    net = next(nets(source))
+    readers, writers = (_by_variable(net, kind) for kind in ("readvalue", "assign"))
+    for name in writers.keys() - readers.keys():
+        raise ReadError("nothing reads this variable", f"{writers[name][0].where}@variable_id")
+    if not readers:  # those of bodies are refused where they stand
+        yield source, ()
+        return
+    states = [_state(net, readers[variable][0], variable in writers) for variable in sorted(readers, key=_counted)]
+    with scratch() as folder:
+        yield _written(source, folder, net, states, readers, writers), tuple(states)
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names by the numbers in them."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+_Layers = Mapping[str, list[Layer]]
+
+
+def _by_variable(net: Net, kind: str) -> dict[str, list[Layer]]:
+    found: dict[str, list[Layer]] = {}
+    for layer in net.layers.values():
+        if layer.type.lower() == kind:
+            if "variable_id" not in layer.attributes:
+                raise ReadError("missing", f"{layer.where}@variable_id")
+            found.setdefault(layer.attributes["variable_id"], []).append(layer)
+    return found
+
+
+def _state(net: Net, reader: Layer, is_written: bool) -> State:
+    name, port = reader.attributes["variable_id"], reader.outputs[0]
+    cached = _CACHED.fullmatch(name)
+    given, made = cached.groups() if cached else (name, f"{name}.next")
+    shape, values = _initial(net, reader)
+    return State(
+        variable=name,
+        input=given,
+        output=made if is_written else None,
+        dtype=port.dtype or "float32",
+        shape=_declared(reader),
+        initial_shape=shape,
+        initial=values,
+    )
+
+
+def _declared(reader: Layer) -> PartialShape:
+    """Return the shape that a variable has at any time."""
+    text = reader.attributes.get("variable_shape")
+    if text is None:
+        return reader.outputs[0].shape or ()
+    try:
+        return tuple(None if each.strip() in ("?", "-1") else xml.integer(each) for each in text.split(",") if each)
+    except ReadError:
+        problem = f"{text!r} is no shape whose rank is known"
+        raise UnsupportedLayerError(problem, f"{reader.where}@variable_shape") from None
+
+
+def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...]]:
+    """Return the shape of a variable before the first inference, and its elements: one if all are equal."""
+    found = net.source(reader, 0)
+    if found is None:
+        return _declared(reader), (0,)
+    shape, value = found[1].shape or (), fold(net, reader, 0)
+    if value is None and 0 in shape:
+        return shape, ()
+    if value is None and found[0].type.lower() == "broadcast":
+        value = fold(net, found[0], 0)
+        value = value if value is not None and value.size == 1 else None
+    elif value is not None:
+        shape = value.shape
+    if value is None:
+        raise UnsupportedLayerError("its initial value is computed from inputs of the model", reader.where)
+    same = value.size and bool(np.all(value == value.ravel()[0]))
+    elements = value.ravel()[:1] if same else value.ravel()
+    if elements.size > MAX_VALUES:
+        problem = f"its initial value has {elements.size} different elements; up to {MAX_VALUES} go into the metadata"
+        raise UnsupportedLayerError(problem, reader.where)
+    return shape, tuple(elements.tolist())
+
+
+def _written(source: Path, folder: Path, net: Net, states: Sequence[State], readers: _Layers, writers: _Layers) -> Path:
+    root = xml.parse(source)
+    layers, edges = root.find("layers"), root.find("edges")
+    if layers is None or edges is None:
+        raise ReadError("it has no layers or no edges", source.name)
+    elements = {int(each.get("id", "-1")): each for each in layers.iterchildren("layer")}
+    for state in states:
+        first, *others = readers[state.variable]
+        _parameter(elements[first.id], state)
+        layers.append(elements[first.id])
+        _drop_inputs(edges, first.id)
+        for other in others:
+            _redirect(edges, other.id, (first.id, first.outputs[0].id))
+            _drop_inputs(edges, other.id)
+            layers.remove(elements[other.id])
+    for state in states:
+        for writer in writers.get(state.variable, [])[-1:]:
+            end = net.edges.get((writer.id, writer.inputs[0].id))
+            if end is None:
+                raise ReadError("its input is not connected", writer.where)
+            _redirect(edges, writer.id, end)
+            _result(elements[writer.id], state)
+            layers.append(elements[writer.id])
+    info = root.find("rt_info")
+    held = json.dumps([state.record() for state in states])
+    etree.SubElement(etree.SubElement(root, "rt_info") if info is None else info, "info", name=INFO, value=held)
+    written = folder / source.name
+    etree.ElementTree(root).write(str(written), xml_declaration=True, encoding="utf-8")
+    _beside(source.with_suffix(".bin"), written.with_suffix(".bin"))
+    return written
+
+
+def _parameter(element: etree._Element, state: State) -> None:
+    """Make a ReadValue a Parameter."""
+    shape = ",".join("?" if length is None else str(length) for length in state.shape)
+    element_type = _element_type(element)
+    element.attrib.update({"type": "Parameter", "version": "opset1", "name": state.input})
+    _replace_data(element, {"shape": shape, "element_type": element_type})
+    for given in element.findall("input"):
+        element.remove(given)
+    for port in element.iterfind("output/port"):
+        port.set("names", state.input.replace(",", "\\,"))
+        for dim in port.findall("dim"):
+            port.remove(dim)
+        for length in state.shape:
+            etree.SubElement(port, "dim").text = str(-1 if length is None else length)
+
+
+def _element_type(element: etree._Element) -> str:
+    """Return the type of a variable: Assign-3 and ReadValue-3 have it at their port alone."""
+    data, port = element.find("data"), element.find("output/port")
+    stated = data.get("variable_type") if data is not None else None
+    precision = str(port.get("precision", "FP32")).lower() if port is not None else "fp32"
+    return stated or {"bool": "boolean"}.get(precision, precision.replace("fp", "f"))
+
+
+def _result(element: etree._Element, state: State) -> None:
+    """Make an Assign a Result."""
+    name = state.output or ""
+    element.attrib.update({"type": "Result", "version": "opset1", "name": name})
+    element.set("output_names", name.replace(",", "\\,"))
+    _replace_data(element, {})
+    for made in element.findall("output"):
+        element.remove(made)
+
+
+def _replace_data(element: etree._Element, attributes: Mapping[str, str]) -> None:
+    for data in element.findall("data"):
+        element.remove(data)
+    if attributes:
+        element.insert(0, etree.Element("data", dict(attributes)))
+
+
+def _drop_inputs(edges: etree._Element, number: int) -> None:
+    for edge in edges.findall("edge"):
+        if edge.get("to-layer") == str(number):
+            edges.remove(edge)
+
+
+def _redirect(edges: etree._Element, number: int, source: tuple[int, int]) -> None:
+    """Let whatever reads a layer read another output port."""
+    for edge in edges.findall("edge"):
+        if edge.get("from-layer") == str(number):
+            edge.set("from-layer", str(source[0]))
+            edge.set("from-port", str(source[1]))
+
+
+def _beside(source: Path, target: Path) -> None:
+    """Show a file under another name: the same one where the file system can."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,0 +1,118 @@
+"""Weights that an IR holds as small integers: they stay so, with a DequantizeLinear behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.ir.model import Layer, Net
+
+from ..onnx.graph import Graph
+from .op import Array
+
+_SINCE = {"uint8": 10, "int8": 10, "uint4": 21, "int4": 21, "float8_e4m3fn": 19, "float8_e5m2": 19}
+_SINCE_AXIS, _SINCE_BLOCKS = 13, 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """(values - zero) * scale, each scale for a place of ``axis``, or for ``block`` elements along it; None for all."""
+
+    values: Array
+    scale: NDArray[np.float32]
+    zero: Array | None
+    axis: int | None
+    block: int | None
+
+    @property
+    def since(self) -> int:
+        """The operator set whose DequantizeLinear says it."""
+        form = _SINCE_BLOCKS if self.block else _SINCE_AXIS if self.axis is not None else 10
+        return max(_SINCE[self.values.dtype.name], form)
+
+    def written(self, graph: Graph, name: str) -> str:
+        """Add them to a graph and return the tensor of the numbers that they stand for.
+
+        The Concat of one keeps onnxruntime from merging matrices with a MatMul, which would round what they multiply
+        to 8 bits.
+        """
+        given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
+        given += [graph.constant(self.zero)] if self.zero is not None else []
+        made = graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
+        return graph.node("Concat", made, axis=0) if self.values.ndim == 2 else made
+
+
+def read(net: Net, product: Layer) -> Weights | None:
+    """Return the weights that a Multiply makes of constants of few bits; None where it is anything else."""
+    if product.type.lower() != "multiply":
+        return None
+    for index in range(2):
+        chain, other = net.source(product, index), net.source(product, 1 - index)
+        if chain is None or other is None:
+            continue
+        found, scale = _integers(net, chain[0]), _number(net, other[0])
+        if found is not None and scale is not None:
+            return _formed(*found, np.asarray(scale, np.float32))
+    return None
+
+
+def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:
+    """Return values of few bits and what is subtracted from them."""
+    zero = None
+    if layer.type.lower() == "subtract":
+        first, second = net.source(layer, 0), net.source(layer, 1)
+        zero = _number(net, second[0]) if second else None
+        if first is None or zero is None:
+            return None
+        layer = first[0]
+    values = _number(net, layer) if layer.type.lower() == "convert" else None
+    return None if values is None or values.dtype.name not in _SINCE else (values, zero)
+
+
+def _number(net: Net, layer: Layer) -> Array | None:
+    """Return a constant, perhaps one that is converted to another type, as it is stored."""
+    while layer.type.lower() == "convert":
+        found = net.source(layer, 0)
+        if found is None:
+            return None
+        layer = found[0]
+    return net.constant(layer) if layer.type.lower() == "const" else None
+
+
+def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> Weights | None:
+    """Return weights as DequantizeLinear has them; None where their scales lie along several axes."""
+    shape = values.shape
+    if scale.ndim > len(shape) or not shape:
+        return None
+    scale = scale.reshape((1,) * (len(shape) - scale.ndim) + scale.shape)
+    ones = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == 1 and whole > 1]
+    full = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == whole and own > 1]
+    if len(ones) + len(full) != sum(length > 1 for length in shape):
+        return None
+    points = _points(zero, values, scale)
+    if zero is not None and points is None:
+        return None
+    if not full:
+        single = None if points is None else points.reshape(())
+        return Weights(values=values, scale=scale.reshape(()), zero=single, axis=None, block=None)
+    if len(full) == 1:
+        along = None if points is None else points.ravel()
+        return Weights(values=values, scale=scale.ravel(), zero=along, axis=full[0], block=None)
+    if len(ones) != 1:
+        return None
+    return Weights(values=values, scale=scale, zero=points, axis=ones[0], block=shape[ones[0]])
+
+
+def _points(zero: Array | None, values: Array, scale: NDArray[np.float32]) -> Array | None:
+    """Return zero points in the type of the values, one for each scale; None where that cannot hold them."""
+    if zero is None or zero.ndim > scale.ndim:
+        return None
+    wanted = np.asarray(zero, np.float32)
+    try:
+        spread = np.broadcast_to(wanted, scale.shape)
+    except ValueError:
+        return None
+    held = spread.astype(values.dtype)
+    return np.ascontiguousarray(held) if np.array_equal(held.astype(np.float32), spread) else None
