@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ir_interp.scratch import scratch
 
+from ..child import started
 from ..report import Progress, silent
 from ..runtimes.others import Run, others
 from ..runtimes.telemetry import openvino_silent
-from ..verify.child import started
 
 _SECONDS = 120  # for a job, and for what all of them import
 

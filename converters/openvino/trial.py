@@ -14,9 +14,9 @@ from openvino.frontend import FrontEndManager
 from ir_interp.errors import ReadError
 from ir_interp.scratch import scratch
 
+from ..child import started
 from ..onnx.files import external_files
 from ..onnx.resizes import without_weights
-from ..verify.child import started
 
 _SECONDS = 30.0
 

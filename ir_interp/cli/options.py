@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ir_interp import decimals
 from ir_interp.atomic import OutputError
+from ir_interp.decimals import integer, real
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
 
@@ -80,7 +80,7 @@ LayerShape = Annotated[
 def whole(text: str, least: float = -math.inf) -> int:
     """Return what an option that is an integer was given. Raises BadParameter for others, and below ``least``."""
     try:
-        number = decimals.integer(str(text))
+        number = integer(str(text))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if number < least:
@@ -94,7 +94,7 @@ natural, positive = partial(whole, least=0), partial(whole, least=1)
 def number(text: str) -> float:
     """Return what an option that is a number was given. Raises BadParameter for anything else."""
     try:
-        return decimals.real(str(text))
+        return real(str(text))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -146,7 +146,7 @@ def integers(text: str | None, option: str) -> tuple[int, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(decimals.integer(part) for part in text.split(","))
+        return tuple(integer(part) for part in text.split(","))
     except ValueError:
         raise IrInterpError(f"{option} {text!r}: expected integers with commas between them, as in 50,60") from None
 
@@ -156,7 +156,7 @@ def reals(text: str | None, option: str) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(decimals.real(part) for part in text.split(","))
+        return tuple(real(part) for part in text.split(","))
     except ValueError:
         raise IrInterpError(f"{option} {text!r}: expected numbers with commas between them, as in 2,1.5") from None
 
@@ -187,7 +187,7 @@ def _shape(word: str) -> tuple[str, tuple[int, ...]]:
     try:
         if colon and not name:
             raise ValueError("no name")
-        return name, tuple(decimals.integer(part) for part in lengths.split(","))
+        return name, tuple(integer(part) for part in lengths.split(","))
     except ValueError:
         expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
         raise IrInterpError(f"--shape {word!r}: {expected}") from None

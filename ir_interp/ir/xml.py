@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from lxml import etree
 
-from ir_interp import decimals
+from ir_interp.decimals import integer as integer_of
+from ir_interp.decimals import real as real_of
 from ir_interp.errors import ReadError
 from ir_interp.sources import check_regular
 
@@ -83,7 +84,7 @@ def flag(text: str) -> bool:
 
 def integer(text: str) -> int:
     """Return an integer attribute."""
-    return _number(decimals.integer, text)
+    return _number(integer_of, text)
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -96,7 +97,7 @@ def integers(text: str) -> tuple[int, ...]:
 
 def real(text: str) -> float:
     """Return a number attribute."""
-    return _number(decimals.real, text)
+    return _number(real_of, text)
 
 
 def reals(text: str) -> tuple[float, ...]:

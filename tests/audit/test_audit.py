@@ -18,12 +18,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
+from ir_interp.converters import child
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audit import audit, models
 from ir_interp.converters.audit.verdicts import judge
 from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
-from ir_interp.converters.verify import child
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
