@@ -15,6 +15,8 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
+from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 
 FUNCTIONS: list[Callable[..., Any]] = [
@@ -98,12 +100,13 @@ def test_an_empty_model_is_none() -> None:
         ir_interp.load(onnx.ModelProto())
 
 
+TARGETS = f"{', '.join(('tensorrt', 'openvino', *others()))} or any"
 MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
         "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, only, opset, "
-        "progress, reports, seed, semantics, shapes, source, strict, target, verify; did you mean 'only'?",
+        "progress, reports, seed, semantics, shapes, source, state, strict, target, verify; did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
@@ -135,7 +138,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.convert("a.onnx", "b.onnx", target="openvin"),
-        "unknown target 'openvin'; expected onnx:7 to onnx:24, tensorrt or openvino; did you mean 'openvino'?",
+        f"unknown target 'openvin'; expected onnx:7 to onnx:24, {TARGETS}; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
@@ -144,8 +147,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        "unknown runtime 'openvno'; expected one of onnxruntime, openvino, openvino-converted, reference, tensorrt; "
-        "did you mean 'openvino'?",
+        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(RUNTIMES))}; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),

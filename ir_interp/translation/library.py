@@ -47,15 +47,17 @@ class Library:
         return next(iter(self.dialect.vocabulary))
 
     def version(self, wanted: int | None = None) -> int:
-        """Return which known version computes as ``wanted``, by default as the one installed, else the newest."""
-        wanted = self.installed() if wanted is None else wanted
+        """Return which known version computes as ``wanted``, by default as the one installed, else the newest.
+
+        One that is installed and older than all that are known counts as the oldest of these. Raises ReadError where
+        such a one is wanted by its number.
+        """
         known = self.dialect.versions
-        if wanted is None:
-            return known[0]
-        found = next((version for version in known if version <= wanted), None)
-        if found is None:
+        chosen = (self.installed() or known[0]) if wanted is None else wanted
+        found = next((version for version in known if version <= chosen), None)
+        if found is None and wanted is not None:
             raise ReadError(f"{self.name} {wanted}: known from version {known[-1]} on")
-        return found
+        return known[-1] if found is None else found
 
     def installed(self) -> int | None:
         """Return the major version that is installed; None where it is not."""

@@ -51,6 +51,14 @@ def test_versions_differ() -> None:
     assert np.array_equal(bottom[0], bottom[1])
 
 
+def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = get("pillow")
+    for release, wanted in (("12.1.0", 12), ("13.0.0", 13), ("14.2", 13), ("10.4.0", 12)):
+        monkeypatch.setattr("importlib.metadata.version", lambda _, release=release: release)
+        assert library.version() == wanted
+    assert library.version(12) == 12
+
+
 def test_calls_in_words() -> None:
     assert parse("pillow@12:box,mode=L") == ir_interp.spec("pillow", resample="BOX", mode="L", version=12)
     assert parse("opencv@5:cubic") == ir_interp.spec("opencv", interpolation="INTER_CUBIC", version=5)
