@@ -226,7 +226,7 @@ class Op:
             raise self.refusal(f"{what or 'it'} needs operator set {opset} or later")
 
     def until(self, opset: int, graph_opset: int, what: str) -> None:
-        """Refuse where the graph's operator set is newer than ``opset``, the last with a ``what`` that onnxruntime runs."""
+        """Refuse where the operator set is newer than ``opset``, the last with a ``what`` that onnxruntime runs."""
         if graph_opset > opset:
             raise self.refusal(f"onnxruntime runs {what} of operator sets up to {opset}, and none of {graph_opset}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,10 @@ class Weights:
         return max(_SINCE[self.values.dtype.name], form)
 
     def written(self, graph: Graph, name: str) -> str:
-        """Add them to a graph and return the tensor of the numbers that they stand for.
-
-        The Concat of one keeps onnxruntime from merging matrices with a MatMul, which would round what they multiply
-        to 8 bits.
-        """
+        """Add them to a graph and return the tensor of the numbers that they stand for."""
         given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
         given += [graph.constant(self.zero)] if self.zero is not None else []
-        made = graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
-        return graph.node("Concat", made, axis=0) if self.values.ndim == 2 else made
+        return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
 
 
 def read(net: Net, product: Layer) -> Weights | None:
@@ -56,6 +51,20 @@ def read(net: Net, product: Layer) -> Weights | None:
         if found is not None and scale is not None:
             return _formed(*found, np.asarray(scale, np.float32))
     return None
+
+
+def flattened(net: Net, reshape: Layer) -> Weights | None:
+    """Return the weights that a Reshape makes matrices of again, whose blocks had an axis of their own; else None."""
+    source = net.source(reshape, 0)
+    found = read(net, source[0]) if source else None
+    if found is None or found.block is None or found.values.ndim != 3 or found.axis != 2:
+        return None
+    rows = found.values.shape[0]
+    if reshape.outputs[0].shape != (rows, found.values.size // rows):
+        return None
+    zero = None if found.zero is None else found.zero.reshape(rows, -1)
+    scale, values = found.scale.reshape(rows, -1), found.values.reshape(rows, -1)
+    return replace(found, values=values, scale=scale, zero=zero, axis=1)
 
 
 def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:

@@ -156,6 +156,7 @@ def in_onnxruntime(path: Path, feeds: dict[str, Array]) -> list[Array]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # in float32
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     declared = {each.name for each in session.get_inputs()}
     assert declared == feeds.keys()
