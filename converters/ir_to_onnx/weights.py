@@ -67,6 +67,21 @@ def flattened(net: Net, reshape: Layer) -> Weights | None:
     return replace(found, values=values, scale=scale, zero=zero, axis=1)
 
 
+def turned(net: Net, layer: Layer, index: int) -> Weights | None:
+    """Return the matrix that feeds an input, rows and columns swapped; None for what others read, or no weights."""
+    source = net.source(layer, index)
+    while source is not None and len(net.readers(*source)) == 1 and source[0].type.lower() == "convert":
+        source = net.source(source[0], 0)
+    if source is None or len(net.readers(*source)) > 1:
+        return None
+    found = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
+    if found is None or found.values.ndim != 2:
+        return None
+    scale, zero = (each.T if each is not None and found.block else each for each in (found.scale, found.zero))
+    axis = None if found.axis is None else 1 - found.axis
+    return replace(found, values=found.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
+
+
 def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:
     """Return values of few bits and what is subtracted from them."""
     zero = None
