@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_interp.atomic import OutputError, check_outputs, replacing
 from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
@@ -30,6 +31,9 @@ from .report import (
     silent,
 )
 from .verify.inputs import Inputs
+
+if TYPE_CHECKING:
+    from .verify.large import WriteAlone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,18 +134,32 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options)
         options.inputs,
         half_weights=options.fp16,
         through_openvino=options.target == "openvino",
-        write_alone=_write_alone(source, result, options),
+        alone=_alone(source, result, options),
         progress=options.progress,
     )
 
 
-def _write_alone(source: Path, result: Path, options: Options) -> Callable[[ResizeOp, Path], Row] | None:
-    """Return what writes an IR of a single resize, as those of ``result`` are; None where that is none."""
-    if (FileKind.of(source), FileKind.of(result)) != (FileKind.ONNX, FileKind.IR):
-        return None
-    from .openvino.one_resize import write_resize
+def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
+    """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
+    from .verify.large import WriteAlone
 
-    return lambda op, path: write_resize(op, path, _policy(options))
+    kinds = FileKind.of(source), FileKind.of(result)
+    if kinds == (FileKind.ONNX, FileKind.IR):
+        from .openvino.one_resize import write_resize
+
+        return WriteAlone(write=lambda op, path: write_resize(op, path, _policy(options)), suffix=".xml")
+    if kinds == _PORTABLE and options.target == "openvino":
+        return WriteAlone(write=lambda op, path: _portable_alone(op, path, options), suffix=".onnx")
+    return None
+
+
+def _portable_alone(op: ResizeOp, output: Path, options: Options) -> None:
+    from .onnx.one_resize import write_resize
+    from .portable import model as portable
+
+    plain = output.with_suffix(".plain.onnx")
+    write_resize(op, plain, None)
+    portable.write_model(plain, output, "openvino", _policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
@@ -189,6 +207,8 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     built = from_onnx.build(source, options.semantics, _policy(options))
     if options.fp16:
         save.save_half(built.model, output, built.exact)
+    elif built.halves:
+        save.save_halves(built.model, output)
     else:
         save.save(built.model, output)
     return built.rows
@@ -275,7 +295,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
 
 _DIALECT = "tensorrt"
 _PORTABLE = (FileKind.ONNX, FileKind.ONNX)
-_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino) goes with .onnx to .onnx, and that with a target"
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
 PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,

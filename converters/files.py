@@ -15,6 +15,8 @@ from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.kinds import WITH_RESIZES, FileKind, expect
+from ir_interp.library import is_call
+from ir_interp.library import load as load_call
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
 from ir_interp.spec import ResizeSpec
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
     import openvino
 
 Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model"
-"""Where resizes stand: the path of a file, or a model in memory."""
+"""Where resizes stand: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
 _LONGEST = 100  # of a name that a model in memory gives its file
 
 
 def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "source") -> list[ResizeOp]:
     """Return every resize of a file or of a model in memory; see ``ir_interp.load``. ``name`` is the argument's."""
+    if is_call(source):
+        return [load_call(str(source))]
     if is_onnx_model(source):
         from .onnx import resizes as of_onnx
 

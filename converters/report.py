@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,11 @@ class Compared:
         return self.span > self.limit
 
     @property
+    def verdict(self) -> str:
+        """What it comes to, in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
+        return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
+
+    @property
     def difference(self) -> str:
         """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
         if self.shapes:
@@ -82,11 +87,15 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors."""
+    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
+
+    ``shapes`` are the lengths of the inputs that both models ran on, by name.
+    """
 
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
     note: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def is_conclusive(self) -> bool:

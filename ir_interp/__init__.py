@@ -33,23 +33,33 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import resize
+from ir_interp.executor.resize import as_array, resize
 from ir_interp.kinds import FileKind
 from ir_interp.op import Diagnostic, ResizeOp, choose
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
+    Alpha,
     Antialias,
     Area,
     Arithmetic,
     Aspect,
     AtRunTime,
+    Between,
+    Box,
     Coordinates,
     Crop,
     Cubic,
+    FixedPoint,
+    FloatingPoint,
+    Hamming,
+    Integers,
+    Lanczos,
     Length,
     Linear,
+    Mean,
     Nearest,
     Pad,
+    Passes,
     ResizeSpec,
     Rounding,
     Scales,
@@ -75,8 +85,10 @@ if TYPE_CHECKING:
     from ir_interp.translation.translate import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation, Lengths, Readings
     from ir_interp.views.figures import Picture
+    from ir_interp.views.origin import Candidate, Identified
 
 __all__ = [
+    "Alpha",
     "Antialias",
     "Area",
     "Arithmetic",
@@ -85,6 +97,9 @@ __all__ = [
     "Audit",
     "Audited",
     "AxisTable",
+    "Between",
+    "Box",
+    "Candidate",
     "Cell",
     "Column",
     "Compared",
@@ -97,21 +112,29 @@ __all__ = [
     "Explanation",
     "Finding",
     "FirstLayer",
+    "FixedPoint",
+    "FloatingPoint",
     "Form",
     "Grade",
+    "Hamming",
     "HistogramBin",
+    "Identified",
     "Images",
     "InexactError",
+    "Integers",
     "IrInterpError",
     "Kind",
+    "Lanczos",
     "Length",
     "Linear",
     "Located",
+    "Mean",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
     "OutputValues",
     "Pad",
+    "Passes",
     "Picture",
     "Progress",
     "ReadError",
@@ -138,9 +161,12 @@ __all__ = [
     "compare",
     "convert",
     "explain",
+    "identify",
     "load",
     "plot",
+    "preprocess",
     "resize",
+    "spec",
 ]
 __version__ = VERSION
 
@@ -156,6 +182,7 @@ _RESULTS = {
     "translation.translate": ("Grade",),
     "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
+    "views.origin": ("Candidate", "Identified"),
 }
 """Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
 
@@ -191,6 +218,80 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
     that is known but not interpreted.
     """
     return files.load(source, arguments.member(Semantics, semantics, "semantics"))
+
+
+@checked
+def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
+    """Return what a resize of an image library computes, byte for byte: of pillow, opencv or torch.
+
+    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
+    major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
+    element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
+
+    Raises ReadError for what the library does not have.
+    """
+    from ir_interp.library import get
+
+    wanted = arguments.optional(version, arguments.whole, "version")
+    return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
+
+
+@checked
+def identify(
+    pairs: Iterable[tuple[ArrayLike, ArrayLike]] | Callable[[Any, tuple[int, int]], Any],
+    *,
+    dtype: str = "uint8",
+    channels: int = 3,
+) -> Identified:
+    """Return which resizes of image libraries can have made the second image of each pair of the first.
+
+    Images are arrays [height, width] or [height, width, channels]. In place of ``pairs`` a function will do, which
+    takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
+    """
+    from ir_interp.views import origin
+
+    if callable(pairs):
+        return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
+    return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
+
+
+@checked
+def preprocess(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    like: str | None = None,
+    size: Sequence[int] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    images: Images | None = None,
+) -> str:
+    """Put a resize of an image library in front of an ONNX model, and return the name of its new input.
+
+    That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
+    ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
+    ``config``, a preprocessor_config.json of Hugging Face, says these in their place.
+
+    Raises ReadError for what cannot be read, InexactError for a call that has no such form.
+    """
+    from ir_interp.converters.preprocess import model
+    from ir_interp.converters.verify.images import Images
+
+    read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
+    check_outputs([written], [read])
+    if config is not None:
+        wanted = model.of_config(arguments.path(config, "config"))
+        if images is not None:
+            extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
+            wanted = replace(wanted, images=extra)
+    else:
+        lengths = arguments.lengths(size, "size") if size is not None else ()
+        if like is None or len(lengths) != 2 or None in lengths:
+            raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
+        height, width = (int(each) for each in lengths)
+        wanted = model.Preprocess(like=like, size=(height, width), images=images or Images())
+    with replacing(written) as (temporary,):
+        return model.write(read, temporary, wanted, arguments.optional(name, arguments.word, "name"))
 
 
 @checked
@@ -277,9 +378,9 @@ def audit(
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
     installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
     of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
-    "openvino-converted", "tensorrt", "reference"), ``select`` and ``ignore`` the codes of findings, or their
-    beginnings. ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
-    ``multiprocessing``.
+    "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "mnn", "opencv-dnn", "tvm"), ``select`` and
+    ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
+    more than one must be importable, as with ``multiprocessing``.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -315,9 +416,9 @@ def compare(
 
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
-    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), or as much as the first model differs
-    from itself. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in order, with
-    ``per_layer`` the first layer that differs is looked for.
+    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), and what differs by more is compared
+    stretch by stretch. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in
+    order, with ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
@@ -420,7 +521,7 @@ def _other(
     against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
 ) -> tuple[str, ResizeSpec]:
     """Return what to show a resize against, and its name: by default a runtime that computes something else."""
-    from ir_interp.converters.forecasts.table import deviations
+    from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
     deviating = next(deviations(op), None) if against is None else None

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from ir_interp.decimals import real
 from ir_interp.errors import IrInterpError, ShapeError
 
 VARIABLE = "IR_INTERP_MAX_GIB"
@@ -31,7 +32,7 @@ def bound() -> int:
     """Return how many bytes may be taken beyond the files that are read. Raises IrInterpError for a wrong variable."""
     text = os.environ.get(VARIABLE, "")
     try:
-        wanted = float(text) if text else _DEFAULT_GIB
+        wanted = real(text) if text else _DEFAULT_GIB
     except ValueError:
         wanted = 0.0
     if not 0 < wanted < 2**20:

@@ -107,6 +107,18 @@ class Arithmetic(Word):
     EXACT = "exact"  # rationals
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
+    PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
+    OPENCV = "opencv"  # float64 in OpenCV's order, then float32
+    OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
+    TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
+
+    @property
+    def is_library(self) -> bool:
+        """Whether an image library computes so: its weights, too, are found in its own order (``plan.libraries``)."""
+        return self in _LIBRARIES
+
+
+_LIBRARIES = frozenset((Arithmetic.PILLOW, Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.TORCH))
 
 
 class Integers(Word):
@@ -117,3 +129,26 @@ class Integers(Word):
     CUT_OFF = "cut_off"  # once, what follows the point is left out
     ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
+    OPENCV_AREA = "opencv_area"  # by the ratios of the axes: whole ones, others, growing ones (``plan.passes``)
+
+
+class Between(Word):
+    """What becomes of the sums along one axis before the next axis is summed."""
+
+    ROUNDED = "rounded"  # they are rounded, and cut at the largest and the least value
+    KEPT = "kept"  # all their bits are kept
+    SHORTENED = "shortened"  # OpenCV's linear: 4 bits are cut off, and 16 of each product
+
+
+class Passes(Word):
+    """Which axis is summed first."""
+
+    LAST_FIRST = "last_first"  # of an image the width
+    BY_LOSS = "by_loss"  # the last; but the first where that loses pixels, over twice as many as the last (Pillow 13)
+
+
+class Alpha(Word):
+    """What the last channel of an 8-bit image does to the others."""
+
+    SEPARATE = "separate"  # nothing
+    PREMULTIPLIED = "premultiplied"  # they are multiplied by it before, and divided by it after (Pillow)

@@ -131,13 +131,74 @@ class Cubic(_Kernel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Box(_Kernel):
+    """1 within half a pixel of the sampling point, 0 elsewhere: above -1/2 and up to 1/2 (Pillow)."""
+
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "box"
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hamming(_Kernel):
+    """Sinc of radius 1, under a Hamming window. Weights are made to sum to 1."""
+
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "hamming"
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanczos(_Kernel):
+    """Sinc of a ``radius``, under the middle of a wider sinc. Weights are made to sum to 1."""
+
+    radius: int
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "lanczos"
+    example: ClassVar[str] = "Lanczos(radius=3)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not 1 <= self.radius <= _MOST_LOBES:
+            raise SpecError(f"the radius of lanczos is 1 to {_MOST_LOBES}, not {self.radius}")
+
+    @property
+    def title(self) -> str:
+        """Its word, and radius."""
+        return f"lanczos radius={self.radius}"
+
+
+_MOST_LOBES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(_Kernel):
+    """Mean of whole pixels: of every one that an output pixel covers, be it in part (PyTorch's adaptive pooling)."""
+
+    word: ClassVar[str] = "mean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Area(_Kernel):
     """Mean over the source interval that an output pixel covers, partly covered pixels counted in part."""
 
     word: ClassVar[str] = "area"
 
 
-Kernel = Nearest | Linear | Cubic | Area
+Continuous = Linear | Cubic | Box | Hamming | Lanczos
+"""What weighs pixels by their distance."""
+
+Kernel = Nearest | Continuous | Area | Mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,16 @@ def check_regular(path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    if _is_of_the_kernel(path):
+        raise OSError(errno.EINVAL, "Not a file that ends", str(path))
     allow_files(path)
+
+
+def _is_of_the_kernel(path: Path) -> bool:
+    """Say whether what looks like a file is none, but something that Linux shows, as /proc/kmsg is."""
+    return any(
+        os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys")
+    )
 
 
 def is_beside(path: Path, model: Path) -> bool:

@@ -8,26 +8,65 @@ from typing import Any
 
 from ir_interp.errors import SpecError, spelled
 from ir_interp.fields import settle
-from ir_interp.modes import Antialias, Arithmetic, Aspect, AtRunTime, Coordinates, Integers, Length, Rounding, Step
-from ir_interp.parts import Area, Crop, Cubic, Kernel, Linear, Nearest, Pad, Scales, Sizes
+from ir_interp.modes import (
+    Alpha,
+    Antialias,
+    Arithmetic,
+    Aspect,
+    AtRunTime,
+    Between,
+    Coordinates,
+    Integers,
+    Length,
+    Passes,
+    Rounding,
+    Step,
+)
+from ir_interp.parts import (
+    Area,
+    Box,
+    Continuous,
+    Crop,
+    Cubic,
+    Hamming,
+    Kernel,
+    Lanczos,
+    Linear,
+    Mean,
+    Nearest,
+    Pad,
+    Scales,
+    Sizes,
+)
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
+from ir_interp.sums import FixedPoint, FloatingPoint
 
 __all__ = [
     "AREA_COORDINATES",
+    "Alpha",
     "Antialias",
     "Area",
     "Arithmetic",
     "Aspect",
     "AtRunTime",
+    "Between",
+    "Box",
+    "Continuous",
     "Coordinates",
     "Crop",
     "Cubic",
+    "FixedPoint",
+    "FloatingPoint",
+    "Hamming",
     "Integers",
     "Kernel",
+    "Lanczos",
     "Length",
     "Linear",
+    "Mean",
     "Nearest",
     "Pad",
+    "Passes",
     "ResizeSpec",
     "Rounding",
     "Scales",
@@ -42,7 +81,8 @@ class ResizeSpec:
 
     ``axes`` is ``None`` for every axis, else lists the resized ones; negative entries count from the last.
     ``target`` is ``AtRunTime`` where sizes or scales are an input of the model, ``None`` where nothing says which.
-    ``integers`` is ``None`` where they are rounded as the runtime of the ``arithmetic`` does.
+    ``integers`` is ``None`` where they are rounded as the runtime of the ``arithmetic`` does. ``alpha`` is that of
+    8-bit images whose channels come last.
     """
 
     kernel: Kernel
@@ -54,7 +94,8 @@ class ResizeSpec:
     length: Length = Length.WHOLE
     pads: tuple[Pad, ...] = ()
     arithmetic: Arithmetic = Arithmetic.EXACT
-    integers: Integers | None = None
+    integers: Integers | FixedPoint | FloatingPoint | None = None
+    alpha: Alpha = Alpha.SEPARATE
 
     def __post_init__(self) -> None:
         settle(self)
@@ -67,9 +108,11 @@ class ResizeSpec:
             raise SpecError(f"roi has {len(windows)} windows for {len(self.axes)} axes")
         if self.aspect is not Aspect.STRETCH and self.gives_scales:
             raise SpecError(f"keep_aspect_ratio_policy {self.aspect} needs sizes, not scales")
-        if isinstance(self.kernel, Area) and self.coordinates not in AREA_COORDINATES:
+        if isinstance(self.kernel, Area | Mean) and self.coordinates not in AREA_COORDINATES:
             known = " or ".join(map(str, AREA_COORDINATES))
-            raise SpecError(f"area takes {known} coordinates, not {self.coordinates}")
+            raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
+        if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
+            raise SpecError("premultiplied needs axes, of which the last is none, and a kernel that is not nearest")
 
     @property
     def gives_sizes(self) -> bool:
@@ -82,9 +125,17 @@ class ResizeSpec:
         return isinstance(self.target, Scales) or self.target is AtRunTime.SCALES
 
     @property
-    def rounds(self) -> Integers:
-        """How integers are rounded."""
+    def rounds(self) -> Integers | FixedPoint | FloatingPoint:
+        """How integers are summed and rounded."""
         return self.integers or _OWN_INTEGERS[self.arithmetic]
+
+    @property
+    def sums_of_integers(self) -> str:
+        """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
+        rounds = self.rounds
+        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds is not Integers.OPENCV_AREA):
+            return ""
+        return f"{rounds}" if self.alpha is Alpha.SEPARATE else f"{rounds}, {self.alpha}"
 
     @property
     def formula(self) -> str:
@@ -96,8 +147,9 @@ class ResizeSpec:
             step = ", step = 1 / scale"
         if isinstance(self.kernel, Nearest):
             source = self.kernel.rounding.of(source)
-        elif isinstance(self.kernel, Area):
-            source += ", averaged over what a pixel covers"
+        elif isinstance(self.kernel, Area | Mean):
+            whole = ", of every pixel all" if isinstance(self.kernel, Mean) else ""
+            source += f", averaged over what a pixel covers{whole}"
         zeros = "; zeros around " + ", ".join(map(str, self.pads)) if self.pads else ""
         return source + step + zeros
 
@@ -121,6 +173,11 @@ class ResizeSpec:
                 return f"sizes or scales at run time{policy} on {axes}"
             case at_run_time:
                 return f"{at_run_time} at run time{policy} on {axes}"
+
+    def of_floats(self) -> ResizeSpec:
+        """Return the resize of floats, which nothing that is said of integers concerns."""
+        named = isinstance(self.integers, FixedPoint | FloatingPoint)
+        return replace(self, integers=None, alpha=Alpha.SEPARATE) if named else self
 
     def only(self, places: Sequence[int]) -> ResizeSpec:
         """Return the resize of some of its listed axes, by their places in the list; of none it is a copy."""
@@ -149,13 +206,16 @@ class ResizeSpec:
         return tuple(None if length is None else length + begin + end for length, begin, end in sums)
 
     def __str__(self) -> str:
-        return f"{self.kernel}, {self.coordinates}: {self.formula}; {self.resized_to}"
+        sums = f"; integers: {self.sums_of_integers}" if self.sums_of_integers else ""
+        return f"{self.kernel}, {self.coordinates}: {self.formula}; {self.resized_to}{sums}"
 
     def summary(self) -> dict[str, str]:
         """Return what it is made of, as text by name."""
         rows = {"mode": f"{self.kernel}, {self.coordinates}", "formula": self.formula, "target": self.resized_to}
         if isinstance(self.coordinates, Crop):
             rows |= {"roi": spelled(self.coordinates.roi), "extrapolation": spelled(self.coordinates.extrapolation)}
+        if self.sums_of_integers:
+            rows["integers"] = self.sums_of_integers
         return rows | {name: str(getattr(self, name)) for name in ("step", "length", "arithmetic")}
 
     def _repr_html_(self) -> str:
@@ -170,4 +230,8 @@ _OWN_INTEGERS = {
     Arithmetic.EXACT: Integers.HALF_EVEN,
     Arithmetic.ONNXRUNTIME: Integers.ONNXRUNTIME,
     Arithmetic.OPENVINO: Integers.OPENVINO,
+    Arithmetic.PILLOW: Integers.HALF_AWAY,
+    Arithmetic.OPENCV: Integers.HALF_EVEN,
+    Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,
+    Arithmetic.TORCH: Integers.HALF_EVEN,
 }

@@ -136,6 +136,15 @@ def test_a_model_that_the_frontend_refuses(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
+def test_a_model_that_the_frontend_dies_of(tmp_path: Path) -> None:
+    node = helper.make_node("Conv", ["w"], ["y"])
+    source = _model(tmp_path / "m.onnx", [node], {"w": np.ones((2, 2, 3, 3), np.float32)}, [1, 2, 4, 4])
+    with pytest.raises(ReadError) as refusal:
+        ir_interp.convert(source, tmp_path / "m.xml")
+    assert str(refusal.value).startswith("m.onnx: it is not valid ONNX: ")
+    assert str(refusal.value).endswith("; OpenVINO's frontend dies of it")
+
+
 SAMPLES = sorted((ROOT / "samples").glob("*/layer.xml")) + sorted((ROOT / "samples").glob("*/tensorrt.json"))
 
 

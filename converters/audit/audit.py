@@ -9,8 +9,9 @@ from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.kinds import MODELS, FileKind
 from ir_interp.memory import memory_refusal
 
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
+from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES, Runtime
 from ..report import Progress, silent
+from ..runtimes.outcome import Outcome
 from . import shapes
 from .findings import Audited
 from .resizes import Found, found
@@ -65,9 +66,8 @@ def audit(
 def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in (RUNTIMES if resize.node else LAYER_RUNTIMES).items():
-        if chosen is None or name in chosen:
-            other = runtime.among_others(resize.node) if resize.node else None
-            verdicts[name] = judge(resize.op, other or runtime.forecast(resize.op))
+        if runtime.is_asked if chosen is None else name in chosen:
+            verdicts[name] = judge(resize.op, _forecast(runtime, resize))
             titles[name] = runtime.title
     return Audited(
         file=str(resize.file),
@@ -77,3 +77,10 @@ def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
         remarks=resize.remarks,
         titles=titles,
     )
+
+
+def _forecast(runtime: Runtime, resize: Found) -> Outcome:
+    node = resize.node
+    if node is None:
+        return runtime.forecast(resize.op)
+    return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.forecast(resize.op))

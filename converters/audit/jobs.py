@@ -13,8 +13,8 @@ from typing import Any
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.scratch import scratch
 
+from ..child import started
 from ..report import Progress, silent
-from ..verify.child import started
 from .audit import audit
 from .findings import Audited
 from .shapes import Shapes

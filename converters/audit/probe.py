@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ir_interp.scratch import scratch
 
+from ..child import started
 from ..report import Progress, silent
+from ..runtimes.others import Run, others
 from ..runtimes.telemetry import openvino_silent
-from ..verify.child import started
 
 _SECONDS = 120  # for a job, and for what all of them import
 
@@ -98,7 +99,7 @@ def _main(folder: Path) -> None:
     jobs = [Job(**each) for each in json.loads((folder / "jobs.json").read_text())]
     for place, job in enumerate(jobs):
         try:
-            output: NDArray[Any] = _RUNTIMES[job.runtime](job.model, np.load(job.array))
+            output = INSTALLED[job.runtime](job.model, np.load(job.array))
             temporary = folder / f"part{place}.npy"
             np.save(temporary, output)
             temporary.rename(folder / f"answer{place}.npy")
@@ -137,14 +138,14 @@ def _in_reference(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(results[0])
 
 
-_RUNTIMES: dict[str, Callable[[str, NDArray[Any]], NDArray[Any]]] = {
+INSTALLED: Mapping[str, Run] = {
     "onnxruntime": _in_onnxruntime,
     "openvino": _in_openvino,
     "openvino-converted": _in_openvino,
     "reference": _in_reference,
+    **{name: each.run for name, each in others().items() if each.is_installed},
 }
-INSTALLED = tuple(_RUNTIMES)
-"""The runtimes that can be run; there is no TensorRT that every machine can install."""
+"""The runtimes that can be run, and how; there is no TensorRT that every machine can install."""
 
 if __name__ == "__main__":
     _main(Path(sys.argv[1]))

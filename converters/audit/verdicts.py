@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree
 from ir_interp.translation.meaning import differences, listed
 
+from ..forecasts.table import runtimes_of
 from ..runtimes.outcome import Kind, Outcome
 from ..verify.differences import differences as elementwise
 
@@ -60,6 +62,20 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
         return _measured(op.spec, forecast, shape)
     except SpecError as error:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
+
+
+def differs(op: ResizeOp, made: Outcome) -> bool:
+    """Say whether what is made of a resize differs, by more than which axes are listed; run time may give the same."""
+    apart = differences(op.spec, made.spec, op.shape) if made.spec else ()
+    return any(each.part != "axes" for each in apart) and judge(op, made).kind is Kind.DIFFERS
+
+
+def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
+    """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
+    for runtime in runtimes_of(op):
+        made = runtime.forecast(op)
+        if made.spec is not None and differs(op, made):
+            yield runtime.title, made.spec
 
 
 def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:

@@ -23,12 +23,14 @@ from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, ro
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
+    Alpha,
     Antialias,
-    Area,
     Arithmetic,
     Aspect,
     Crop,
+    Cubic,
     Integers,
+    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -68,10 +70,14 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
     known, rest = _parts(spec, shape)
-    if rest and isinstance(spec.kernel, Area):
-        raise InexactError(op.name, "primitive operations", reason="mode area needs lengths that are known")
-    open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
     copies = isinstance(spec.kernel, Nearest)
+    if rest and (spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic)):
+        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
+    if "int" in dtype and not copies and not isinstance(spec.rounds, Integers):
+        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.rounds}")
+    if spec.alpha is not Alpha.SEPARATE or spec.rounds is Integers.OPENCV_AREA:
+        raise InexactError(op.name, _TARGET, reason="an image library's own sums")
+    open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
     steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
     bare = steps and not isinstance(spec.coordinates, Crop)
@@ -93,6 +99,9 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         grade=_grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
         at_run_time=rest is not None,
     )
+
+
+_TARGET = "primitive operations"
 
 
 def _bare(axis: RunTimeAxis) -> AxisTaps:

@@ -15,12 +15,13 @@ from ir_interp.plan.taps import chosen_pixel, outside, spread
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,
-    Area,
     Arithmetic,
     Aspect,
     Coordinates,
     Crop,
+    Cubic,
     Length,
+    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -131,9 +132,9 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     if isinstance(kernel, Nearest):
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
-    assert not isinstance(kernel, Area)
+    assert isinstance(kernel, Linear | Cubic)
     widening = _widening(xp, kernel.antialias, bound)
-    reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else kernels.radius(kernel)
+    reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else int(kernels.radius(kernel))
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Symbol) else 2 * reach
     return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
-from ir_interp.spec import ResizeSpec
-from ir_interp.translation.meaning import differences
 
+from ..onnx import neighbours
+from ..onnx.origins import may_change
 from ..onnx.resizes import FoundNode
 from ..runtimes import onnxruntime, openvino, reference
 from ..runtimes import tensorrt as tensorrt_facts
+from ..runtimes.geometry import resized
+from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome
-from . import converted, neighbours, tensorrt
+from . import converted, tensorrt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +23,26 @@ class Runtime:
     """A runtime: the version that its rules were seen in, and what comes of a resize there.
 
     ``among_others`` says what comes of a node of a model because of those around it; None where they do not matter.
+    ``of_node``, where there is one, knows more of a node of a model than ``forecast`` of the resize alone. One that is
+    not ``is_asked`` has to be chosen by name.
     """
 
     title: str
     version: str
     forecast: Callable[[ResizeOp], Outcome]
     among_others: Callable[[FoundNode], Outcome | None] = lambda node: None
+    of_node: Callable[[FoundNode], Outcome] | None = None
+    is_asked: bool = True
+
+
+def _other(other: OtherRuntime) -> Runtime:
+    return Runtime(
+        title=other.title,
+        version=other.version,
+        forecast=lambda op: other.outcome(op, resized(op)),
+        of_node=lambda node: other.outcome(node.op, may_change(node)),
+        is_asked=False,
+    )
 
 
 RUNTIMES: Mapping[str, Runtime] = {
@@ -42,8 +58,9 @@ RUNTIMES: Mapping[str, Runtime] = {
     ),
     "tensorrt": Runtime(title="TensorRT's importer", version=tensorrt_facts.VERSION, forecast=tensorrt.importer),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
+    **{name: _other(each) for name, each in others().items()},
 }
-"""Of nodes of ONNX models."""
+"""Of nodes of ONNX models. The last ones are asked by name: what is installed shall not change a report."""
 
 LAYER_RUNTIMES: Mapping[str, Runtime] = {
     "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, forecast=openvino.layer),
@@ -57,9 +74,6 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
 _OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES}
 
 
-def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
-    """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
-    for runtime in _OF_DIALECT.get(op.dialect, {}).values():
-        spec = runtime.forecast(op).spec
-        if spec is not None and differences(op.spec, spec, op.shape):
-            yield runtime.title, spec
+def runtimes_of(op: ResizeOp) -> Iterable[Runtime]:
+    """Return the runtimes that are asked about a resize."""
+    return _OF_DIALECT.get(op.dialect, {}).values()

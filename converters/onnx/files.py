@@ -18,6 +18,7 @@ from ir_interp.sources import check_regular
 
 from .nodes import place, subgraphs
 
+_LAST_OPSET = 1000  # that may be made one day; readers go through all versions up to that of a model
 _PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
 
@@ -59,11 +60,36 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     """Raise ReadError where a model lacks what none can do without, or a node holds what no reader understands."""
     if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
+    _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
+    for function in model.functions:
+        _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
+        _check_node_texts(function.node, f"{where}:function/")
     _check_nodes(model.graph, f"{where}:")
 
 
+def _check_texts(texts: Iterable[str | bytes], where: str) -> None:
+    """Raise ReadError for texts that are not UTF-8, which protobuf gives as bytes."""
+    for text in texts:
+        if isinstance(text, bytes):
+            raise ReadError(f"{text!r} is no text in UTF-8", where)
+
+
+def _check_node_texts(nodes: Iterable[onnx.NodeProto], prefix: str) -> None:
+    for index, node in enumerate(nodes):
+        names = (attribute.name for attribute in node.attribute)
+        _check_texts(
+            (node.name, node.op_type, node.domain, *node.input, *node.output, *names), f"{prefix}node[{index}]"
+        )
+
+
 def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
-    """Check the attributes of all nodes, those of subgraphs included."""
+    """Check the texts of a graph, and the attributes of all nodes, those of subgraphs included."""
+    _check_node_texts(graph.node, prefix)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        lengths = (each.dim_param for each in value.type.tensor_type.shape.dim)
+        _check_texts((value.name, *lengths), f"{prefix}value")
+    for tensor in graph.initializer:
+        _check_texts((tensor.name, *(entry.value for entry in tensor.external_data)), f"{prefix}initializer")
     for index, node in enumerate(graph.node):
         for attribute in node.attribute:
             problem = _problem(attribute)
@@ -136,5 +162,7 @@ def default_opset(model: onnx.ModelProto, where: str) -> int:
     """Return the version of ONNX's own operator set that a model uses."""
     for entry in model.opset_import:
         if entry.domain in ("", "ai.onnx"):
+            if entry.version > _LAST_OPSET:
+                raise ReadError(f"there is no operator set {entry.version} of ONNX", where)
             return int(entry.version)
     raise ReadError("names no version of ONNX's own operator set", where)

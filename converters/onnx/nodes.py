@@ -45,3 +45,21 @@ def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
         yield node
         for attribute in node.attribute:
             yield from with_inner(attribute.g.node)
+
+
+def rename_read(graph: onnx.GraphProto, old: str, new: str) -> None:
+    """Let a graph, and those inside it, read another tensor, and return it where they returned the old one."""
+    for each in graphs(graph):
+        if each is not graph and old in defined(each):
+            continue  # a tensor of its own
+        for node in each.node:
+            if old in node.input:
+                node.input[:] = [new if name == old else name for name in node.input]
+        for value in each.output:
+            value.name = new if value.name == old else value.name
+
+
+def defined(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield the names that a graph gives to tensors, but for those of the graphs inside it."""
+    yield from (value.name for value in (*graph.input, *graph.initializer))
+    yield from (name for node in graph.node for name in node.output)

@@ -6,12 +6,19 @@ import onnx
 
 from ir_interp.spec import AtRunTime
 
+from ..runtimes.geometry import resized
 from .resizes import FoundNode
 from .values import Values
 
 _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of what has one dimension at most
 
 _MOST_COPIES = 1000  # one after the other; nodes may stand in a circle
+
+
+def may_change(found: FoundNode) -> set[int]:
+    """Return the axes that a node is not known to leave as they are; none where its input's rank is not known."""
+    waits = isinstance(found.op.spec.target, AtRunTime) and found.op.spec.axes is None
+    return open_axes(found) if waits else set(resized(found.op))
 
 
 def open_axes(found: FoundNode) -> set[int]:
@@ -23,7 +30,7 @@ def open_axes(found: FoundNode) -> set[int]:
 def _has_one_length(found: FoundNode, axis: int) -> bool:
     """Say whether an axis is known to be as long behind the node as before it."""
     shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
-    before, after = (shape[axis] if shape else None for shape in shapes)
+    before, after = (shape[axis] if shape and axis < len(shape) else None for shape in shapes)  # a file may contradict
     return before is not None and before == after
 
 

@@ -14,9 +14,11 @@ from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.resize import decompose
 from ..report import Row
+from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
 from .graph import Graph
 from .half import read_by
 from .native import OneResize, is_long_as_inferred, native
+from .neighbours import is_transpose_before
 from .primitives import Primitives
 
 
@@ -37,6 +39,8 @@ def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, 
     made, why = native(resize, graph.opset)
     if made is not None and not is_long_as_inferred(resize):
         made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
+    if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
+        made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
     if made is not None:
         row = Row(name=name, source=resize, form=made.form, grade=made.grade)
         shape = resize.spec.padded(resize.shape or ())

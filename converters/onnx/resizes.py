@@ -141,7 +141,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
         raise error.under(where) from None
     _check_targets(attributes, node, version, values, where)
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
-        attributes["sizes"] = _inferred_sizes(attributes.get("axes"), values.shape(node.output[0]))
+        attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
     if shape is None:
         shape = _implied_shape(attributes, node, version, values)
@@ -196,14 +196,20 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
 
 def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
     """Raise ReadError for sizes or scales of run time that are no list of the right type and length."""
-    axes, data = attributes.get("axes"), values.shape(node.input[0])
-    count = next((len(each) for each in (axes, data) if each is not None), None)
+    listed = _axes(attributes) if "axes" in attributes else values.shape(node.input[0])
+    count = None if listed is None else len(listed)
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if name != "roi" and attributes.get(name, ()) is None:
             try:
                 check_target(name, values.shape(tensor), values.dtype(tensor), count)
             except ReadError as error:
                 raise error.under(where) from None
+
+
+def _axes(attributes: dict[str, Any]) -> list[int] | None:
+    """Return the axes, where they are a list of integers; what else they may be, the dialect refuses later."""
+    axes = attributes.get("axes")
+    return axes if isinstance(axes, list) and all(isinstance(axis, int) for axis in axes) else None
 
 
 def _implied_shape(
@@ -235,7 +241,7 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model without its weights, completed by ONNX's shape inference."""
-    light = _without_weights(model)
+    light = without_weights(model)
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
     carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
     # A model that inference refuses may still be readable: what it declares itself is kept.
@@ -249,7 +255,7 @@ def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
     return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
 
 
-def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     graph = light.graph

@@ -58,6 +58,7 @@ class Values:
     outer: Values | None = None
     _types: dict[str, onnx.TypeProto.Tensor] = field(default_factory=dict)
     _producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
+    _readers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
     _tensors: dict[str, onnx.TensorProto] = field(default_factory=dict)
     _known: dict[str, Array | None] = field(default_factory=dict)
 
@@ -106,6 +107,14 @@ class Values:
         if name in self._producers or self.outer is None:
             return self._producers.get(name)
         return self.outer.producer(name)
+
+    def readers(self, name: str) -> list[onnx.NodeProto]:
+        """Return the nodes of this graph that read a tensor."""
+        if not self._readers:
+            for node in self.graph.node:
+                for each in node.input:
+                    self._readers.setdefault(each, []).append(node)
+        return self._readers.get(name, [])
 
     def value(self, name: str, depth: int = 0) -> Array | None:
         """Return the value of a tensor; None where it is known only at run time.

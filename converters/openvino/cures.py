@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from ..onnx.nodes import graphs, needed, with_inner
+from ..onnx.nodes import defined, graphs, needed, rename_read, with_inner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class _Names:
     """Names that no tensor of a model has."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
-        self.taken = {name for each in graphs(graph) for name in _defined(each)}
+        self.taken = {name for each in graphs(graph) for name in defined(each)}
 
     def __call__(self, name: str) -> str:
         number = 1
@@ -57,11 +57,6 @@ class _Names:
             number += 1
         self.taken.add(f"{name}_{number}")
         return f"{name}_{number}"
-
-
-def _defined(graph: onnx.GraphProto) -> Iterator[str]:
-    yield from (value.name for value in (*graph.input, *graph.initializer))
-    yield from (name for node in graph.node for name in node.output)
 
 
 def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
@@ -73,7 +68,7 @@ def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> I
         entry, result = body.input[2 + place].name, body.output[1 + place].name
         given, final = loop.input[2 + place], loop.output[place] if place < len(loop.output) else ""
         if _source(body, result) == entry:
-            _rename(body, entry, given)
+            rename_read(body, entry, given)
             if final in used:
                 yield helper.make_node("Identity", [given], [final], name=fresh(final))
         elif final in used or entry in _read(body, without=result):
@@ -101,22 +96,11 @@ def _read(body: onnx.GraphProto, without: str) -> set[str]:
     return wanted | {name for node in with_inner(needed(body.node, wanted)) for name in node.input}
 
 
-def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
-    """Let a graph, and those inside it, read another tensor."""
-    for each in graphs(graph):
-        if each is not graph and old in _defined(each):
-            continue  # a tensor of its own
-        for node in each.node:
-            _replace(node.input, [new if name == old else name for name in node.input])
-        for value in each.output:
-            value.name = new if value.name == old else value.name
-
-
 def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
     """Give the inputs of a body names of their own, and make its outputs by a node each."""
     for value in body.input:
         name = fresh(value.name)
-        _rename(body, value.name, name)
+        rename_read(body, value.name, name)
         value.name = name
     made = {name for node in body.node for name in node.output}
     for value in body.output:

@@ -24,9 +24,11 @@ from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
+from ..onnx import precision
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
+from . import trial
 from .cures import Cure, cure_for
 from .resize import Resized, RunTime, partial_shape, resize
 
@@ -35,35 +37,44 @@ _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "floa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A model, what became of each resize, and the names of the nodes that resizes became."""
+    """A model, what became of each resize, and the names of the nodes that resizes became.
+
+    ``halves`` says that the model was in half precision: it is built in float32, with the same weights.
+    """
 
     model: ov.Model
     rows: tuple[Row, ...]
     exact: frozenset[str]
+    halves: bool = False
 
 
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
-    """Return an ONNX model as an OpenVINO model.
+    """Return an ONNX model as an OpenVINO model, that of one in half precision in float32 between its ends.
 
+    For the frontend loses more of half precision than the model does: it computes parts of it before they are run.
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
-    OpenVINO's frontend refuses the rest of the model.
+    OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
     """
     names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
     read = read_model(source)
+    trial.check(source, read)
     opset = default_opset(read, source.name)
     lone = _fed_to_lone_resizes(read)
 
     def builder() -> _Builder:
         return _Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
 
-    try:
-        return _converted(source, builder())
-    except UnsupportedLayerError as refusal:
-        cure = cure_for(str(refusal.__cause__))
-        if cure is None:
-            raise
-        with scratch() as folder:
-            return _converted(_cured(source, cure, folder), builder())
+    with scratch() as folder:
+        halves = precision.is_half(source)
+        path = precision.in_float32(source, folder, keeps_ends=True) if halves else source
+        try:
+            built = _converted(path, builder())
+        except UnsupportedLayerError as refusal:
+            cure = cure_for(str(refusal.__cause__))
+            if cure is None:
+                raise
+            built = _converted(_cured(path, cure, folder), builder())
+        return replace(built, halves=halves)
 
 
 def _cured(source: Path, cure: Cure, folder: Path) -> Path:
@@ -84,7 +95,8 @@ def _converted(source: Path, builder: _Builder) -> Built:
     except Exception as error:  # the frontend raises several types, all without a common base of its own
         if builder.errors:
             raise builder.errors[0] from None
-        builder.rows()  # what stands in for refused resizes makes no whole model: the refusals are the cause
+        if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
+            builder.rows()  # what stands in for refused resizes makes no whole model
         raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {_reason(error)}", builder.file) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
@@ -96,6 +108,7 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
     return frozenset(taken & {each.name for each in model.graph.input})
 
 
+_INCOMPLETE = "Conversion is failed for"  # operations, by the frontend, which goes on with others
 _PLACES = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:?")
 _HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", "Loading input model")
 
@@ -294,9 +307,13 @@ def _is_same(left: ov.Output, right: ov.Output) -> bool:
 
 
 def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
-    """Return something of the same rank in place of a refused resize, so that later ones are seen as well."""
-    shape = ov.PartialShape.dynamic(len(op.shape)) if op.shape is not None else ov.PartialShape.dynamic()
-    return ops.parameter(shape, x.get_element_type()).output(0)
+    """Return something of the same rank in place of a refused resize, so that later ones are seen as well.
+
+    Where there is no rank, another operation was refused before: only a model without new inputs lets that be said.
+    """
+    if op.shape is None:
+        return ops.convert(x, "f32").output(0)
+    return ops.parameter(ov.PartialShape.dynamic(len(op.shape)), x.get_element_type()).output(0)
 
 
 def _numpy_name(element: ov.Type) -> str:

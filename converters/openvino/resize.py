@@ -12,7 +12,7 @@ import openvino.opset13 as ops
 from ir_interp.errors import Cause, InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Scales, Sizes
+from ir_interp.spec import Integers, Nearest, Scales, Sizes
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade, Translation, write
 
@@ -110,6 +110,9 @@ def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form, alone: bool)
         return _decomposed(x, op, given, refusal.reason)
     if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
         return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.INTEGERS_WITHIN_1:
+        steps = _decomposed(x, op, given, "Interpolate may round integers otherwise")
+        return native if steps.grade is Grade.INTEGERS_WITHIN_1 else steps
     if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
         return _decomposed(x, op, given, "faster than an Interpolate of this shape")
     return native
@@ -138,7 +141,14 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
     y = x
     for group in groups:
         y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
-    return Resized(output=_own(y, x), form=expressed(translation), grade=translation.grade)
+    grade = Grade.INTEGERS_WITHIN_1 if groups and _sums_otherwise(op) else translation.grade
+    return Resized(output=_own(y, x), form=expressed(translation), grade=grade)
+
+
+def _sums_otherwise(op: ResizeOp) -> bool:
+    """Say whether integers are rounded of sums that OpenVINO makes in another order: a last bit may decide."""
+    sums = not isinstance(op.spec.kernel, Nearest) and "int" in (op.dtype or "")
+    return sums and op.spec.rounds is not Integers.OPENVINO
 
 
 def _own(y: ov.Output, x: ov.Output) -> ov.Output:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+import numpy as np
 import openvino as ov
 from lxml import etree
 from openvino._offline_transformations import apply_moc_transformations
@@ -25,13 +26,33 @@ def save(model: ov.Model, output: Path) -> None:
 
 
 def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
-    """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``.
+    """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``."""
+    apply_moc_transformations(model, cf=False)  # it makes constants of several, and loses marks
+    _write_half(model, output, _constants(model, exact))
 
-    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file. The
-    transformations lose such marks, and make constants of their own of several: they come first.
-    """
+
+def save_halves(model: ov.Model, output: Path) -> None:
+    """Write an IR whose constants are in half precision where that holds them exactly."""
     apply_moc_transformations(model, cf=False)
-    for index, constant in enumerate(_constants(model, exact)):
+    constants = (node for node in _nodes(model) if node.get_type_name() == "Constant")
+    _write_half(model, output, [node for node in constants if not _is_half(node)])
+
+
+def _is_half(constant: ov.Node) -> bool:
+    """Say whether half precision holds a constant as it is."""
+    if constant.get_element_type() != ov.Type.f32:
+        return False
+    values = constant.data
+    with np.errstate(over="ignore"):
+        return bool(np.array_equal(values, values.astype(np.float16), equal_nan=True))
+
+
+def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
+    """Write an IR whose constants are in half precision, but for some.
+
+    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file.
+    """
+    for index, constant in enumerate(exact):
         constant.set_friendly_name(f"{_EXACT} {index}")
     with scratch() as folder:
         marked = folder / "model.xml"

@@ -19,7 +19,7 @@ from ..audit.verdicts import Verdict
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, mark, note, page, prose, section, table
-from .gallery import damage, gallery
+from .gallery import damage, elsewhere, gallery
 from .made import Made, making
 
 _MEASURE = (
@@ -43,7 +43,7 @@ def audit_page(found: Audit, made: Made) -> Element:
         *_disagreements(rows),
         *(_resizes(those) for those in by_runtimes(rows)),
         *_findings(findings),
-        *damage((row.op for row in rows), made.image),
+        *damage(elsewhere(row.op for row in rows), made.image),
         *gallery((Path(row.file), row.op) for row in rows),
         making(made),
     )
@@ -87,7 +87,7 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
     for name, title in rows[0].titles.items():
         found = Counter(row.verdicts[name].kind for row in rows)
         run = sum(name in row.seen for row in rows)
-        counted.append((title, known[name].version, *(str(found[kind]) for kind in Kind), str(run)))
+        counted.append((title, known[name].version, *(str(found[kind] or "") for kind in Kind), str(run or "")))
     columns = ("runtime", "rules for", *kinds, "run")
     return section(
         f"Runtimes {_among(rows)}",

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from ir_interp.errors import IrInterpError
 from ir_interp.names import labels
+from ir_interp.op import ResizeOp
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_VERDICT
 
+from ..audit.verdicts import differs
+from ..files import load
+from ..runtimes.outcome import computes
 from ..verify.models import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
+from .gallery import Other, damage
 from .made import Made, making
 
 
@@ -16,16 +24,28 @@ def comparison_page(found: ModelComparison, made: Made) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
     called = labels((found.first, found.second))
     first, second = called[str(found.first)], called[str(found.second)]
+    verdicts = {each.compared.verdict for each in found.outputs}
+    worst = next((each for each in ("DIFFERS", "INCONCLUSIVE") if each in verdicts), "equal")
     return page(
         f"{first} against {second}",
         [
-            mark("equal" if found.passes else "differ", "good" if found.passes else "bad"),
+            mark({"DIFFERS": "differ"}.get(worst, worst), OF_VERDICT[worst]),
             f": {found.summary} ({first}, {second})",
         ],
         *(_output(found, each) for each in found.outputs),
         *_resizes(found),
+        *damage(_changed(found, second), made.image),
         making(made),
     )
+
+
+def _changed(found: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Other]]:
+    """Yield the resizes of the first model of which the second has another in the same place."""
+    with suppress(IrInterpError):
+        mine, theirs = load(found.first), load(found.second)
+        for op, other in zip(mine, theirs, strict=False) if len(mine) == len(theirs) else ():
+            if differs(op, computes(other.spec)):
+                yield op, (second, other.spec)
 
 
 def _output(found: ModelComparison, output: OutputComparison) -> Element:
@@ -34,7 +54,7 @@ def _output(found: ModelComparison, output: OutputComparison) -> Element:
     columns = ("model", "shape", "min", "mean", "max")
     return section(
         f"Output {output.name}",
-        E.p(mark(output.verdict, "good" if output.compared.passes else "bad")),
+        E.p(mark(output.verdict, OF_VERDICT[output.compared.verdict])),
         table(columns, ((name, *each.text) for name, each in models), numbers=columns[2:], caption="Its values"),
         *_histogram(output.histogram),
     )

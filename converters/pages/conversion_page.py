@@ -9,15 +9,16 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ir_interp.errors import InexactError, IrInterpError, leaves
+from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
 from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_GRADE
+from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
 from ..files import load
 from ..report import Compared, ConversionReport, Row, Verification
 from .frame import E, Element, mark, note, page, section, table
-from .gallery import gallery
+from .gallery import damage, elsewhere, gallery
 from .made import Made, making
 
 _FEW = 8  # resizes that need no summary
@@ -37,16 +38,26 @@ def conversion_page(report: ConversionReport, made: Made) -> Element:
         *_rows(report),
         _verification(report.verification),
         *_operations(report),
+        *damage(elsewhere(_resizes_of(report.source)), made.image),
         *gallery((report.source, row.source) for row in report.rows),
         making(made),
     )
+
+
+def _resizes_of(source: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return the resizes that a file holds; none of what cannot be read."""
+    with suppress(IrInterpError):
+        return load(source, semantics=semantics)
+    return []
 
 
 def _proof(verification: Verification | None) -> str:
     """Return how sure it is that both files compute the same, at the end of a sentence."""
     if verification is None:
         return "; not verified"
-    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance"
+    doubtful = sum(not each.is_conclusive for each in verification.outputs)
+    more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
+    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance{more}"
 
 
 def _summary(report: ConversionReport) -> Iterator[Element]:
@@ -73,14 +84,17 @@ def _grade(row: Row) -> Element:
 def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
-    columns = ("compared", "largest difference", "relative", "allowed", "what to know")
-    rows = map(_compared, (*verification.outputs, *verification.alone))
-    compared = table(columns, rows, numbers=columns[1:4], caption="Both files on the same inputs")
+    every = (*verification.outputs, *verification.alone)
+    doubts = ["what to know"] if any(each.doubt for each in every) else []
+    columns = ("compared", "verdict", "largest difference", "relative", "allowed", *doubts)
+    rows = (_compared(each)[: len(columns)] for each in every)
+    compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
 
-def _compared(each: Compared) -> tuple[str, ...]:
-    return f"{each.kind} {each.name}", f"{each.absolute:.3g}", f"{each.relative:.3g}", f"{each.limit:.3g}", each.doubt
+def _compared(each: Compared) -> tuple[str | Element, ...]:
+    numbers = (f"{number:.3g}" for number in (each.absolute, each.relative, each.limit))
+    return f"{each.kind} {each.name}", mark(each.verdict, OF_VERDICT[each.verdict]), *numbers, each.doubt
 
 
 def _operations(report: ConversionReport) -> Iterator[Element]:
@@ -98,9 +112,7 @@ def _operations(report: ConversionReport) -> Iterator[Element]:
 def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException, made: Made) -> Element:
     """Return a page of a conversion that was refused: why, and which resizes the source holds."""
     problems = list(leaves(error))
-    resizes = []
-    with suppress(IrInterpError):
-        resizes = load(source, semantics=semantics)
+    resizes = _resizes_of(source, semantics)
     refused = {each.name for each in problems if isinstance(each, InexactError)}
     resizes.sort(key=lambda op: (op.name or op.where) not in refused)
     rows = [(op.name, op.where, describe.summary(op.spec)) for op in resizes]
@@ -109,6 +121,7 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
         [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
         section("What stands in the way", E.ul(*(E.li(str(each)) for each in problems))),
         *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
+        *damage(elsewhere(resizes), made.image),
         *gallery((source, op) for op in resizes),
         making(made),
     )

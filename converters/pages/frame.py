@@ -43,7 +43,8 @@ thead th { background: var(--shade) } td:first-child { min-width: 8rem }
 figure { margin: .8rem 0; overflow-x: auto } figcaption { font-size: .9rem }
 img { display: block; max-width: 100%; max-height: 36rem; background: white }
 @media (max-width: 44rem) {
-  img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 0 }
+  img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 5.5rem }
+  .stacks td:first-child { min-width: 0 }
   .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody, .stacks caption { display: block }
   .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
   .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }

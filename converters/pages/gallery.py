@@ -22,8 +22,8 @@ from ir_interp.translation.meaning import listed
 from ir_interp.views import describe, figures, images, pictures
 from ir_interp.views.explain import tables
 
+from ..audit.verdicts import deviations
 from ..files import readings
-from ..forecasts.table import deviations
 from .frame import E, Element, clean, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
@@ -43,22 +43,31 @@ def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
         yield _section(list(groups.values()))
 
 
-def damage(resizes: Iterable[ResizeOp], image: Path | None) -> Iterator[Element]:
-    """Yield pictures of an image as resizes have it, and as a runtime has it that computes another.
+Other = tuple[str, ResizeSpec]
+"""Who computes another resize than is meant, and that resize."""
+
+
+def elsewhere(resizes: Iterable[ResizeOp]) -> Iterator[tuple[ResizeOp, Other]]:
+    """Yield the resizes of which a runtime computes another, each with the first that does."""
+    for op in resizes:
+        for other in islice(deviations(op), 1):
+            yield op, other
+
+
+def damage(found: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Iterator[Element]:
+    """Yield pictures of an image as resizes have it, and as what computes another has it.
 
     Each configuration once, and of many only some. Raises ReadError for an ``image`` that is none.
     """
-    changed = {_key(op): (op, other) for op in resizes for other in islice(deviations(op), 1)}
+    changed = {_key(op): (op, other) for op, other in found}
     if not changed or not pictures.are_possible():
         return
     pixels, name = (images.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
     drawn = [_damaged(op, other, pixels, name) for op, other in list(changed.values())[:_MOST]]
-    left = len(changed) - _MOST
-    more = [note(f"{left} more configurations are not drawn here; `ir-interp plot` does it")] if left > 0 else []
-    yield section("What changes in an image", *drawn, *more)
+    yield section("What changes in an image", *drawn, *_left_out(len(changed) - _MOST))
 
 
-def _damaged(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None, image: str) -> Element:
+def _damaged(op: ResizeOp, other: Other, pixels: NDArray[Any] | None, image: str) -> Element:
     name = op.name or op.where
     try:
         drawn = figures.damage(op, other, pixels)
@@ -68,9 +77,12 @@ def _damaged(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] |
 
 
 def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
-    left = len(found) - _MOST
-    more = [note(f"{left} more configurations are not drawn here; `ir-interp plot` does it")] if left > 0 else []
-    return section("Pictures", *map(_drawn, found[:_MOST]), *more)
+    return section("Pictures", *map(_drawn, found[:_MOST]), *_left_out(len(found) - _MOST))
+
+
+def _left_out(count: int) -> list[Element]:
+    text = f"{count} more configurations are not drawn here; `ir-interp plot` does it"
+    return [note(text)] if count > 0 else []
 
 
 def _key(op: ResizeOp) -> tuple[object, ...]:

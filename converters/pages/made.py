@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
+from ir_interp.sources import check_regular
 from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
@@ -20,8 +22,8 @@ from .frame import Element, section, table
 class Made:
     """What a page tells of its own making.
 
-    ``models`` are what was read; of the first, which was run, ``shapes`` and ``inputs`` are the lengths and files that
-    were given by name, and ``seed`` is that of all other values; None where nothing was run.
+    ``models`` are what was read; of the first, ``shapes`` are the lengths on which it ran, by name, ``inputs`` the
+    files that were given, and ``seed`` is that of all other values; None where nothing was run.
     """
 
     command: str = ""
@@ -60,8 +62,10 @@ def _inputs(made: Made) -> Iterator[tuple[str, str]]:
 
 
 def _shape(tensor: Tensor, made: Made) -> str:
-    given = made.shapes.get(tensor.name) or made.shapes.get("")
-    return f"{tensor.dtype} {shape_text(tuple(given))}" if given else str(tensor).removeprefix(f"{tensor.name}: ")
+    ran = made.shapes.get(tensor.name, made.shapes.get(""))  # of an only input, options need not say the name
+    return (
+        f"{tensor.dtype} {shape_text(tuple(ran))}" if ran is not None else str(tensor).removeprefix(f"{tensor.name}: ")
+    )
 
 
 def _values(tensor: Tensor, made: Made) -> str:
@@ -78,7 +82,8 @@ def _parts(model: Path) -> list[Path]:
 
 def _file(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the size and the hash of a file, if it is there."""
-    if path.is_file():
+    with suppress(OSError):
+        check_regular(path)
         with path.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         yield str(path), f"{path.stat().st_size:,}", digest

@@ -11,6 +11,7 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, SpecError
+from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import Grade, Translation, compared, translations
@@ -19,6 +20,7 @@ from ..decompose.resize import decompose
 from ..dialects.onnx import DIALECT
 from ..onnx.graph import Graph
 from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
+from ..onnx.neighbours import are_transposes_around
 from ..onnx.nodes import needed
 from ..onnx.resize import inlined
 from ..onnx.resizes import FoundNode, nodes_in
@@ -116,19 +118,27 @@ class Writer:
         """Return how exactly the target computes a new node; None where it, or onnxruntime, does not."""
         grades = [translation.grade if self._is_enough(translation.grade) else None]
         for candidate in nodes_in(made.model, Path(found.op.where)):  # none where nothing is left to resize
-            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec
+            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
             grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
+
+    def _stands(self, found: FoundNode, new: ResizeOp) -> bool:
+        """Say whether onnxruntime computes a new node in a node's place, where Transposes may be around it."""
+        has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
+        return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
 
     def _native(self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str) -> Row:
         """Put another Resize in a node's place."""
         inner = self._inner(found)
         target = _target(found)
-        result = inlined(inner, made, {"x": found.node.input[0], "sizes": target, "scales": target})
+        tensors = {"x": found.node.input[0], "sizes": target, "scales": target}
+        every = "axes" in translation.attributes and are_transposes_around(found)
+        result = inlined(inner, made, tensors, found.op.shape if every else None)
         self._replace(found, inner, result)
         label = f"{inner.nodes[-1].op_type}-{translation.version}"
         changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
+        changes += ", entries for every axis" if every else ""
         return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
+from ir_interp.translation.translate import Grade, compared
 
 from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
 from ..forecasts.tensorrt import importer
-from ..onnx import operator_sets
-from ..onnx.origins import open_axes
+from ..onnx import neighbours, operator_sets
+from ..onnx.origins import may_change, open_axes
 from ..onnx.primitives import Primitives
 from ..onnx.resizes import FoundNode, dialect_version
-from ..runtimes import openvino, tensorrt
+from ..runtimes import onnxruntime, openvino, tensorrt
+from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
 from .primitives import PrimitivesForOpenVINO
 
@@ -43,26 +46,29 @@ class Target:
 
 def target(name: str) -> Target:
     """Return a target by its name: ``tensorrt``, ``openvino``, ``onnx:11``. Raises ReadError for any other."""
-    if name in _RUNTIMES:
-        return _RUNTIMES[name]
-    number = re.fullmatch(r"onnx:(\d{1,4})", name)
+    if name in _NAMED:
+        return _NAMED[name]
+    number = re.fullmatch(r"onnx:([0-9]{1,4})", name)
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
-        expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {' or '.join(_RUNTIMES)}"
-        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _RUNTIMES)}")
+        expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
+        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _NAMED)}")
     return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 
 def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
-    """Return what a node means in an operator set, if that has its attributes."""
+    """Return what a node means in an operator set, if that has its attributes and onnxruntime lets it stand."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
         return refused(problem)
     try:
         version = dialect_version(node.node.op_type, opset, node.op.where)
-        return computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
+        meant = computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
     except IrInterpError as error:
         return refused(str(error))
+    if not onnxruntime.survives_transposes(node.op) and neighbours.are_transposes_around(node):
+        return refused(onnxruntime.NO_CUBIC_SHRINKS)
+    return neighbours.in_onnxruntime(node) or meant
 
 
 def _tensorrt(node: FoundNode) -> Outcome:
@@ -84,8 +90,8 @@ def _openvino(node: FoundNode) -> Outcome:
     if lost:
         return refused(lost)
     if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
-        may_change = frozenset(open_axes(node))
-        problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), may_change))
+        unsure = frozenset(open_axes(node))
+        problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), unsure))
         if problem:
             return refused(f"which axes change is known only at run time, and of some {problem.reason}")
     return openvino.frontend(op)
@@ -104,6 +110,37 @@ def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
+def _of_other(other: OtherRuntime) -> Target:
+    return Target(
+        name=other.name,
+        forecast=lambda node: other.outcome(node.op, may_change(node)),
+        problem=partial(_other_problem, other.title),
+        note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
+    )
+
+
+def _other_problem(title: str, op: ResizeOp, made: Decomposed) -> str:
+    if op.dtype != "float32":
+        return f"nothing is known of how {title} computes {op.dtype}"
+    return f"nothing is known of how {title} finds indices at run time" if made.at_run_time else ""
+
+
+def _in_all(node: FoundNode) -> Outcome:
+    """Return what the runtime makes of a node that computes it least exactly."""
+    found = ((each.name, each.forecast(node)) for each in _RUNTIMES.values())
+    name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
+    return replace(worst, reason=f"{name}: {worst.reason}" if worst.reason else "")
+
+
+def _inexactness(op: ResizeOp, outcome: Outcome) -> int:
+    grade = compared(op.spec, outcome.spec, op.shape) if outcome.spec else None
+    return list(Grade).index(grade) if grade else len(Grade)
+
+
+def _any_problem(op: ResizeOp, made: Decomposed) -> str:
+    return next(filter(None, (each.problem(op, made) for each in _RUNTIMES.values())), "")
+
+
 _RUNTIMES = {
     "tensorrt": Target(
         name="tensorrt",
@@ -118,4 +155,7 @@ _RUNTIMES = {
         primitives=PrimitivesForOpenVINO,
         note=openvino.precision_note,
     ),
+    **{name: _of_other(each) for name, each in others().items()},
 }
+_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=PrimitivesForOpenVINO)
+_NAMED = {**_RUNTIMES, _ANY.name: _ANY}

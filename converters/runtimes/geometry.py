@@ -50,3 +50,14 @@ def geometry(op: ResizeOp) -> Geometry | None:
         scales |= dict(zip(resolve_axes(spec.axes, len(known)), spec.target.values, strict=True))
     every = tuple(scales.get(axis, 1.0) for axis in range(len(known)))
     return Geometry(lengths=known, outputs=bound.out_shape, scales=every)
+
+
+def resized(op: ResizeOp) -> frozenset[int]:
+    """Return the axes whose scale is not 1, or may not be; none where the rank is not known."""
+    at, target = geometry(op), op.spec.target
+    if at is not None or op.shape is None:
+        return at.scaled if at else frozenset()
+    listed = resolve_axes(op.spec.axes, len(op.shape))
+    if not isinstance(target, Scales):
+        return frozenset(listed)
+    return frozenset(axis for axis, scale in zip(listed, target.values, strict=True) if scale != 1)

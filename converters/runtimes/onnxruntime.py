@@ -184,20 +184,35 @@ TRANSPOSES_PASS = frozenset(
     )
 )
 """The operators that it moves a Transpose over, so that it meets another and both go."""
+_MOVED = "its optimiser moves a Transpose over it, and"
+NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks images whose channels come last"
 
 
 def between_transposes(op: ResizeOp) -> Outcome | None:
     """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any."""
     rank = len(op.shape or ())
-    axes, kernel = op.attributes.get("axes"), op.spec.kernel
-    moved = "its optimiser moves a Transpose over it, and"
+    axes = op.attributes.get("axes")
     if axes is not None and tuple(axes) != tuple(range(rank)):
         wrong = differs if len(axes) == rank else refused
-        return wrong(f"{moved} takes its entries for axes {list(axes)} as those of every axis, in order")
-    at = geometry(op)
-    if isinstance(kernel, Cubic) and not kernel.is_antialiased and rank == _IMAGE and at is not None and at.shrinks:
-        return refused(f"{moved} there is no cubic Resize that shrinks images whose channels come last")
+        return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
+    if _shrinks(op) and not survives_transposes(op):
+        return refused(NO_CUBIC_SHRINKS)
     return None
+
+
+def survives_transposes(op: ResizeOp) -> bool:
+    """Say whether a node with entries for every axis is computed between two Transposes, whatever lengths come."""
+    kernel = op.spec.kernel
+    is_plain = isinstance(kernel, Cubic) and not kernel.is_antialiased
+    return not is_plain or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
+
+
+def _shrinks(op: ResizeOp) -> bool | None:
+    """Say whether any scale is below 1; None where only run time knows."""
+    if isinstance(op.spec.target, Scales):
+        return min(op.spec.target.values, default=1) < 1
+    at = geometry(op)
+    return None if at is None else at.shrinks
 
 
 # How it rounds integers

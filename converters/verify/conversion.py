@@ -23,6 +23,7 @@ from .differences import merged, passed
 from .first_difference import cause
 from .inputs import Inputs
 from .judged import judged
+from .large import WriteAlone
 from .processes import Models, NoSourceError, Runs, models, runs
 from .ready import ready
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
@@ -36,7 +37,7 @@ def verify(
     *,
     half_weights: bool = False,
     through_openvino: bool = False,
-    write_alone: Callable[[ResizeOp, Path], object] | None = None,
+    alone: WriteAlone | None = None,
     progress: Progress = silent,
 ) -> Verification | None:
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
@@ -45,7 +46,7 @@ def verify(
     is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
     it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
     each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
-    ``result`` are rounded to half precision. With ``write_alone``, which writes an IR of one resize, those that find
+    ``result`` are rounded to half precision. With ``alone``, which writes models of one resize, those that find
     their places at run time are also run alone on large tensors; see ``large``.
 
     What may differ is said in ``spread`` and, of models that quantise, in ``quantised``. Raises VerificationError where
@@ -59,8 +60,8 @@ def verify(
         verified = partial(_verified, source, result, rows, half_weights=half_weights)
         with scratch() as folder, ready():
             found = _over_inputs(both, folder, progress, verified)
-            alone = large.verified(rows, write_alone, folder, inputs.seed, progress) if write_alone else []
-            return replace(found, alone=tuple(alone))
+            large_ones = large.verified(rows, alone, folder, inputs.seed, progress) if alone else []
+            return replace(found, alone=tuple(large_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 
@@ -80,7 +81,7 @@ def _over_inputs(
     for run in runs(both, folder, progress):
         if found and run.is_another and _merged(found).is_conclusive:
             break
-        found.append(verified(run))
+        found.append(replace(verified(run), shapes=run.shapes))
     return _merged(found)
 
 
@@ -91,7 +92,7 @@ def _merged(found: Sequence[Verification]) -> Verification:
     names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
     every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
     note = next(filter(None, (one.note for one in found)), "")
-    return Verification(outputs=tuple(map(merged, every.values())), note=note)
+    return replace(found[0], outputs=tuple(map(merged, every.values())), note=note)
 
 
 def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, half_weights: bool) -> Verification:
@@ -110,7 +111,8 @@ def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, hal
         known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
-        raise VerificationError(f"{problem}{cause(run, source, result)}") from None
+        is_named = isinstance(problem, differences.StretchError)
+        raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
 def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:

@@ -22,6 +22,10 @@ HALF_TOLERANCE = 2**-10
 """The same of an output in half precision: what its last bit is worth."""
 
 
+class StretchError(VerificationError):
+    """A stretch of a model that differs, on the source's own values: what is wrong lies in it."""
+
+
 def compared(wanted: Named, got: Named, name: str, tolerance: float) -> tuple[Compared, ...]:
     """Return a comparison per output. Raises VerificationError for the first that does not pass."""
     if len(wanted) != len(got):

@@ -15,9 +15,9 @@ from ir_interp.op import ResizeOp
 
 from ..report import Compared
 from .differences import compare
-from .graphs import read
 from .processes import Runs
 from .runners import Named
+from .stretches import common
 from .tensors import ResizeTensors, resizes_with_tensors
 
 _PROBES = 16  # tensors that are looked at in one run
@@ -109,15 +109,17 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
     return found
 
 
-def cause(run: Runs, source: Path, result: Path) -> str:
-    """Return where a result begins to differ: a resize that is given the same data, else a layer of any kind."""
+def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
+    """Return where a result begins to differ: a resize that is given the same data, else with ``layers`` any layer."""
     found = resizes(run, source, result)
     first = next((each for each in found if each.differs), None)
     if first is not None and first.output is not None and not first.is_fed_otherwise:
         return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
-    layer = first_layer(run, source, result)
+    layer = first_layer(run, source, result) if layers else None
     if layer is not None:
         return f"; {layer.text}"
+    if not layers:
+        return ""
     return "; no resize and no layer that both show differs, so that the difference arises elsewhere"
 
 
@@ -127,7 +129,7 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
     A name may mean another tensor in the other model, as where a following operation was merged. So a tensor counts
     only where the second model's outputs change when it is given the first's values instead.
     """
-    names = _common(first, second)
+    names = common(first, second)
     outputs = run(second)[0]
     for _ in range(_MOST_INNOCENT):
         place, found, values = _first(run, names, first, second, tolerance)
@@ -137,14 +139,6 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
             return FirstLayer(name=found.name, compared=found)
         names = names[place + 1 :]
     return None
-
-
-def _common(first: Path, second: Path) -> list[str]:
-    """Return the tensors of floats that steps of both models make, as far as names tell."""
-    mine, theirs = read(first), read(second).names
-    inputs = {each.name for each in mine.inputs}
-    made = [name for step in mine.steps for name in step.outputs if name and name not in inputs]
-    return [name for name in dict.fromkeys(made) if name in theirs]
 
 
 def _first(

@@ -8,12 +8,11 @@ from pathlib import Path
 from ir_interp.errors import VerificationError
 
 from ..report import Verification
-from . import differences, quantised
-from .differences import check, compared
+from . import differences, quantised, spread
+from .differences import compared
 from .processes import Runs
 from .rows import Aligned, aligned, sorts
 from .runners import Named
-from .spread import allowed, spread
 
 
 def judged(
@@ -36,8 +35,4 @@ def judged(
         return Verification(
             outputs=compared(wanted, moved.outputs, result.name, differences.TOLERANCE), note=moved.note
         )
-    found = spread(run, source, result, wanted, got, half_weights=half_weights)
-    outputs = allowed(found, wanted, got, differences.TOLERANCE, sorts=sorts(graph))
-    for each in outputs:
-        check(each)
-    return Verification(outputs=outputs)
+    return spread.verified(run, source, result, wanted, got, half_weights=half_weights, sorts=sorts(graph))

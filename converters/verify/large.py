@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError, VerificationError
 from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
-from ir_interp.spec import Nearest, Scales, Sizes
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.translate import Grade
 
 from ..report import Compared, Progress, Row
@@ -34,12 +38,21 @@ _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
 _TIES = 1e-3  # the share of pixels of a nearest resize that rounding may decide
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteAlone:
+    """What writes a model of nothing but a resize, for OpenVINO, and the suffix of its files."""
+
+    write: Callable[[ResizeOp, Path], object]
+    suffix: str
+
+
 def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
     """Yield the resizes that became operations for lengths of run time, one of each kind of kernel."""
     kernels = set()
     for op in (row.source for row in rows if row.grade is Grade.DECOMPOSED):
         is_dynamic = op.shape is not None and None in op.shape and op.dtype == "float32"
-        if is_dynamic and isinstance(op.spec.target, Scales | Sizes) and type(op.spec.kernel) not in kernels:
+        roi_given = isinstance(op.spec.coordinates, Crop) and op.spec.coordinates.roi is None
+        if is_dynamic and not roi_given and type(op.spec.kernel) not in kernels:
             kernels.add(type(op.spec.kernel))
             yield op
 
@@ -55,7 +68,7 @@ def shape(op: ResizeOp) -> tuple[int, ...] | None:
         for axis in growing:
             lengths[axis] = length
         try:
-            ends = math.prod(plan(op.spec, tuple(lengths)).out_shape)
+            ends = math.prod(plan(_with_target(op, tuple(lengths)), tuple(lengths)).out_shape)
         except SpecError:
             return None
         if max(ends, math.prod(lengths)) >= ELEMENTS:
@@ -64,10 +77,20 @@ def shape(op: ResizeOp) -> tuple[int, ...] | None:
     return None
 
 
-def verified(
-    rows: Sequence[Row], write_alone: Callable[[ResizeOp, Path], object], folder: Path, seed: int, progress: Progress
-) -> list[Compared]:
-    """Compare IRs of single resizes, which ``write_alone`` writes, with this program's executor, on random values.
+def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
+    """Return a spec with a target: its own, else what makes every dynamic axis half as long again."""
+    assert op.shape is not None
+    if isinstance(op.spec.target, Scales | Sizes):
+        return op.spec
+    axes = resolve_axes(op.spec.axes, len(lengths))
+    if op.spec.gives_sizes:
+        sizes = (lengths[axis] * 3 // 2 if op.shape[axis] is None else lengths[axis] for axis in axes)
+        return replace(op.spec, target=Sizes(tuple(sizes)))
+    return replace(op.spec, target=Scales(tuple(1.0 if op.shape[axis] else 1.5 for axis in axes)))
+
+
+def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, progress: Progress) -> list[Compared]:
+    """Compare models of single resizes with this program's executor, on random values, in OpenVINO.
 
     Raises VerificationError where one differs, or does not run.
     """
@@ -75,18 +98,19 @@ def verified(
     for number, op in enumerate(of_run_time(rows)):
         lengths = shape(op)
         if lengths is not None:
-            model = folder / f"alone{number}.xml"
-            write_alone(op, model)
-            run = next(runs(models(model, model, Inputs(seed=seed)), folder, progress))
+            model = folder / f"alone{number}{alone.suffix}"
+            alone.write(op, model)
+            run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
             found.append(_compared(run, op, model, lengths))
     return found
 
 
 def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
     x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
-    run.arrays = [(run.models.graph.inputs[0].name, x)]
+    spec = _with_target(op, lengths)
+    run.arrays = list(zip((each.name for each in run.models.graph.inputs), _given(run, spec, x), strict=True))
     got = run(model, threads=_THREADS)[0][0][1]
-    wanted = resize(x, op.spec)
+    wanted = resize(x, spec)
     name = f"{op.name or op.where} alone, on {list(lengths)}"
     if wanted.shape != got.shape:
         raise VerificationError(f"resize {name!r} has shape {list(got.shape)}, in the source {list(wanted.shape)}")
@@ -100,3 +124,15 @@ def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) ->
     )
     check(found)
     return found
+
+
+def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
+    """Yield the inputs of a model of one resize: ``x``, and its target where that is one."""
+    yield x
+    for each in run.models.graph.inputs[1:]:
+        assert isinstance(spec.target, Scales | Sizes)
+        axes = resolve_axes(spec.axes, x.ndim)
+        values = dict(zip(axes, spec.target.values, strict=True))
+        kept = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
+        listed = axes if each.lengths == (len(axes),) else range(x.ndim)
+        yield np.array([values.get(axis, kept[axis]) for axis in listed], each.dtype)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,44 +67,57 @@ class HistogramBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputComparison:
-    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0."""
+    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
+
+    ``compared`` decides; ``whole`` is how the outputs themselves differ, where these were compared otherwise.
+    """
 
     name: str
     first: OutputValues
     second: OutputValues
     compared: Compared
     histogram: tuple[HistogramBin, ...]
+    whole: Compared | None = None
+
+    @property
+    def seen(self) -> Compared:
+        """How the outputs themselves differ."""
+        return self.whole or self.compared
 
     @property
     def least_tolerance(self) -> float | None:
         """The smallest tolerance under which the output would pass; None where none would do."""
-        if not math.isfinite(self.compared.absolute):
+        if not math.isfinite(self.seen.absolute):
             return None
-        return self.compared.absolute / max(1.0, self.compared.largest)
+        return self.seen.absolute / max(1.0, self.seen.largest)
 
     @property
     def verdict(self) -> str:
         """Whether it is equal, and which tolerance would pass, in one line."""
         compared, least = self.compared, self.least_tolerance
-        verdict = ("equal" if compared.is_conclusive else "INCONCLUSIVE") if compared.passes else "DIFFERS"
+        verdict = compared.verdict
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if least is None:
             return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
-        largest = f"largest difference {compared.absolute:.3g}, relative {compared.relative:.3g}"
+        largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
-    """Two models, output by output, and their resizes in order where these were asked for."""
+    """Two models, output by output, and their resizes in order where these were asked for.
+
+    ``shapes`` are the lengths of the inputs that both ran on, by name.
+    """
 
     first: Path
     second: Path
     outputs: tuple[OutputComparison, ...]
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def passes(self) -> bool:
@@ -160,7 +173,8 @@ def compare_models(
     """Run both models in their own runtimes, in processes of their own, and compare their outputs.
 
     ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
-    follows the element type, and how far either model differs from itself. Outputs are paired by name, else by place.
+    follows the element type, and what differs by more is compared stretch by stretch. Outputs are paired by name, else
+    by place.
     With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
     first layer that differs is looked for, on the inputs on which outputs do.
 
@@ -171,19 +185,24 @@ def compare_models(
         _check(path)
     both = models(first, second, inputs)
     found: list[tuple[OutputComparison, ...]] = []
+    shapes: dict[str, tuple[int, ...]] = {}
     located, layer = None, None
     with scratch() as folder, ready():
         for run in runs(both, folder, progress):
             if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
                 break
             mine, theirs = _outputs(run, first, settles=True), _outputs(run, second)
+            shapes = shapes or run.shapes
             outputs = tuple(_compared(*each, tolerance) for each in _paired(mine, theirs, second.name))
             found.append(outputs if tolerance is not None else _by_spread(run, first, second, outputs, mine, theirs))
             if per_resize and located is None:
                 located = tuple(locate.resizes(run, first, second, tolerance))
             if per_layer and layer is None and not all(each.compared.passes for each in found[-1]):
                 layer = locate.first_layer(run, first, second, tolerance)
-    return ModelComparison(first=first, second=second, outputs=_merged(found), resizes=located, first_layer=layer)
+    outputs = _merged(found)
+    return ModelComparison(
+        first=first, second=second, outputs=outputs, resizes=located, first_layer=layer, shapes=shapes
+    )
 
 
 def _by_spread(
@@ -200,7 +219,9 @@ def _by_spread(
         allowed = judged(run, first, second, mine, in_order).outputs
     except VerificationError:
         return outputs
-    return tuple(replace(each, compared=compared) for each, compared in zip(outputs, allowed, strict=True))
+    return tuple(
+        replace(each, compared=compared, whole=each.compared) for each, compared in zip(outputs, allowed, strict=True)
+    )
 
 
 def _merged(found: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
@@ -291,8 +312,8 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
         "conclusive": compared.is_conclusive,
         "first": _values_record(output.first),
         "second": _values_record(output.second),
-        "absolute": _number(compared.absolute),
-        "relative": _number(compared.relative),
+        "absolute": _number(output.seen.absolute),
+        "relative": _number(output.seen.relative),
         "limit": compared.limit,
         "least_tolerance": output.least_tolerance,
         "histogram": [

@@ -126,9 +126,14 @@ class Runs:
             except VerificationError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The lengths of the inputs that it runs on, by name."""
+        return {name: array.shape for name, array in self.arrays}
+
     def hint(self) -> str:
         """Return what was run on, and how to choose; nothing where no length is dynamic."""
-        return told([{name: array.shape for name, array in self.arrays}], self.models.graph)
+        return told([self.shapes], self.models.graph)
 
     def _lengths(self) -> str:
         return ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)

@@ -23,9 +23,9 @@ from typing import Any
 
 from ir_interp.memory import allow_files, limit_process
 
+from ..child import LATER, started
 from ..runtimes.telemetry import openvino_silent, silent_environment
 from . import runners
-from .child import LATER, started
 
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 _ANSWER = 16  # bytes at most

@@ -1,122 +1,100 @@
-"""How far a model differs from itself: what its own runtime makes of it otherwise, and in another precision.
+"""Models whose outputs differ: the forms of them that can be compared, and how far the source is from itself.
 
-Two runtimes add in other orders and round in other places; where a model enlarges that, no fixed tolerance fits. So
-what is allowed follows from the models: as much as the source differs between two ways in which its own runtime
-computes it. Where one of the two is in half precision, both are compared in float32.
+Where one of two models is in half precision, both are compared in float32; where weights were rounded, with such. What
+still differs is compared stretch by stretch (``stretches``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
 
-from ..report import Compared
-from . import precision
-from .differences import compare, differences, of_coordinates
+from ..onnx.precision import in_float32, is_half
+from ..report import Compared, Verification
+from . import stretches
+from .differences import TOLERANCE, compare, differences, of_coordinates
+from .precision import with_half_weights
 from .processes import Runs
 from .rows import Aligned, aligned
 from .runners import Named
-
-_SHARE = 4
-"""Two ways of one runtime differ in the few places where one of them fuses layers, two runtimes in every layer."""
+from .stretches import Pair
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """What two models make in float32 where one is in half precision, and how far outputs of the source differ.
+def verified(
+    run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool, sorts: bool
+) -> Verification:
+    """Compare two models whose outputs differ. Raises VerificationError where rounding alone cannot be the cause."""
+    own = f"the source differs from itself by {_own(run, source, wanted)}"
+    pair = _comparable(run, source, result, half_weights=half_weights)
+    remark = "; ".join(filter(None, (f"as a whole by {_apart(wanted, got):.3g}, {own}", pair.way)))
+    try:
+        found = _otherwise(run, pair, wanted, got, sorts=sorts) if pair.way else []
+        if found and all(each.passes for each in found):
+            return Verification(outputs=tuple(_told(each, remark) for each in found))
+        proof = stretches.verified(run, pair)
+    except VerificationError as problem:
+        whole = f"{_worst(wanted, got)}; {own}"
+        raise type(problem)("; ".join(filter(None, (whole, pair.way, str(problem))))) from None
+    return replace(proof, outputs=tuple(_told(each, remark) for each in proof.outputs))
 
-    ``without`` is the difference, output by output, to the source computed without graph optimisation, ``precise`` to
-    the source in the other precision: both 0 where that does not run. ``wanted`` and ``got`` are outputs to compare.
-    """
 
-    wanted: Named
-    got: Named
-    without: tuple[float, ...]
-    precise: tuple[float, ...]
-    way: str = ""
-
-    def allowed(self, place: int) -> float:
-        """Return by how much an output may differ."""
-        return max(_SHARE * self.without[place], self.precise[place])
+def _told(found: Compared, remark: str) -> Compared:
+    return replace(found, remark="; ".join(filter(None, (remark, found.remark))))
 
 
-def spread(run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool) -> Spread:
-    """Return how far a source differs from itself, and both models in the precision in which they can be compared."""
+def _worst(wanted: Named, got: Named) -> str:
+    """Return which output differs most, and by how much, in words."""
+    pairs = zip(wanted, got, strict=True)
+    compared = [compare(name, mine, theirs) for (name, mine), (_, theirs) in pairs]
+    worst = max(compared, key=lambda each: each.absolute / (each.limit or 1.0))
+    return f"output {worst.name!r} {worst.difference}"
+
+
+def _own(run: Runs, source: Path, wanted: Named) -> str:
+    """Return how far a model differs from itself without graph optimisation, in words."""
+    try:
+        return f"{_apart(wanted, run(source, optimised=False)[0]):.3g}"
+    except VerificationError:
+        return "what is not known"
+
+
+def _apart(mine: Named, theirs: Named) -> float:
+    """Return the largest difference between outputs, infinite where their shapes differ."""
+    pairs = [(a, b) for (_, a), (_, b) in zip(mine, theirs, strict=True)]
+    if any(a.shape != b.shape for a, b in pairs):
+        return np.inf
+    return max((float(differences(a, b).max(initial=0.0)) for a, b in pairs), default=0.0)
+
+
+def _comparable(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Pair:
+    """Return two models in the precision in which they can be compared."""
+    given, made, way = source, result, ""
     if half_weights:
-        rounded = _outputs(run, precision.with_half_weights(source, run.folder))
-        return _against(run, source, wanted, rounded or wanted, got, "with weights in half precision")
-    if not (precision.is_half(source) or precision.is_half(result)):
-        return _against(run, source, wanted, wanted, got, "")
-    mine = _precise(run, source)
-    theirs = _precise(run, result)
-    if mine is None and theirs is None:
-        return _against(run, source, wanted, wanted, got, "")
-    return _against(run, source, wanted, mine or wanted, theirs or got, "in float32")
-
-
-def _precise(run: Runs, model: Path) -> Named | None:
-    if not precision.is_half(model):
-        return None
-    written = precision.in_float32(model, run.folder)
-    return _outputs(run, written, in_openvino=run.models.in_openvino(model))
-
-
-def _against(run: Runs, source: Path, wanted: Named, precise: Named, got: Named, way: str) -> Spread:
-    without = _outputs(run, source, optimised=False) or wanted
-    return Spread(
-        wanted=precise,
-        got=got,
-        without=_apart(wanted, without),
-        precise=_apart(wanted, precise),
+        given, way = with_half_weights(source, run.folder), "compared with weights in half precision"
+    if is_half(given) or is_half(made):
+        given, made = (in_float32(each, run.folder) if is_half(each) else each for each in (given, made))
+        way = "compared in float32"
+    in_openvino = run.models.in_openvino
+    return Pair(
+        source=given,
+        result=made,
+        source_in_openvino=in_openvino(source),
+        result_in_openvino=in_openvino(result),
         way=way,
     )
 
 
-def _outputs(run: Runs, model: Path, **options: Any) -> Named | None:
-    """Return what a model makes, None where it does not run so."""
+def _otherwise(run: Runs, pair: Pair, wanted: Named, got: Named, *, sorts: bool) -> list[Compared]:
+    """Return how outputs compare in another form of the models; nothing where one does not run so."""
     try:
-        return run(model, **options)[0]
+        wanted, got = pair.run_source(run)[0], pair.run_result(run)[0]
     except VerificationError:
-        return None
-
-
-def _apart(mine: Named, theirs: Named) -> tuple[float, ...]:
-    return tuple(_largest(a, b) for (_, a), (_, b) in zip(mine, theirs, strict=True))
-
-
-def _largest(mine: NDArray[Any], theirs: NDArray[Any]) -> float:
-    """Return the largest difference; 0 where shapes differ, or where NaN is in one alone: nothing follows from that."""
-    if mine.shape != theirs.shape:
-        return 0.0
-    found = float(differences(mine, theirs).max(initial=0.0))
-    return found if np.isfinite(found) else 0.0
-
-
-def allowed(found: Spread, wanted: Named, got: Named, tolerance: float, *, sorts: bool) -> tuple[Compared, ...]:
-    """Return each output's comparison, by ``tolerance`` or as much as the source differs from itself.
-
-    As it stands, or as both are in float32, whichever is nearer: one model may round to half where the other does not.
-    """
-    ways = [_compared(found, wanted, got, tolerance, sorts=sorts)]
-    if found.way:
-        ways.append(_compared(found, found.wanted, found.got, tolerance, sorts=sorts, way=found.way))
-    return tuple(min(each, key=lambda one: one.absolute / (one.limit or 1.0)) for each in zip(*ways, strict=True))
-
-
-def _compared(
-    found: Spread, wanted: Named, got: Named, tolerance: float, *, sorts: bool, way: str = ""
-) -> list[Compared]:
-    moved = aligned(wanted, got, tolerance) if sorts else Aligned(outputs=got)
-    outputs = []
-    for place, ((name, mine), (_, theirs)) in enumerate(zip(wanted, moved.outputs, strict=True)):
-        own = max(found.without[place], found.precise[place])
-        compared = compare(name, mine, theirs, tolerance, least=max(found.allowed(place), of_coordinates(mine)))
-        remark = f"the source differs from itself by {own:.3g}" + (f"; compared {way}" if way else "")
-        outputs.append(replace(compared, remark="; ".join(filter(None, (remark, moved.note)))))
-    return outputs
+        return []
+    moved = aligned(wanted, got, TOLERANCE) if sorts else Aligned(outputs=got)
+    pairs = zip(wanted, moved.outputs, strict=True)
+    found = [compare(name, mine, theirs, least=of_coordinates(mine)) for (name, mine), (_, theirs) in pairs]
+    return [replace(each, remark=moved.note) for each in found]

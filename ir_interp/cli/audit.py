@@ -66,7 +66,7 @@ def audit(
     shape: options.InputShapes = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, ...", autocompletion=_runtimes),
+        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...", autocompletion=_runtimes),
     ] = None,
     select: Annotated[
         list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.", autocompletion=_codes)
@@ -90,9 +90,11 @@ def audit(
     ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the files.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(parser=options.positive, metavar="INTEGER", help="Processes that share the files.")
+    ] = 1,
     html: options.Html = None,
-    image: Annotated[Path | None, typer.Option(help="An image on which the page of --html shows what changes.")] = None,
+    image: options.Image = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
     from ir_interp.converters.audit.audit import models as expanded
@@ -100,8 +102,7 @@ def audit(
 
     form, severities = options.style(style, as_json, quiet), _severities(severity or [])
     Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
-    if image and not html:
-        raise IrInterpError("--image has no effect without --html")
+    options.check_image(image, html)
     check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
     with progress.bar(quiet) as report_progress:
         found = ir_interp.audit(

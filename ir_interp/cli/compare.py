@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.atomic import check_outputs
+from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options, progress
-from ir_interp.names import labels
+from ir_interp.errors import IrInterpError
+from ir_interp.kinds import FileKind
+from ir_interp.names import labels, shown
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
@@ -27,14 +29,23 @@ Examples:
   ir-interp compare model.onnx model.xml --per-resize --input x=photo.png --mean 127.5 --scale 127.5 --html report.html
 
   ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
+
+  ir-interp compare photo.png --like pillow:bicubic --like opencv:cubic --sizes 224,224 --picture apart.png
 """
 _WIDTH = 40  # of the longest bar
 _LABELS = 30  # characters beside it
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml).")],
-    second: Annotated[Path, typer.Argument(help="Another, of the same inputs and outputs.")],
+    first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml); with --like, an image or array.")],
+    second: Annotated[Path | None, typer.Argument(help="Another, of the same inputs and outputs.")] = None,
+    like: Annotated[
+        list[str] | None,
+        typer.Option(help="Twice: resize an image as calls of image libraries, such as pillow:bicubic, opencv:cubic."),
+    ] = None,
+    sizes: Annotated[str | None, typer.Option(help="With --like: output lengths, 224,224.")] = None,
+    scales: Annotated[str | None, typer.Option(help="With --like: output / input, 0.5,0.5.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="With --like: a .png or .svg of where they differ.")] = None,
     shape: options.InputShapes = None,
     array: options.Arrays = None,
     seed: options.Seed = 0,
@@ -44,7 +55,11 @@ def compare(
     bgr: options.Bgr = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Allowed, of the largest value. Default 1e-4, or the first's own spread."),
+        typer.Option(
+            parser=options.number,
+            metavar="NUMBER",
+            help="Allowed, of the largest value. Default 1e-4, else stretch by stretch.",
+        ),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="Find the first layer that differs.")] = False,
@@ -52,10 +67,20 @@ def compare(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     html: options.Html = None,
+    image: options.Image = None,
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
+    if like:
+        return _compare_like(like, first, second, sizes, scales, picture, options.style(style, as_json, quiet))
+    if second is None:
+        raise IrInterpError("a second model is missing; or two --like, as in --like pillow:bicubic --like opencv:cubic")
+    for name, given in (("--sizes", sizes), ("--scales", scales), ("--picture", picture)):
+        if given is not None:
+            raise IrInterpError(f"{name} has no effect without --like")
     inputs = options.files(array or [])
-    check_outputs([html] if html else [], [first, second, *(path for paths in inputs.values() for path in paths)])
+    options.check_image(image, html)
+    read = [first, second, *(path for paths in inputs.values() for path in paths), *([image] if image else [])]
+    check_outputs([html] if html else [], read)
     form = options.style(style, as_json, quiet)
     with progress.bar(quiet) as report_progress:
         found = ir_interp.compare(
@@ -74,14 +99,51 @@ def compare(
         from ir_interp.converters.pages import comparison_page, frame
         from ir_interp.converters.pages.made import Made
 
-        shapes = options.shapes(shape or [])
-        made = Made(command=options.command(), models=(first, second), shapes=shapes, inputs=inputs, seed=seed)
+        made = Made(
+            command=options.command(),
+            models=(first, second),
+            shapes=found.shapes,
+            inputs=inputs,
+            seed=seed,
+            image=image,
+        )
         frame.save(comparison_page.comparison_page(found, made), html)
     if form == "json":
         print(json.dumps(found.record(), indent=2))
     elif form == "text":
         _show(found)
     return 0 if found.passes else 1
+
+
+def _compare_like(
+    like: list[str],
+    file: Path,
+    second: Path | None,
+    sizes: str | None,
+    scales: str | None,
+    picture: Path | None,
+    form: str,
+) -> int:
+    """Compare two libraries' resizes of an image."""
+    from ir_interp.views import likeness, pictures
+
+    if second is not None or len(like) != 2:
+        raise IrInterpError(f"--like is given {len(like)} times for an image; expected two calls and one image")
+    check_outputs([picture] if picture else [], [file])
+    if picture and FileKind.of(picture) not in (FileKind.PICTURE, FileKind.DRAWING):
+        raise IrInterpError(f"--picture {picture.name!r} is no name of a picture; expected .png or .svg")
+    x, mode = likeness.read(file)
+    lengths = options.integers(sizes, "--sizes"), options.reals(scales, "--scales")
+    found, pair = likeness.compared((like[0], like[1]), x, mode, *lengths)
+    if picture:
+        figure = likeness.picture(found, pair)
+        with replacing(picture) as (temporary,):
+            pictures.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
+    if form == "json":
+        print(json.dumps(found.record(), indent=2))
+    elif form == "text":
+        print(shown(found.text))
+    return 1 if found.unequal else 0
 
 
 def _show(found: ModelComparison) -> None:

@@ -74,7 +74,12 @@ class NamingDialects(TyperCommand):
 def convert(
     source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
     destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
-    opset: Annotated[int | None, typer.Option(help="ONNX operator set: 11 to 24, of a single layer from 7.")] = None,
+    opset: Annotated[
+        int | None,
+        typer.Option(
+            parser=options.whole, metavar="INTEGER", help="ONNX operator set: 11 to 24, of a single layer from 7."
+        ),
+    ] = None,
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
     semantics: Annotated[
         Semantics,
@@ -85,7 +90,10 @@ def convert(
         ),
     ] = Semantics.RUNTIME,
     target: Annotated[
-        str | None, typer.Option(help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino.")
+        str | None,
+        typer.Option(
+            help="Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino, opencv-dnn, ..., any."
+        ),
     ] = None,
     only: Annotated[
         Only | None,
@@ -114,6 +122,7 @@ def convert(
     quiet: options.Quiet = False,
     report: options.Json = None,
     html: options.Html = None,
+    image: options.Image = None,
 ) -> None:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then.
 
@@ -121,12 +130,15 @@ def convert(
     """
     form = options.style(style, as_json, quiet)
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
-    made = partial(_made, models=(source,), shapes=shapes, inputs=inputs, seed=seed if verify else None)
+    options.check_image(image, html)
+    check_outputs([path for path in (destination, report, html) if path], [image] if image else [])
+    made = partial(_made, models=(source,), inputs=inputs, seed=seed if verify else None, image=image)
 
     def save_page(report: ConversionReport, path: Path) -> None:
         from ir_interp.converters.pages import conversion_page, frame
 
-        frame.save(conversion_page.conversion_page(report, made()), path)
+        ran = report.verification.shapes if report.verification else shapes
+        frame.save(conversion_page.conversion_page(report, made(shapes=ran)), path)
 
     wanted = {report: _save_json, html: save_page}
     try:
@@ -154,7 +166,7 @@ def convert(
         raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
-            _save_refusal(html, source, destination, semantics, error, made())
+            _save_refusal(html, source, destination, semantics, error, made(shapes=shapes))
         raise
     if form == "json":
         print(_json(done))

@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ir_interp.cli import audit, compare, convert, explain, inspect, options, plot, run
+from ir_interp.cli import audit, compare, convert, explain, identify, inspect, options, plot, preprocess, run
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
@@ -58,6 +60,8 @@ app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(conv
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
+app.command("preprocess", epilog=preprocess.EXAMPLES)(preprocess.preprocess)
+app.command("identify", epilog=identify.EXAMPLES)(identify.identify)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors, whatever carries them
+            if hasattr(error, "message"):
+                error.message = shown(error.message)
             error.show()
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
@@ -95,7 +101,18 @@ def entry() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
             signal.signal(number, _stop)
+    _forget_settings_of_the_folder()
     sys.exit(limited())
+
+
+def _forget_settings_of_the_folder() -> None:
+    """Import Matplotlib from another folder, where the current one has settings of it: they could start programs."""
+    if os.path.lexists("matplotlibrc"):
+        here = Path.cwd()
+        os.chdir(sys.prefix)
+        with suppress(ImportError):
+            import matplotlib  # noqa: F401
+        os.chdir(here)
 
 
 def limited() -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ir_interp.atomic import OutputError
+from ir_interp.decimals import integer, real
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
 
@@ -56,6 +59,10 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code and files written tell the rest.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+Image = Annotated[
+    Path | None,
+    typer.Option("--image", help="An image on which the page of --html shows what changes."),
+]
 Sizes = Annotated[
     str | None,
     typer.Option(help="Output lengths instead of the file's, of the resized axes or of all: 50,60."),
@@ -70,6 +77,28 @@ LayerShape = Annotated[
 ]
 
 
+def whole(text: str, least: float = -math.inf) -> int:
+    """Return what an option that is an integer was given. Raises BadParameter for others, and below ``least``."""
+    try:
+        number = integer(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if number < least:
+        raise typer.BadParameter(f"{number} is less than {least}")
+    return number
+
+
+natural, positive = partial(whole, least=0), partial(whole, least=1)
+
+
+def number(text: str) -> float:
+    """Return what an option that is a number was given. Raises BadParameter for anything else."""
+    try:
+        return real(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 class Format(Enum):
     """How results are printed."""
 
@@ -78,6 +107,16 @@ class Format(Enum):
 
 
 Style = Annotated[Format | None, typer.Option("--format", metavar="FORMAT", help="text (the default) or json.")]
+
+
+def check_image(image: Path | None, html: Path | None) -> None:
+    """Raise IrInterpError for an --image that no page would show, ReadError for what is none."""
+    from ir_interp.views.images import pixels
+
+    if image and not html:
+        raise IrInterpError("--image has no effect without --html")
+    if image:
+        pixels(image)
 
 
 _COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
@@ -107,7 +146,7 @@ def integers(text: str | None, option: str) -> tuple[int, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(int(part) for part in text.split(","))
+        return tuple(integer(part) for part in text.split(","))
     except ValueError:
         raise IrInterpError(f"{option} {text!r}: expected integers with commas between them, as in 50,60") from None
 
@@ -117,7 +156,7 @@ def reals(text: str | None, option: str) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(float(part) for part in text.split(","))
+        return tuple(real(part) for part in text.split(","))
     except ValueError:
         raise IrInterpError(f"{option} {text!r}: expected numbers with commas between them, as in 2,1.5") from None
 
@@ -148,7 +187,7 @@ def _shape(word: str) -> tuple[str, tuple[int, ...]]:
     try:
         if colon and not name:
             raise ValueError("no name")
-        return name, tuple(int(part) for part in lengths.split(","))
+        return name, tuple(integer(part) for part in lengths.split(","))
     except ValueError:
         expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
         raise IrInterpError(f"--shape {word!r}: {expected}") from None
@@ -176,7 +215,7 @@ Arrays = Annotated[
     list[str] | None,
     typer.Option("--input", help="An input to run on, else made up: x=image.npy, x=photo.png, x=folder; or several."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of what is made up.")]
+Seed = Annotated[int, typer.Option("--seed", parser=natural, metavar="INTEGER", help="Of what is made up.")]
 Mean = Annotated[
     str | None, typer.Option("--mean", help="Taken from the pixels of images: 127.5, or one a channel: 104,117,123.")
 ]

@@ -31,7 +31,10 @@ def plot(
         Picture, typer.Option(metavar="PICTURE", help="positions, weights, kernel or image.")
     ] = Picture.POSITIONS,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    axis: Annotated[int | None, typer.Option(help="Axis to show, if not the first that changes.")] = None,
+    axis: Annotated[
+        int | None,
+        typer.Option(parser=options.whole, metavar="INTEGER", help="Axis to show, if not the first that changes."),
+    ] = None,
     shape: options.LayerShape = None,
     sizes: options.Sizes = None,
     scales: options.Scales = None,

@@ -18,7 +18,7 @@ from ir_interp.names import shown
 from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import images
+from ir_interp.views import images, likeness
 
 EXAMPLES = """
 Examples:
@@ -28,13 +28,21 @@ Examples:
   ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
 
   ir-interp run layer.xml --input photo.png --output small.png
+
+  ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
 """
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
-    source: Annotated[Path, typer.Option("--input", help="An array (.npy) or an image.")],
+    file: Annotated[
+        Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json; with --like, what is resized.")
+    ],
     output: Annotated[Path, typer.Option("--output", help="An array (.npy) or an image.")],
+    source: Annotated[Path | None, typer.Option("--input", help="An array (.npy) or an image.")] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(help="Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear."),
+    ] = None,
     layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
     sizes: options.Sizes = None,
     scales: options.Scales = None,
@@ -49,6 +57,14 @@ def run(
     quiet: options.Quiet = False,
 ) -> None:
     """Execute one resize."""
+    if like is not None:
+        for name, given in (("--input", source), ("--layer", layer), ("--arithmetic", arithmetic)):
+            if given is not None:
+                raise IrInterpError(f"{name} has no effect with --like, which resizes {file.name}")
+        _run_like(like, file, output, sizes, scales, quiet=quiet)
+        return
+    if source is None:
+        raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
     check_outputs([output], [file, source])
     op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
     x = images.array_or_image(source, op)
@@ -59,6 +75,17 @@ def run(
         _write(temporary, y, op)
     if not quiet:
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+
+
+def _run_like(like: str, file: Path, output: Path, sizes: str | None, scales: str | None, *, quiet: bool) -> None:
+    check_outputs([output], [file])
+    x, mode = likeness.read(file)
+    op = likeness.call(like, x, mode)
+    y = likeness.resized(op, x, options.integers(sizes, "--sizes"), options.reals(scales, "--scales"))
+    with replacing(output) as (temporary,):
+        likeness.write(temporary, y)
+    if not quiet:
+        print(shown(f"{op.dialect} {op.version}, {like}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:

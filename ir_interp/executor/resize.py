@@ -13,13 +13,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import half, integers, plain, tiles
+from ir_interp.executor import alpha, half, integers, plain, tiles
+from ir_interp.executor import passes as passes_of
 from ir_interp.memory import unchecked
-from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan import passes
+from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Alpha, Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed
 
 MAX_BYTES = 8 * 2**30
@@ -76,13 +78,25 @@ def _resized(
     if not bound.axes:
         y[...] = source
     elif y.size:
-        found = integers.run(source, bound)
+        found = _integers(source, bound)
         if found is None:
             _fill(source, y, bound, work)
         else:
             y[...] = found
     _extrapolate(y, bound)
     return y
+
+
+def _integers(x: NDArray[Any], bound: Plan) -> NDArray[Any] | None:
+    """Return integers resized in the sums that the spec names; None where they are summed as floats are."""
+    if x.dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
+        return None
+    if not passes.are_named(bound):
+        return integers.run(x, bound)
+    run = passes_of.run
+    if bound.spec.alpha is Alpha.PREMULTIPLIED:
+        return alpha.divided(run(alpha.multiplied(x), bound))
+    return run(x, bound)
 
 
 def as_array(x: ArrayLike) -> NDArray[Any]:
@@ -127,6 +141,7 @@ def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> t
         if all(value == own[axis] or axis in axes for axis, value in enumerate(target.values)):
             return spec, _of_axes(target, axes)
     if count < len(shape) == len(axes):  # one for every axis that changes, of a spec that lists all
+        check_rank(spec, len(shape))
         changing = listed(spec, shape).axes or ()
         chosen = changing if len(changing) == count else axes[-count:]
         return replace(spec, axes=axes, target=None).only([axes.index(axis) for axis in chosen]), target
@@ -201,7 +216,8 @@ def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
     assert isinstance(spec.coordinates, Crop)
     fill = np.empty(1, dtype)
     cuts = spec.rounds is Integers.ONNXRUNTIME
-    _store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else spec.rounds)
+    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
+    _store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
     return fill.reshape(())
 
 

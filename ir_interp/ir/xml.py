@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from lxml import etree
 
+from ir_interp.decimals import integer as integer_of
+from ir_interp.decimals import real as real_of
 from ir_interp.errors import ReadError
 from ir_interp.sources import check_regular
 
+N = TypeVar("N", int, float)
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
-_REAL = re.compile(r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*", re.IGNORECASE)
 _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
@@ -80,10 +83,8 @@ def flag(text: str) -> bool:
 
 
 def integer(text: str) -> int:
-    """Return an integer of 64 bits, in ASCII: Python's own syntax knows ``1_0`` and other scripts' digits as well."""
-    if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
-        raise ReadError(f"{text!r} is not an integer")
-    return int(text)
+    """Return an integer attribute."""
+    return _number(integer_of, text)
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -96,11 +97,16 @@ def integers(text: str) -> tuple[int, ...]:
 
 def real(text: str) -> float:
     """Return a number attribute."""
-    if not _REAL.fullmatch(text):
-        raise ReadError(f"{text!r} is not a number")
-    return float(text)
+    return _number(real_of, text)
 
 
 def reals(text: str) -> tuple[float, ...]:
     """Return a list attribute of numbers with commas between them; empty for an empty text."""
     return tuple(real(part) for part in text.split(",")) if text.strip() else ()
+
+
+def _number(read: Callable[[str], N], text: str) -> N:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ReadError(str(error)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,12 +40,14 @@ class AxisPlan:
 class Numbers:
     """What a formula is computed in: rationals, float32, or nodes of a graph.
 
-    ``wide`` is what onnxruntime widens to in half_pixel_symmetric; ``choose`` takes a condition and two functions.
+    ``wide`` is what onnxruntime widens to in half_pixel_symmetric; ``choose`` takes a condition and two functions;
+    ``over`` divides by a scale.
     """
 
     number: Callable[[Any], Any]
     wide: Callable[[Any], Any]
     choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    over: Callable[[Any, Any], Any] = operator.truediv
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,23 @@ def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> An
     return yes() if condition else no()
 
 
+def _unless_ratio(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what makes numbers of a ``kind``, but leaves scales as they are: a library inverts them first."""
+    return lambda value: value if isinstance(value, Fraction) else kind(float(value))
+
+
+def _times(step: Callable[[Any], Any], kind: Callable[[Any], Any]) -> Numbers:
+    """Return numbers of a ``kind`` that are multiplied by ``step(scale)`` where others are divided by the scale."""
+    return Numbers(number=_unless_ratio(kind), wide=kind, choose=_branch, over=lambda x, scale: x * step(scale))
+
+
+_LIBRARIES = {
+    Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
+}
+_TORCH_NEAREST = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
 _RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
 _SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
@@ -79,9 +99,30 @@ def positions(axis: AxisPlan) -> Positions:
     """Return the source coordinate of every output index, in the plan's arithmetic."""
     if axis.arithmetic is Arithmetic.EXACT:
         return _exact_positions(axis.step, axis.offset, axis.out_size)
+    if axis.arithmetic.is_library:
+        return split(_in_library(axis), axis.arithmetic)
     index = np.arange(axis.out_size, dtype=np.float32)
     at = np.asarray(source(axis, index, _SINGLE), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+
+
+_FIXED = 2**16  # of OpenCV's bit-exact nearest, until 4.x
+
+
+def _in_library(axis: AxisPlan) -> Any:
+    """Return the source coordinate of every output index as an image library finds it."""
+    index = np.arange(axis.out_size)
+    nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library has it
+    if nearest and axis.arithmetic is Arithmetic.PILLOW:
+        step = float(1 / axis.scale)
+        return np.add.accumulate(np.where(index == 0, step * 0.5, step))
+    if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
+        step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
+        return (step * index + step // 2 - axis.in_size % 2) / _FIXED
+    if axis.arithmetic is Arithmetic.TORCH and (nearest or axis.coordinates is Coordinates.ASYMMETRIC):
+        return source(axis, index.astype(np.float32), _TORCH_NEAREST).astype(np.float64)
+    at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
+    return at.astype(np.float32).astype(np.float64) if axis.arithmetic is Arithmetic.OPENCV else at
 
 
 def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
@@ -113,18 +154,18 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
     in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds as there.
     ``axis`` is an AxisPlan, or has the same fields with lengths, scale and window as nodes of a graph.
     """
-    number, wide, choose = numbers.number, numbers.wide, numbers.choose
+    number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
     n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
     last = s * n if axis.length is Length.FRACTIONAL else m
     match axis.coordinates:
         case Coordinates.ASYMMETRIC:
-            return i / s
+            return over(i, s)
         case Coordinates.HALF_PIXEL:
-            return (i + half) / s - half
+            return over(i + half, s) - half
         case Coordinates.PYTORCH_HALF_PIXEL:
-            return choose(m == 1, lambda: i * 0, lambda: (i + half) / s - half)
+            return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
-            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: (i + half) / s)
+            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: over(i + half, s))
         case Coordinates.TFLITE_CORNERS:
             return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * (n - 1) / (m - 1))
         case Coordinates.HALF_PIXEL_SYMMETRIC:

@@ -91,17 +91,22 @@ def _lengths(spec: ResizeSpec, in_sizes: list[int]) -> tuple[list[int], list[Fra
     assert isinstance(spec.target, Scales)
     lengths, scales = [], []
     for value, size in zip(spec.target.values, in_sizes, strict=True):
-        out = _scaled_length(size, np.float32(value), spec.arithmetic)
+        scale = Fraction(value if spec.arithmetic.is_library else float(np.float32(value)))
+        out = _scaled_length(size, scale, spec.arithmetic)
         copied = spec.step is Step.GIVEN_UNLESS_EQUAL and out == size
         lengths.append(out)
-        scales.append(_ratio(out, size) if copied or spec.step is Step.RATIO else Fraction(float(np.float32(value))))
+        scales.append(_ratio(out, size) if copied or spec.step is Step.RATIO else scale)
     return lengths, scales
 
 
-def _scaled_length(size: int, scale: np.float32, arithmetic: Arithmetic) -> int:
-    """Return floor(size * scale), as each arithmetic rounds the product."""
+def _scaled_length(size: int, ratio: Fraction, arithmetic: Arithmetic) -> int:
+    """Return floor(size * scale), as each arithmetic rounds the product; OpenCV rounds it half to even."""
     if arithmetic is Arithmetic.EXACT:
-        return math.floor(size * Fraction(float(scale)))
+        return math.floor(size * ratio)
+    if arithmetic.is_library:
+        length = size * float(ratio)
+        return round(length) if arithmetic in _TO_EVEN else math.floor(length)
+    scale = np.float32(float(ratio))
     # OpenVINO adds 1e-6, so that a product just below an integer counts as that integer
     factor = scale + np.float32(1e-6) if arithmetic is Arithmetic.OPENVINO else scale
     with np.errstate(over="ignore"):
@@ -109,6 +114,9 @@ def _scaled_length(size: int, scale: np.float32, arithmetic: Arithmetic) -> int:
     if not np.isfinite(product):
         raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
     return int(product)
+
+
+_TO_EVEN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 
 
 def _keep_aspect(sizes: tuple[int, ...], in_sizes: list[int], spec: ResizeSpec) -> tuple[list[int], list[Fraction]]:

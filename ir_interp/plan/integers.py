@@ -112,8 +112,7 @@ def rounding_at_once(spec: ResizeSpec, dtype: str) -> Integers:
     plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
     if spec.rounds is Integers.ONNXRUNTIME and plain and dtype in (*_EIGHT_BITS, "int32"):
         return Integers.CUT_OFF
-    known = spec.rounds in (Integers.CUT_OFF, Integers.HALF_AWAY)
-    return spec.rounds if known else Integers.HALF_EVEN
+    return spec.rounds if spec.rounds in (Integers.CUT_OFF, Integers.HALF_AWAY) else Integers.HALF_EVEN
 
 
 def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
@@ -141,7 +140,7 @@ def steps(
     assert isinstance(kernel, Linear | Cubic)
     if kernel.is_antialiased:
         exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
-        rounding = {Integers.ONNXRUNTIME: Integers.HALF_AWAY, Integers.OPENVINO: Integers.HALF_EVEN}[own]
+        rounding = Integers.HALF_AWAY if own is Integers.ONNXRUNTIME else Integers.HALF_EVEN
         for axis in axes:
             indices, weights = _filtered(kernel, sampled[axis])
             if exact:

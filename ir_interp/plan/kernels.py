@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ir_interp.spec import Cubic, Linear
+from ir_interp.spec import Box, Continuous, Cubic, Hamming, Lanczos, Linear
 
 
-def radius(kernel: Linear | Cubic) -> int:
+def radius(kernel: Continuous) -> int | Fraction:
     """Return the distance, in source pixels, from which a kernel is 0."""
-    return 1 if isinstance(kernel, Linear) else 2
+    match kernel:
+        case Box():
+            return Fraction(1, 2)
+        case Linear() | Hamming():
+            return 1
+        case Cubic():
+            return 2
+        case Lanczos():
+            return kernel.radius
 
 
-def weigh(kernel: Linear | Cubic, distance: Any, xp: Any = np) -> Any:
-    """Return the weights at ``distance`` >= 0 from the sampling point, in source pixels.
+def sums_to_one(kernel: Continuous) -> bool:
+    """Say whether weights are divided by their sum: those of other kernels sum to 1 as they are."""
+    return kernel.exclude_outside or kernel.is_antialiased or isinstance(kernel, Box | Hamming | Lanczos)
 
-    ``xp`` holds NumPy's functions, or those of a graph where ``distance`` is a node of it.
+
+def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
+    """Return the weights at ``offset`` from the sampling point, in source pixels.
+
+    ``xp`` holds NumPy's functions, or those of a graph where ``offset`` is a node of it: there for linear and cubic.
     """
-    return triangle(distance, xp) if isinstance(kernel, Linear) else keys(distance, kernel.a, xp)
+    match kernel:
+        case Box():
+            return box(offset)
+        case Linear():
+            return triangle(xp.abs(offset), xp)
+        case Cubic():
+            return keys(xp.abs(offset), kernel.a, xp)
+        case Hamming():
+            return hamming(np.abs(offset))
+        case Lanczos():
+            return lanczos(offset, kernel.radius)
+
+
+def box(offset: Any) -> Any:
+    """Return 1 above -1/2 and up to 1/2."""
+    return np.where((offset > -0.5) & (offset <= 0.5), 1.0, 0.0)
+
+
+def _of_c(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Return a function of C's library for arrays: NumPy's own differs in the last bit, which decides ties."""
+    each = np.frompyfunc(function, 1, 1)
+    return lambda values: np.asarray(each(values), np.float64)
+
+
+_sine, _cosine = _of_c(math.sin), _of_c(math.cos)
+
+
+def sinc(offset: Any) -> Any:
+    """Return sin(pi t) / (pi t)."""
+    angle = np.where(offset == 0, 1.0, offset) * np.pi
+    return np.where(offset == 0, 1.0, _sine(angle) / angle)
+
+
+_ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in Pillow's source
+
+
+def hamming(distance: Any) -> Any:
+    """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
+    return np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * _cosine(distance * np.pi)), 0.0)
+
+
+def lanczos(offset: Any, radius: int) -> Any:
+    """Return sinc(t) sinc(t / radius) from -radius up to below radius (C. E. Duchon, 1979)."""
+    inside = (-radius <= offset) & (offset < radius)
+    return np.where(inside, sinc(offset) * sinc(offset / radius), 0.0)
 
 
 def triangle(distance: Any, xp: Any = np) -> Any:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.memory import check_bytes
-from ir_interp.plan import kernels
+from ir_interp.plan import kernels, libraries
 from ir_interp.plan.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.geometry import Plan
-from ir_interp.spec import Antialias, Area, Crop, Cubic, Linear, Nearest, Rounding
+from ir_interp.spec import Antialias, Area, Continuous, Crop, Kernel, Mean, Nearest, Rounding
 
 _BYTES_A_TAP = 48  # its index and weight, and what they are computed from
 _MOST_KEPT = 2**16  # outputs of a plan of which there may be hundreds
@@ -44,10 +44,11 @@ def axis_taps(plan: Plan) -> tuple[Taps, ...]:
 
 def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
     any_shrinking = any(axis.scale < 1 for axis in plan.axes)
+    any_growing = any(axis.scale > 1 for axis in plan.axes)
     for axis in plan.axes:
         what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
         check_bytes(_BYTES_A_TAP * count(plan, axis), what)
-    return tuple(_taps(plan.spec.kernel, axis, any_shrinking) for axis in plan.axes)
+    return tuple(_taps(plan.spec.kernel, axis, any_shrinking, any_growing) for axis in plan.axes)
 
 
 _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
@@ -56,7 +57,7 @@ _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_t
 def count(plan: Plan, axis: AxisPlan) -> int:
     """Return how many taps an axis has, or more; nothing of it is computed."""
     kernel = plan.spec.kernel
-    if isinstance(kernel, Area):
+    if isinstance(kernel, Area | Mean):
         return axis.out_size * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
     if isinstance(kernel, Nearest):
         return axis.out_size
@@ -64,9 +65,15 @@ def count(plan: Plan, axis: AxisPlan) -> int:
     return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) if axis.out_size else 0
 
 
-def _taps(kernel: Nearest | Linear | Cubic | Area, axis: AxisPlan, any_shrinking: bool) -> Taps:
+def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
     if axis.out_size == 0:
         return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
+    if isinstance(kernel, Mean):
+        return _mean(axis)
+    if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
+        found = libraries.weighted(kernel, axis, any_growing=any_growing)
+        if found is not None:
+            return Taps(found[0].astype(np.intp), found[1].astype(np.float64))
     if isinstance(kernel, Area):
         return _area(axis)
     at = positions(axis)
@@ -106,19 +113,17 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
             return scale if any_shrinking else Fraction(1)
 
 
-def spread(
-    kernel: Linear | Cubic, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np
-) -> tuple[Any, Any]:
+def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
     """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
 
     Pixels beyond the image fall on its edge or are left out. ``xp`` holds NumPy's functions, or a graph's.
     """
     steps = xp.arange(1 - reach, reach + 1)
     indices = xp.expand_dims(at.floor, 1) + steps
-    weights = kernels.weigh(kernel, xp.abs(steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
+    weights = kernels.weigh(kernel, (steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
     if kernel.exclude_outside:
         weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
-    if kernel.exclude_outside or kernel.is_antialiased:
+    if kernels.sums_to_one(kernel):
         total = xp.sum(weights, axis=1, keepdims=True)
         nothing = xp.abs(total) <= _NOTHING
         weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
@@ -135,6 +140,16 @@ def _area(axis: AxisPlan) -> Taps:
     weights = np.maximum(cover, 0.0) / float(step)
     indices = np.clip(start.floor[:, None] + steps, 0, axis.in_size - 1)
     return Taps(indices.astype(np.intp), weights)
+
+
+def _mean(axis: AxisPlan) -> Taps:
+    """Weigh alike all pixels from floor(i * in / out) up to ceil((i + 1) * in / out)."""
+    index = np.arange(axis.out_size)
+    first = index * axis.in_size // axis.out_size
+    stop = -(-(index + 1) * axis.in_size // axis.out_size)
+    steps, count = np.arange((stop - first).max()), (stop - first)[:, None]
+    weights = np.where(steps < count, 1 / count, 0.0)
+    return Taps(np.minimum(first[:, None] + steps, axis.in_size - 1), weights)
 
 
 def outside(at: Positions, size: Any) -> Any:

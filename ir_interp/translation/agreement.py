@@ -40,7 +40,7 @@ def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
     if spec.coordinates not in _BY_RATIO or not isinstance(offered.kernel, Nearest):
         return False
     directed = spec.kernel.rounding in (Rounding.FLOOR, Rounding.CEIL, Rounding.SIMPLE)
-    float32 = Arithmetic.EXACT not in (spec.arithmetic, offered.arithmetic)
+    float32 = {spec.arithmetic, offered.arithmetic} <= {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO}
     return whole or (spec.gives_sizes and directed and float32 and same)
 
 
@@ -49,6 +49,9 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
 
     Nearest pixels and lengths are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
     """
+    sums = [each.sums_of_integers for each in (wanted, offered)]
+    if sums[0] != sums[1]:
+        return f"integers: {' become '.join(each or 'rounded once' for each in sums)}"
     try:
         mine, theirs = plan(wanted, shape), plan(offered, shape)
     except SpecError as error:

@@ -10,11 +10,14 @@ from typing import Any
 from ir_interp.errors import Difference
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
+    Alpha,
     Antialias,
+    Arithmetic,
     Aspect,
     Coordinates,
     Crop,
     Cubic,
+    Lanczos,
     Length,
     Nearest,
     ResizeSpec,
@@ -52,6 +55,11 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         named["cubic coefficient"] = kernel.a
+    if isinstance(kernel, Lanczos):
+        named["radius"] = kernel.radius
+    named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
+    if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
+        named["output length"] = "rounded half to even"
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
@@ -69,7 +77,10 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "pads": frozenset(),
     "windows": frozenset(),
     "aspect policy": Aspect.STRETCH,
+    "alpha": Alpha.SEPARATE,
+    "integers": "",
 }
+_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),

@@ -67,6 +67,8 @@ def write(
     """
     if shape is not None:
         check_rank(spec, len(shape))
+    if dtype is not None and "float" in dtype:
+        spec = spec.of_floats()
     versions = dialect.versions if version is None else (version,)
     contexts = [Context(version=each, shape=shape, dtype=dtype, semantics=semantics) for each in versions]
     best = next((found for context in contexts for found in _graded(spec, dialect, context)), None)

@@ -18,7 +18,8 @@ def summary(spec: ResizeSpec) -> str:
 
 def formula(spec: ResizeSpec) -> str:
     """Return kernel and source coordinate of output index ``i``, as in ``linear at (i + 1/2) * step - 1/2``."""
-    return f"{spec.kernel} at {spec.formula}"
+    sums = f"; integers: {spec.sums_of_integers}" if spec.sums_of_integers else ""
+    return f"{spec.kernel} at {spec.formula}{sums}"
 
 
 def shape_text(shape: PartialShape | None) -> str:

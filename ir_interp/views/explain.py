@@ -177,11 +177,17 @@ def tables(
     plans = {
         (reading, arithmetic): plan(replace(spec, arithmetic=arithmetic), fixed)
         for reading, spec in bound.items()
-        for arithmetic in Arithmetic
+        for arithmetic in arithmetics_of(readings.values())
     }
     axes = sorted({axis.axis for each in plans.values() for axis in each.axes})
     _check_memory(plans.values(), axes)
     return tuple(table for table in (_table(plans, axis) for axis in axes) if not table.is_copied)
+
+
+def arithmetics_of(specs: Iterable[ResizeSpec]) -> tuple[Arithmetic, ...]:
+    """Return the arithmetics to compare: those of all runtimes, and of image libraries the specs' own."""
+    own = {spec.arithmetic for spec in specs}
+    return tuple(each for each in Arithmetic if not each.is_library or each in own)
 
 
 def _check_memory(plans: Iterable[Plan], axes: Iterable[int]) -> None:

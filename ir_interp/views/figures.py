@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
 from ir_interp.kinds import WITH_RESIZES, FileKind
+from ir_interp.library import is_call, load
 from ir_interp.memory import check_bytes
 from ir_interp.names import shown
 from ir_interp.op import ResizeOp
@@ -147,6 +148,8 @@ def configuration(against: object, op: ResizeOp, readings: Readings) -> tuple[st
         against = next(differing, Arithmetic.EXACT)
     words = {each.value: each for kind in (Semantics, Arithmetic) for each in kind}
     if isinstance(against, str):
+        if is_call(against):
+            return against, load(against).spec
         if against not in words and FileKind.of(against) not in WITH_RESIZES:
             raise ReadError(f"against {against!r}: {closest(against, words)}, or a file")
         against = words.get(against, against)

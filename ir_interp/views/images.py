@@ -19,8 +19,11 @@ from ir_interp.sources import check_regular
 
 def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
     """Return an array (.npy) or an image as the input of a resize. Raises ReadError where it is neither."""
-    if FileKind.of(path) is not FileKind.ARRAY:
-        return read(path, op)
+    return array(path) if FileKind.of(path) is FileKind.ARRAY else read(path, op)
+
+
+def array(path: Path) -> NDArray[Any]:
+    """Return an array (.npy). Raises ReadError where it is none."""
     try:
         check_regular(path)
         loaded = np.load(path, allow_pickle=False, mmap_mode="r")
@@ -108,7 +111,9 @@ def pillow() -> Any:
 
 
 def _rank(op: ResizeOp) -> int:
-    return len(op.shape) if op.shape is not None else 4
+    if op.shape is not None:
+        return len(op.shape)
+    return 3 if op.spec.axes == (0, 1) else 4  # a call of an image library, or a batch
 
 
 def _is_channel_last(op: ResizeOp) -> bool:

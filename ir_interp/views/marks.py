@@ -21,3 +21,6 @@ OF_GRADE: dict[Grade, Tone] = {
     Grade.DECOMPOSED: "good",
     Grade.INTEGERS_WITHIN_1: "doubt",
 }
+
+OF_VERDICT: dict[str, Tone] = {"equal": "good", "INCONCLUSIVE": "doubt", "DIFFERS": "bad"}
+"""Of outputs that were compared."""

@@ -19,7 +19,7 @@ from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.kinds import FileKind
 from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels
-from ir_interp.spec import Cubic, Kernel, Linear
+from ir_interp.spec import Continuous, Kernel
 from ir_interp.views.explain import AxisTable, Column
 
 NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
@@ -215,7 +215,7 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     figure = _figure(7.0, 5.0)
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
     for place, (name, shape) in enumerate(shapes.items()):
-        if isinstance(shape, Linear | Cubic):
+        if isinstance(shape, Continuous):
             distance, weight = _curve(shape, axis.columns[0].scale)
             plot.plot(distance, weight, _DASHES[place % len(_DASHES)], color=str(0.3 * (place % 3)), label=name)
     for place, column in enumerate(axis.columns):
@@ -235,12 +235,12 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     return figure
 
 
-def _curve(shape: Linear | Cubic, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def _curve(shape: Continuous, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a kernel as the taps of an axis of this scale have it, but for what edges do."""
     widening = min(scale, 1.0) if shape.is_antialiased else 1.0
-    reach = kernels.radius(shape) / widening
+    reach = float(kernels.radius(shape)) / widening
     distance = np.linspace(-reach, reach, 401)
-    return distance, np.asarray(kernels.weigh(shape, np.abs(distance) * widening, np)) * widening
+    return distance, np.asarray(kernels.weigh(shape, distance * widening, np)) * widening
 
 
 def images(first: Resized, second: Resized, title: str) -> Any:

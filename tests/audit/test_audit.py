@@ -18,12 +18,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
+from ir_interp.converters import child
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audit import audit, models
 from ir_interp.converters.audit.verdicts import judge
 from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
-from ir_interp.converters.verify import child
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
@@ -139,8 +139,8 @@ def test_transposes_are_moved_over_a_resize(name: str) -> None:
         assert row.verdicts["onnxruntime"].kind is wanted
         assert "IRI024" not in {each.code for each in row.findings}
     x = values(1, 5, 6, 3)
-    plain = _outputs(path, x, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
-    found = _outputs(path, x, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
+    plain = outputs(path, x, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    found = outputs(path, x, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
     assert plain is not None
     if wanted is REFUSED:
         assert found is None
@@ -149,7 +149,8 @@ def test_transposes_are_moved_over_a_resize(name: str) -> None:
         assert (found.shape == plain.shape) == (wanted is SAME)
 
 
-def _outputs(path: Path, x: Array, level: onnxruntime.GraphOptimizationLevel) -> Array | None:
+def outputs(path: Path, x: Array, level: onnxruntime.GraphOptimizationLevel) -> Array | None:
+    """Return what onnxruntime makes of an input ``x`` at a level of optimisation; None where it refuses."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level, options.log_severity_level = level, 4
     try:

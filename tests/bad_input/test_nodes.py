@@ -176,6 +176,35 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     assert fails("inspect", "a.onnx").startswith("a.onnx")
 
 
+@pytest.mark.parametrize("old", [b"Resize", b"up", b"mode", b"sizes", b"x", b"lengthens"])
+def test_texts_that_are_not_utf8(old: bytes, fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = "lengthens"
+    stored = len(old).to_bytes() + old
+    content = model.SerializeToString()
+    assert stored in content
+    reason = fails_to_load("a.onnx", content.replace(stored, stored[:-1] + b"\xd6"))
+    assert reason.startswith("a.onnx:")
+    assert "is no text in UTF-8" in reason
+
+
+@pytest.mark.parametrize("axes", [1.5, 3, ["a", "b"]])
+def test_axes_that_are_no_list_of_integers(axes: Any, fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": axes})
+    model.graph.node[0].input.extend(["", "", "z"])
+    model.graph.input.append(helper.make_tensor_value_info("z", onnx.TensorProto.INT64, [2]))
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert "@axes: " in reason
+    assert reason.endswith("is not a list of integers")
+
+
+def test_an_operator_set_that_does_not_exist(fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
+    model.opset_import[0].version = 2**62
+    reason = fails_to_load("a.onnx", model.SerializeToString())
+    assert reason == f"a.onnx: there is no operator set {2**62} of ONNX"
+
+
 def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
     graph = helper.make_graph([helper.make_node("Op", ["x"], ["y"], domain="mine")], "g", [], [])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)])

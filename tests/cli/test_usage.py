@@ -73,6 +73,37 @@ def test_other_options_that_do_nothing(given: tuple[str, ...], said: str, capsys
     assert command(capsys, *given) == (2, "", f"error: {said}\n")
 
 
+NUMBERS: dict[tuple[str, ...], str] = {
+    ("convert", "--seed", "1_0"): "'1_0' is not an integer",
+    ("convert", "--opset", "\u0661\u0663"): "'\u0661\u0663' is not an integer",
+    ("audit", "--jobs", "1_0"): "'1_0' is not an integer",
+    ("audit", "--jobs", "0"): "0 is less than 1",
+    ("compare", "--seed", "-1"): "-1 is less than 0",
+    ("compare", "--tolerance", "1_0"): "'1_0' is not a number",
+    ("plot", "--axis", "1_0"): "'1_0' is not an integer",
+    ("plot", "--shape", "1_0"): "--shape '1_0': expected LENGTHS",
+    ("explain", "--sizes", "1_0"): "--sizes '1_0': expected integers",
+    ("explain", "--scales", "1_0"): "--scales '1_0': expected numbers",
+    ("compare", "--mean", "1_0"): "--mean '1_0': expected numbers",
+}
+"""What Python reads as 10 or 13, or what is too little, and what is said of it."""
+
+
+@pytest.mark.parametrize("given", NUMBERS)
+def test_numbers_are_plain_decimals(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    verb, *option = given
+    others = {"convert": ["b.xml"], "compare": ["a.onnx"], "plot": ["p.png"]}
+    code, printed, errors = command(capsys, verb, "a.onnx", *others.get(verb, []), *option)
+    assert (code, printed) == (2, "")
+    assert NUMBERS[given] in errors
+
+
+def test_lengths_of_another_rank_than_the_file_resizes(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("b.onnx"), "g (float[n,c,h,w] x) => (float[n,c,p,q] y) <float[4] s = {1,1,2,2}> {y = Resize(x,,s)}")
+    code, printed, errors = command(capsys, "explain", "b.onnx", "--shape", "1,2,3", "--sizes", "8,9")
+    assert (code, printed, errors) == (2, "", "error: scales [1.0, 1.0, 2.0, 2.0] do not fit 3 axes\n")
+
+
 # What to do next
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -20,8 +21,11 @@ from ir_interp import (
     Coordinates,
     Crop,
     Cubic,
+    Hamming,
+    Lanczos,
     Length,
     Linear,
+    Mean,
     Nearest,
     Pad,
     ResizeSpec,
@@ -46,7 +50,7 @@ LONGEST = (13, 11, 7, 5, 3, 3)  # of an axis, by rank
 
 EVERY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-AREAS = st.just(Area())
+AREAS = st.sampled_from([Area(), Mean()])
 NEAREST = st.builds(Nearest, rounding=st.sampled_from(Rounding))
 LINEAR = st.sampled_from(
     [
@@ -61,6 +65,12 @@ CUBIC = st.builds(
     a=st.sampled_from([-0.75, -0.5, -0.3]) | st.floats(-1, 0),
     antialias=st.sampled_from([Antialias.OFF, Antialias.SHRINKING]),
     exclude_outside=st.booleans(),
+)
+OTHERS = st.builds(
+    lambda kind, antialias, outside: kind(antialias=antialias, exclude_outside=outside),
+    st.sampled_from([Hamming, functools.partial(Lanczos, radius=3), functools.partial(Lanczos, radius=4)]),
+    st.sampled_from([Antialias.OFF, Antialias.SHRINKING]),
+    st.booleans(),
 )
 SCALE = st.sampled_from([0.5, 0.6, 0.3, 1.0, 1.2, 1.4, 1.5, 2.0, 3.0]) | st.floats(0.0625, 3.5, width=32)
 EDGE = st.sampled_from([0.0, 1.0, 0.5, 0.25, 0.1, -0.2, 1.3]) | st.floats(-0.5, 1.5, width=32)
@@ -104,7 +114,7 @@ def _targets(count: int, size: st.SearchStrategy[int]) -> st.SearchStrategy[Size
 
 
 def _coordinates(kernel: object, count: int, *, crops: bool) -> st.SearchStrategy[Coordinates | Crop]:
-    if isinstance(kernel, Area):
+    if isinstance(kernel, Area | Mean):
         return st.sampled_from([Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS])
     windows = st.lists(st.tuples(EDGE, EDGE), min_size=count, max_size=count).map(tuple)
     crop = st.builds(Crop, roi=windows, extrapolation=st.sampled_from([0.0, 3.5, -200.0]))
@@ -130,7 +140,7 @@ def random_array(shape: Shape, dtype: str, seed: int) -> Array:
 
 
 @EVERY
-@given(resizes(LINEAR | CUBIC | AREAS), st.sampled_from(NUMBERS), st.integers(0, 2**32 - 1))
+@given(resizes(LINEAR | CUBIC | OTHERS | AREAS), st.sampled_from(NUMBERS), st.integers(0, 2**32 - 1))
 @example(((10, 40), ResizeSpec(  # the filter widens though no coordinate moves
     kernel=Linear(antialias=Antialias.SHRINKING),
     coordinates=Coordinates.ALIGN_CORNERS,

@@ -63,7 +63,7 @@ def resize_between_transposes(draw: Draw) -> Any:
     """An image whose channels come last: onnxruntime's optimiser moves the Transposes, also over a Resize."""
     before, behind = (constant(order, np.int64) for order in ([0, 3, 1, 2], [0, 2, 3, 1]))
     attributes = {
-        "mode": draw.among("nearest", "linear_onnx"),
+        "mode": draw.among("nearest", "linear_onnx", "cubic"),
         "shape_calculation_mode": draw.among("sizes", "scales"),
         "coordinate_transformation_mode": "asymmetric",
         "nearest_mode": "floor",

@@ -57,6 +57,17 @@ def test_nothing_of_the_folder_is_imported(arguments: tuple[str, ...], untrusted
     assert done.returncode == 0, done.stderr
 
 
+def test_settings_of_matplotlib_in_the_folder_are_not_read(untrusted: Path) -> None:
+    """They could name a program for formulas, a font without an end, or a backend."""
+    drawing = ("plot", "a.onnx", "a.svg", "--axis", "2")
+    assert program(ROOT, untrusted, *drawing).returncode == 0
+    plain = (untrusted / "a.svg").read_bytes()
+    (untrusted / "matplotlibrc").write_text("text.usetex: True\nfigure.facecolor: red\nbackend: module://json\n")
+    done = program(ROOT, untrusted, *drawing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (untrusted / "a.svg").read_bytes() == plain
+
+
 def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
     """A wheel holds converters/ inside of ir_interp/; its children run what it holds, not what else is installed."""
     site = tmp_path / "site"
@@ -73,7 +84,7 @@ def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
 
 def test_variables_of_python_do_not_reach_a_child(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One entry of PYTHONPATH that is empty means the current folder."""
-    from ir_interp.converters.verify.child import started
+    from ir_interp.converters.child import started
 
     monkeypatch.chdir(untrusted)
     monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}{untrusted}")

@@ -13,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Linear, ResizeSpec, Sizes, memory
-from ir_interp.converters.verify.child import started
+from ir_interp.converters.child import started
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
@@ -95,7 +95,7 @@ def scaled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (
             ("explain", "scaled.onnx", "--shape", "1,1,99999999999999999999999,4", "--sizes", "1,1,8,8"),
-            "an axis of 99999999999999999999999 elements; an array holds at most 9223372036854775807",
+            "--shape '1,1,99999999999999999999999,4': expected LENGTHS or NAME:LENGTHS",
         ),
         (
             ("convert", "scaled.onnx", "y.xml", "--no-verify", "--only", "decomposed"),

@@ -17,11 +17,15 @@ from ir_interp.spec import (
     Antialias,
     Area,
     Aspect,
+    Box,
+    Continuous,
     Coordinates,
     Crop,
-    Cubic,
+    Hamming,
+    Lanczos,
     Length,
     Linear,
+    Mean,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -127,6 +131,8 @@ def _resized(y: Array, axis: int, at: Sequence[Fraction], spec: ResizeSpec, s: F
         if spec.coordinates is Coordinates.ASYMMETRIC:
             step = 1 / s
         rows = [_covered(source, source + step, n) for source in at]
+    elif isinstance(spec.kernel, Mean):
+        rows = [_mean(i, n, len(at)) for i in range(len(at))]
     else:
         stretch = _stretch(spec.kernel.antialias, s, any_shrinks)
         rows = [_weights(spec.kernel, source, n, stretch) for source in at]
@@ -155,10 +161,16 @@ def _stretch(antialias: Antialias, s: Fraction, any_shrinks: bool) -> Fraction:
     return s if antialias is Antialias.ANY_SHRINKING and any_shrinks else Fraction(1)
 
 
-def _weights(kernel: Linear | Cubic, source: Fraction, n: int, stretch: Fraction) -> list[Fraction]:
+def _mean(i: int, n: int, m: int) -> list[Fraction]:
+    """Return the same weight for every pixel that [i, i + 1) * n / m touches."""
+    touched = range(math.floor(Fraction(i * n, m)), math.ceil(Fraction((i + 1) * n, m)))
+    return [Fraction(1, len(touched)) if k in touched else Fraction(0) for k in range(n)]
+
+
+def _weights(kernel: Continuous, source: Fraction, n: int, stretch: Fraction) -> list[Fraction]:
     """Return the weight of each of ``n`` pixels; they sum to 1, or all are 0 where the kernel meets no pixel."""
-    reach = (1 if isinstance(kernel, Linear) else 2) / stretch
-    taps = {k: _weight(kernel, abs(k - source) * stretch) for k in _between(source - reach, source + reach)}
+    reach = _RADII.get(type(kernel), kernel.radius if isinstance(kernel, Lanczos) else 2) / stretch
+    taps = {k: _weight(kernel, (k - source) * stretch) for k in _between(source - reach, source + reach)}
     if kernel.exclude_outside:
         taps = {k: weight for k, weight in taps.items() if 0 <= k < n}
     total = sum(taps.values()) or Fraction(1)
@@ -172,13 +184,32 @@ def _between(low: Fraction, high: Fraction) -> range:
     return range(math.floor(low), math.ceil(high) + 1)
 
 
-def _weight(kernel: Linear | Cubic, t: Fraction) -> Fraction:
-    if isinstance(kernel, Linear):
-        return max(Fraction(0), 1 - t)
+_RADII = {Box: 1, Linear: 1, Hamming: 1}
+
+
+def _weight(kernel: Continuous, signed: Fraction) -> Fraction:
+    t = abs(signed)
+    match kernel:
+        case Box():
+            return Fraction(-HALF < signed <= HALF)
+        case Linear():
+            return max(Fraction(0), 1 - t)
+        case Hamming():
+            return (
+                Fraction(_sinc(t) * (float(np.float32(0.54)) + float(np.float32(0.46)) * math.cos(math.pi * t)))
+                if t < 1
+                else Fraction(0)
+            )
+        case Lanczos(radius=radius):
+            return Fraction(_sinc(t) * _sinc(t / radius)) if t < radius else Fraction(0)
     a = Fraction(kernel.a)
     if t <= 1:
         return (a + 2) * t**3 - (a + 3) * t**2 + 1
     return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else Fraction(0)
+
+
+def _sinc(t: Fraction) -> float:
+    return math.sin(math.pi * t) / (math.pi * t) if t else 1.0
 
 
 def _covered(low: Fraction, high: Fraction, n: int) -> list[Fraction]:

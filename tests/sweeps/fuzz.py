@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import shutil
 import subprocess
@@ -172,7 +173,10 @@ class Worker:
         ready, _, _ = select.select([process.stdout], [], [], SECONDS)
         line = process.stdout.readline() if ready else ""
         if line:
-            return _judged(call, json.loads(line))
+            judged = _judged(call, json.loads(line))
+            if isinstance(judged, Finding):
+                self._stop()  # what it took for good, and the peak of its children, is not that of later calls
+            return judged
         ending = f"died with status {process.wait()}" if ready else f"did not end in {SECONDS:g} s"
         self._stop()
         return Finding(call=call, kind="death" if ready else "hang", text=ending)
@@ -202,8 +206,9 @@ def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
         return Finding(call=call, kind="exit code", text=str(answer["code"]))
     if answer["code"] == 2 and not errors.strip():
         return Finding(call=call, kind="no reason", text="exit code 2 without an error")
-    if answer["bytes"] > _bound() + SPARE_BYTES:
-        return Finding(call=call, kind="memory", text=f"{answer['bytes'] / 2**30:.1f} GiB")
+    for whose in ("bytes", "bytes of children"):
+        if answer[whose] > _bound() + SPARE_BYTES:
+            return Finding(call=call, kind="memory", text=f"{answer[whose] / 2**30:.1f} GiB, {whose}")
     if answer["seconds"] > SECONDS:
         return Finding(call=call, kind="hang", text=f"{answer['seconds']:.0f} s")
     return f"exit code {answer['code']}"
@@ -244,11 +249,13 @@ def _answer(main: Any, arguments: list[str]) -> dict[str, Any]:
         sys.stderr.flush()
         errors.seek(0)
         said = errors.read().decode(errors="replace")
-    return {"code": code, "errors": said[-20000:], "seconds": seconds, "bytes": after - before}
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024  # the libraries that they load included
+    answer = {"code": code, "errors": said[-20000:], "seconds": seconds, "bytes": after - before}
+    return answer | {"bytes of children": children}
 
 
 def _peak(*, reset: bool = False) -> int:
-    """Return the most memory that this process has held, since it was last reset, and of the largest child."""
+    """Return the most memory that this process has held, since it was last reset."""
     with suppress(OSError):
         if reset:
             Path("/proc/self/clear_refs").write_text("5")

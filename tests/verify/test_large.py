@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ir_interp
@@ -14,6 +15,7 @@ from ir_interp.converters.openvino import one_resize
 from ir_interp.converters.openvino.resize import resize
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
 from ir_interp.converters.verify import large
+from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
 TEXT = """g (float[n,3,h,w] x) => (float[n,c,k,l] y) <float[4] s = {1,1,1.6,1.6}> {
@@ -43,6 +45,28 @@ def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(one_resize, "resize", wrong)
     with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
         ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["sizes", "scales"])
+def test_targets_of_run_time_are_run_alone_too(kind: str, tmp_path: Path) -> None:
+    text = TEXT.replace('x, "", s)', 'x, "", "", s)' if kind == "sizes" else 'x, "", s)')
+    given = "int64[4] s" if kind == "sizes" else "float[4] s"
+    text = text.replace(" <float[4] s = {1,1,1.6,1.6}>", "").replace("w] x)", f"w] x, {given})")
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert [each.passes for each in report.verification.alone] == [True]
+
+
+@pytest.mark.long
+def test_portable_models_for_openvino_are_run_alone_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = save_model(tmp_path / "a.onnx", TEXT)
+    report = ir_interp.convert(source, tmp_path / "b.onnx", target="openvino")
+    assert report.verification is not None
+    assert [each.passes for each in report.verification.alone] == [True]
+    monkeypatch.setattr(large, "resize", lambda x, spec: resize_alone(x, spec) + np.float32(0.01))
+    with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
+        ir_interp.convert(source, tmp_path / "c.onnx", target="openvino")
 
 
 def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:

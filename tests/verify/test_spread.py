@@ -19,9 +19,9 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
+from ir_interp.converters.onnx import precision
 from ir_interp.converters.openvino import from_onnx
 from ir_interp.converters.openvino.resize import resize
-from ir_interp.converters.verify import precision
 from ir_interp.converters.verify.rows import aligned
 from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array

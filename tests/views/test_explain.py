@@ -154,7 +154,9 @@ def test_the_table_is_what_the_executor_computes(spec: ResizeSpec) -> None:
                 9.0 if c.weights is None else sum(padded[i] * w for i, w in c.weights.items()) for c in column.cells
             ]
             np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-3)
-    assert {arithmetic for column in table.columns for _, arithmetic in column.ways} == set(Arithmetic)
+    assert {arithmetic for column in table.columns for _, arithmetic in column.ways} == {
+        each for each in Arithmetic if not each.is_library
+    }
 
 
 def test_an_open_length_from_python() -> None:

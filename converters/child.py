@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..runtimes.telemetry import silent_environment
+from .runtimes.telemetry import silent_environment
 
 _START = """\
 import json, os, pathlib, runpy, signal, sys, threading

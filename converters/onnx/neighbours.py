@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import onnx
 
-from ..onnx.resizes import FoundNode
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Outcome
+from .resizes import FoundNode
 
 _MOST = 1000  # nodes that are looked at
 
@@ -16,23 +16,30 @@ _MOST = 1000  # nodes that are looked at
 def in_onnxruntime(found: FoundNode) -> Outcome | None:
     """Return what onnxruntime makes of a node among others; None where it is what it makes of the node alone."""
     other = onnxruntime.between_transposes(found.op)
-    return other if other is not None and _is_between_transposes(found) else None
+    return other if other is not None and are_transposes_around(found) else None
 
 
-def _is_between_transposes(found: FoundNode) -> bool:
+def are_transposes_around(found: FoundNode) -> bool:
     """Say whether a Transpose in front of a node may meet one behind it."""
-    readers: dict[str, list[onnx.NodeProto]] = {}
-    for node in found.values.graph.node:
-        for name in node.input:
-            readers.setdefault(name, []).append(node)
+    values = found.values
 
     def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return (found.values.producer(name) for name in (node.input[:1] if node is found.node else node.input))
+        return map(values.producer, node.input[:1] if node is found.node else node.input)
 
     def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return (reader for name in node.output for reader in readers.get(name, ()))
+        return (reader for name in node.output for reader in values.readers(name))
 
     return _meets(found.node, before) and _meets(found.node, behind)
+
+
+def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
+    """Say whether a Transpose may be moved to a tensor, which some nodes in order lead to."""
+    producers = {name: node for node in nodes for name in node.output}
+
+    def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
+        return map(producers.get, node.input)
+
+    return _meets(onnx.NodeProto(input=[tensor]), before)
 
 
 def _meets(start: onnx.NodeProto, around: Callable[[onnx.NodeProto], Iterable[onnx.NodeProto | None]]) -> bool:

@@ -1,0 +1,51 @@
+"""Show a model that is no valid ONNX to OpenVINO's frontend in a process of its own first: it may die of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import onnx
+import onnx.shape_inference
+from openvino.frontend import FrontEndManager
+
+from ir_interp.errors import ReadError
+from ir_interp.scratch import scratch
+
+from ..child import started
+from ..onnx.files import external_files
+from ..onnx.resizes import without_weights
+
+_SECONDS = 30.0
+
+
+def check(source: Path, model: onnx.ModelProto) -> None:
+    """Raise ReadError where a model is not valid, and the frontend dies of it, or does not end."""
+    try:
+        onnx.checker.check_model(without_weights(model))
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        problem = str(error).strip().splitlines()[0].rstrip(".")
+    else:
+        return
+    if end := _end(source):
+        raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end} of it", source.name)
+
+
+def _end(source: Path) -> str:
+    """Return how the frontend comes to its end with a file; nothing where it takes or refuses it."""
+    files, silent = [source, *external_files(source)], subprocess.DEVNULL
+    with scratch() as folder:
+        where, streams = str(source.absolute()), {"stdout": silent, "stderr": silent}
+        with started(__name__, where, folder=folder, seconds=_SECONDS, files=files, **streams) as child:
+            try:
+                return "dies" if child.wait(_SECONDS) else ""
+            except subprocess.TimeoutExpired:
+                return f"makes nothing in {_SECONDS:g} s"
+
+
+if __name__ == "__main__":
+    frontend = FrontEndManager().load_by_framework("onnx")
+    with suppress(Exception):
+        frontend.convert(frontend.load(sys.argv[1]))

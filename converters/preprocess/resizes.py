@@ -1,0 +1,206 @@
+"""The resize of an image library as ONNX nodes, for images whose lengths run time knows: of the library's bytes.
+
+The formulas are those of ``plan.libraries`` and ``plan.passes``, in float64 nodes, the products in any order: whole
+numbers below 2**53 are summed exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.plan import kernels
+from ir_interp.spec import (
+    Alpha,
+    Arithmetic,
+    Between,
+    Box,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    Kernel,
+    Linear,
+    Nearest,
+    Passes,
+    ResizeSpec,
+)
+
+from .numbers import Number
+
+_WIDEST = 22  # bits of a weight at most
+
+
+def resized(op: ResizeOp, x: Number, sizes: tuple[int, int]) -> Number:
+    """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
+
+    Raises InexactError for a call that has no such form.
+    """
+    spec, lengths = op.spec, _lengths(x)
+    if isinstance(spec.kernel, Nearest):
+        for axis in (0, 1):
+            x = x.take(_nearest(op, lengths[axis], sizes[axis]), axis)
+        return x
+    rounds = spec.rounds
+    if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.shorter_than is None:
+        if rounds.between is Between.SHORTENED:
+            return _shortened(x, lengths, sizes, rounds)
+        if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
+            return _in_passes(x, spec, rounds, lengths, sizes)
+    raise InexactError(op.name, "an ONNX subgraph", reason=f"of {spec.kernel} with its sums no nodes are known")
+
+
+def _lengths(x: Number) -> tuple[Number, Number]:
+    shape = Number(x.graph, x.graph.node("Shape", x.name), "int64")
+    height, width = (shape.take([axis], 0) for axis in (0, 1))
+    return height, width
+
+
+def _nearest(op: ResizeOp, length: Number, count: int) -> Number:
+    """Return which pixels a nearest resize takes of an axis."""
+    n, index = length.cast("float64"), np.arange(count, dtype=np.float64)
+    place = (op.spec.arithmetic, op.spec.coordinates)
+    if place == (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN):  # half a step, and steps added up
+        steps = n / float(count) * np.where(index == 0, 0.5, 1.0)
+        at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
+    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
+        at = _inverse(float(count) / n) * index
+    else:
+        raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
+    return at.floor().least(n - 1.0).cast("int64")
+
+
+def _inverse(x: Number) -> Number:
+    """Return 1 / x: onnxruntime makes of 1 / x * y, with a constant 1, the quotient y / x, of other bits."""
+    return x / x / x
+
+
+def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[int, int], rounds: FixedPoint) -> Number:
+    """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
+    x = x.cast("int64")
+    taps = [_neighbours(length, count, rounds.bits) for length, count in zip(lengths, sizes, strict=True)]
+    (low, left), (high, right) = taps[1]
+    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    (low, left), (high, right) = taps[0]
+    terms = [
+        (x.take(i, 0) / 16) * Number(w.graph, w.column().column().name, "int64") / 65536
+        for i, w in ((low, left), (high, right))
+    ]
+    return (terms[0] + terms[1] + 2) / 4
+
+
+def _neighbours(length: Number, count: int, bits: int) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
+    """Return two pixels of each output, and their weights as whole numbers, from float32 coordinates."""
+    n, index = length.cast("float64"), np.arange(count, dtype=np.float64)
+    at = (_inverse(float(count) / n) * (index + 0.5) - 0.5).cast("float32")
+    floor = at.floor()
+    place, last = at - floor, n.cast("float32") - 1.0
+    pixels = (floor.most(0.0).least(last).cast("int64"), (floor + 1.0).most(0.0).least(last).cast("int64"))
+    unit = 2.0**bits
+    near, far = (((1.0 - place) * unit).nearest().cast("int64"), (place * unit).nearest().cast("int64"))
+    return (pixels[0], near), (pixels[1], far)
+
+
+def _in_passes(
+    x: Number, spec: ResizeSpec, rounds: FixedPoint, lengths: tuple[Number, Number], sizes: tuple[int, int]
+) -> Number:
+    """Return sums that are rounded and cut after each axis."""
+    planes = x.cast("float64").transposed(2, 0, 1)
+    height, width = (_whole(_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
+
+    def along_width(y: Number) -> Number:
+        return _rounded(y.times(width[0].transposed(1, 0)), width[1])
+
+    def along_height(y: Number) -> Number:
+        return _rounded(height[0].times(y), height[1])
+
+    if rounds.passes is Passes.LAST_FIRST:
+        planes = along_height(along_width(planes))
+    else:
+        lost = [length - size for length, size in zip(lengths, sizes, strict=True)]
+        first = (lost[0] > 0) & (lost[0] > lost[1] * 2)
+        planes = _either(first, lambda: along_width(along_height(planes)), lambda: along_height(along_width(planes)))
+    return planes.transposed(1, 2, 0)
+
+
+def _weights(spec: ResizeSpec, length: Number, count: int) -> Number:
+    """Return the weight of every pixel for every output [out, in]."""
+    kernel, n = spec.kernel, length.cast("float64")
+    graph, index = length.graph, np.arange(count, dtype=np.float64)
+    scalar = Number(graph, graph.node("Squeeze", length.name), "int64")
+    pixel = graph.node("Range", graph.constant(np.int64(0)), scalar.name, graph.constant(np.int64(1)))
+    j = Number(graph, pixel, "int64").cast("float64")
+    assert isinstance(kernel, Box | Linear | Cubic)
+    if kernel.is_antialiased:
+        step = n / float(count)
+        wide = step.most(1.0)
+        reach, narrow = wide * float(kernels.radius(kernel)), _inverse(wide)
+        centre = (step * (index + 0.5)).column()
+        first = (centre - reach + 0.5).floor().most(0.0)
+        stop = (centre + reach + 0.5).floor().least(n)
+        inside = ~(j < first) & (j < stop)
+        weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
+        return weights / weights.total(1)
+    if spec.coordinates is Coordinates.ALIGN_CORNERS:
+        at = ((n - 1.0) * index) / float(max(count - 1, 1)) if count > 1 else n * 0.0 * index
+    else:
+        at = n / float(count) * (index + 0.5) - 0.5
+    floor = at.floor()
+    radius = int(kernels.radius(kernel))
+    total = None
+    for step_from in range(1 - radius, radius + 1):
+        places = (floor + float(step_from)).most(0.0).least(n - 1.0).column()
+        weight = _weigh(kernel, (float(step_from) - (at - floor)).column())
+        term = (j == places).where(weight, 0.0)
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def _weigh(kernel: Kernel, offset: Number) -> Number:
+    match kernel:
+        case Box():
+            return (~(offset < -0.5) & ~(offset == -0.5) & ~(offset > 0.5)).where(offset.of(1.0), 0.0)
+        case Linear():
+            return (1.0 - offset.size()).most(0.0)
+        case Cubic(a=a):
+            t = offset.size()
+            near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
+            far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
+            return (~(t > 1.0)).where(near, (t < 2.0).where(far, 0.0))
+    raise AssertionError(kernel)
+
+
+def _whole(weights: Number, rounds: FixedPoint) -> tuple[Number, Number]:
+    """Return weights as whole numbers, and 2 to the number of bits that are behind the point."""
+    if rounds.width == 32:
+        unit = weights.of([2.0**rounds.bits])
+    else:
+        largest = Number(weights.graph, weights.graph.node("ReduceMax", weights.name, keepdims=0), weights.dtype)
+        units = 2.0 ** np.arange(1, min(rounds.bits, _WIDEST) + 1)
+        fits = (largest * units + 0.5).floor() < 2.0 ** (rounds.width - 1)
+        unit = fits.where(weights.of(units), 1.0)
+        unit = Number(weights.graph, weights.graph.node("ReduceMax", unit.name, keepdims=0), weights.dtype)
+    scaled = weights * unit
+    size = (scaled.size() + 0.5).floor()
+    return (scaled < 0.0).where(0.0 - size, size), unit
+
+
+def _rounded(sums: Number, unit: Number) -> Number:
+    return ((sums + unit * 0.5) / unit).floor().most(0.0).least(255.0)
+
+
+def _either(condition: Number, yes: object, no: object) -> Number:
+    """Return what one of two functions gives, of which run time makes one only."""
+    from onnx import helper
+
+    branches = {}
+    outer = condition.graph
+    for name, make in (("then_branch", yes), ("else_branch", no)):
+        start = len(outer.nodes)
+        made = make()  # type: ignore[operator]
+        inner, outer.nodes[start:] = outer.nodes[start:], []
+        output = helper.make_tensor_value_info(made.name, 11, None)
+        branches[name] = helper.make_graph(inner, name, [], [output])
+    scalar = outer.node("Squeeze", condition.name)
+    return Number(outer, outer.node("If", scalar, **branches), "float64")

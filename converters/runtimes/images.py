@@ -1,0 +1,145 @@
+"""What runtimes made for images share: they resize height and width of float32, and read some attributes as others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.plan.taps import axis_taps
+from ir_interp.shapes import static_shape
+from ir_interp.spec import Antialias, Aspect, Coordinates, Crop, Cubic, Linear, Nearest, ResizeSpec, Rounding, Step
+
+from .geometry import geometry
+from .outcome import Outcome, computes, differs, refused
+
+Floats = NDArray[np.float32]
+Place = Callable[[Floats, np.float32, np.float32, np.float32], Floats]
+
+_RANK = 4  # [batch, channels, height, width]
+_RESIZED = frozenset({2, 3})
+_HALF = 0.5
+_FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a runtime takes a resize for, and how to tell."""
+
+    told: str
+    of: Callable[[ResizeSpec], ResizeSpec]
+
+
+def image_outcome(
+    op: ResizeOp, may_change: Set[int], readings: Sequence[Reading], place: Place | None = None
+) -> Outcome:
+    """Return what comes of a node in a runtime that reads it so; refused where nothing is known of it.
+
+    ``may_change`` are the axes whose lengths change, or may. ``place`` is how float32 makes the source coordinate, by
+    default as (i + before) * step - after.
+    """
+    reason = _no_image(op, may_change)
+    if reason:
+        return refused(reason)
+    spec, told = op.spec, []
+    for each in readings:
+        taken = each.of(spec)
+        told += [each.told] if taken != spec else []
+        spec = taken
+    if _moves_what_stays(op, spec):
+        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+    if _moves_ties(op, spec, place or _shifted_twice):
+        return differs("float32 decides ties otherwise")
+    return computes(spec, "; ".join(told))
+
+
+def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
+    if op.dtype != "float32":
+        return f"nothing is known of its Resize of {op.dtype or 'an unknown element type'}"
+    if op.shape is None or len(op.shape) != _RANK:
+        return f"nothing is known of its Resize of other ranks than {_RANK}"
+    if not may_change <= _RESIZED:
+        return f"nothing is known of its Resize of axes {sorted(may_change)}, but of height and width"
+    if op.attributes.get("axes") is not None:
+        return "nothing is known of its Resize with axes"
+    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
+        return "nothing is known of its crops, and of its keep_aspect_ratio_policy"
+    return ""
+
+
+def _moves_what_stays(op: ResizeOp, spec: ResizeSpec) -> bool:
+    """Say whether places of (i + 1/2) matter, or may, on an axis that keeps its length: it is a copy in ONNX."""
+    if spec.coordinates is not Coordinates.TF_HALF_PIXEL_FOR_NN:
+        return False
+    at, kernel = geometry(op), spec.kernel
+    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
+    return not rounds_down and (at is None or not at.changing >= _RESIZED)
+
+
+def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place) -> bool:
+    """Say whether a nearest resize of known lengths takes other pixels where float32 makes the coordinate."""
+    shape = static_shape(op.shape)
+    if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
+        return False
+    bound = plan(spec, shape)
+    before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
+    after = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        outputs = np.arange(axis.out_size, dtype=np.float32)
+        at = place(outputs, np.float32(float(axis.step)), np.float32(before), np.float32(after))
+        if (np.clip(_rounded(at, spec.kernel.rounding), 0, axis.in_size - 1) != taps.indices[:, 0]).any():
+            return True
+    return False
+
+
+def _shifted_twice(output: Floats, step: np.float32, before: np.float32, after: np.float32) -> Floats:
+    return (output + before) * step - after
+
+
+def offset_first(output: Floats, step: np.float32, before: np.float32, after: np.float32) -> Floats:
+    """Return i * step + offset, the offset rounded by itself."""
+    return output * step + (before * step - after)
+
+
+def _rounded(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
+    match rounding:
+        case Rounding.FLOOR:
+            return np.asarray(np.floor(at))
+        case Rounding.CEIL:
+            return np.asarray(np.ceil(at))
+        case Rounding.ROUND_PREFER_CEIL:
+            return np.asarray(np.floor(at + _HALF))
+        case _:
+            return np.asarray(np.ceil(at - _HALF))
+
+
+# How several of them read what they do not have
+
+
+def _ratio(spec: ResizeSpec) -> ResizeSpec:
+    return replace(spec, step=Step.RATIO) if spec.gives_scales else spec
+
+
+def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
+    match spec.kernel:
+        case Linear():
+            return replace(spec, kernel=Linear())
+        case Cubic() as cubic:
+            return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
+        case _:
+            return spec
+
+
+def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
+    symmetric = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
+
+
+BY_RATIO = Reading("it takes the ratio of the lengths for the scale", _ratio)
+NO_ANTIALIAS = Reading("it leaves out antialias", _without_antialias)
+NO_SYMMETRIC = Reading("it takes half_pixel_symmetric for asymmetric", _asymmetric)

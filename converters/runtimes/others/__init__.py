@@ -1,0 +1,58 @@
+"""Other runtimes that read ONNX: one file each, found by itself."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from ir_interp.op import ResizeOp
+
+from ..outcome import Outcome
+
+
+class Outcomes(Protocol):
+    """Tells what comes of a node, of whose input the axes ``may_change`` are resized, or may be."""
+
+    def __call__(self, op: ResizeOp, may_change: Set[int]) -> Outcome:
+        """Return what comes of it. ``op.attributes`` are those of the node."""
+
+
+Run = Callable[[str, NDArray[Any]], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRuntime:
+    """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
+
+    ``run`` returns what a model (.onnx) of one input and one output makes of an array; it needs the module
+    ``package``, which pip installs as ``distribution``.
+    """
+
+    name: str
+    title: str
+    version: str
+    package: str
+    distribution: str
+    outcome: Outcomes
+    run: Run
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it can be run here."""
+        return find_spec(self.package) is not None
+
+
+@cache
+def others() -> Mapping[str, OtherRuntime]:
+    """Return the runtimes of this folder by name: every module holds one, as ``RUNTIME``."""
+    modules = (importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__))
+    found: list[OtherRuntime] = [module.RUNTIME for module in modules]
+    return MappingProxyType({each.name: each for each in sorted(found, key=lambda each: each.name)})

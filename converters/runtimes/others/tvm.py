@@ -1,0 +1,59 @@
+"""TVM, by the ONNX frontend of Relax: it resizes by the ratio of lengths (0.27)."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Coordinates, Sizes
+
+from ..geometry import geometry
+from ..images import BY_RATIO, NO_ANTIALIAS, image_outcome
+from ..outcome import Outcome, refused
+from . import OtherRuntime
+
+_LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
+
+
+def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    """Return what comes of a node."""
+    reason = _refusal(op)
+    return refused(reason) if reason else image_outcome(op, may_change, (BY_RATIO, NO_ANTIALIAS))
+
+
+def _refusal(op: ResizeOp) -> str:
+    at = geometry(op)
+    if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
+        return "it has no half_pixel_symmetric"
+    if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
+        return "it refuses empty scales beside sizes"
+    if op.spec.coordinates is Coordinates.ALIGN_CORNERS and at and 1 in at.outputs[2:]:
+        return "it divides by 0 where align_corners makes a length of 1"
+    return ""
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnx
+    import tvm
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+
+    built = tvm.compile(from_onnx(onnx.load(model), keep_params_in_input=False), target="llvm")
+    machine = relax.VirtualMachine(built, tvm.cpu())
+    made: Any = machine["main"](tvm.runtime.tensor(x))
+    return np.asarray((made if hasattr(made, "numpy") else made[0]).numpy())
+
+
+RUNTIME = OtherRuntime(
+    name="tvm",
+    title="TVM",
+    version="0.27",
+    package="tvm",
+    distribution="apache-tvm",
+    outcome=outcome,
+    run=_run,
+)

@@ -1,0 +1,53 @@
+"""``ir-interp identify``: which image library resized an image."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ir_interp.cli import options
+from ir_interp.errors import ReadError
+from ir_interp.names import shown
+
+EXAMPLES = """
+Examples:
+
+  ir-interp identify photo.png small.png
+
+  ir-interp identify originals/ resized/
+"""
+
+
+def identify(
+    before: Annotated[Path, typer.Argument(help="An image or array (.npy), or a folder of them.")],
+    after: Annotated[Path, typer.Argument(help="The same, resized; in a folder under the same names.")],
+    style: options.Style = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Name the image library, version and settings that made one image of another; 1 where that is not sure."""
+    from ir_interp.views import likeness, origin
+
+    form = options.style(style, as_json, quiet)
+    pairs = [(likeness.read(first)[0], likeness.read(second)[0]) for first, second in _pairs(before, after)]
+    found = origin.identified(pairs)
+    if form == "json":
+        print(json.dumps(found.record(), indent=2))
+    elif form == "text":
+        print("\n".join(map(shown, found.text.splitlines())))
+    return 0 if found.is_sure else 1
+
+
+def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:
+    """Return the files that belong together. Raises ReadError where a folder has none of the other's."""
+    if not before.is_dir():
+        return [(before, after)]
+    if not after.is_dir():
+        raise ReadError("is a file; expected a folder, as the images before are in one", str(after))
+    common = sorted({each.name for each in before.iterdir()} & {each.name for each in after.iterdir()})
+    if not common:
+        raise ReadError(f"has no file of the same name as one in {before.name}", str(after))
+    return [(before / name, after / name) for name in common]

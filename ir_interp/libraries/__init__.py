@@ -1,0 +1,1 @@
+"""Image libraries: one file each, found by its name; what a call of theirs means, as a dialect."""

@@ -1,0 +1,117 @@
+"""OpenCV's ``cv2.resize``.
+
+Source: ``modules/imgproc/src/resize.cpp``, run as opencv-python-headless 4.13 and 5.0 on x86-64. Images are [height,
+width] or [height, width, channels]. ``ipp`` is whether Intel's library takes part, as in the wheels for x86-64: it
+computes INTER_CUBIC, and INTER_LINEAR of other than 8 bits, unless ``cv2.ipp.setUseIPP(False)`` forbids it.
+"""
+
+from __future__ import annotations
+
+from ir_interp.spec import (
+    Area,
+    Arithmetic,
+    Between,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    FloatingPoint,
+    Integers,
+    Kernel,
+    Lanczos,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+)
+from ir_interp.translation.dialect import Attributes, Context, Dialect, since
+from ir_interp.translation.library import Library
+
+_KERNELS: dict[str, Kernel] = {
+    "INTER_LINEAR": Linear(),
+    "INTER_NEAREST": Nearest(rounding=Rounding.FLOOR),
+    "INTER_CUBIC": Cubic(a=-0.75),
+    "INTER_AREA": Area(),
+    "INTER_LANCZOS4": Lanczos(radius=4),
+    "INTER_LINEAR_EXACT": Linear(),
+    "INTER_NEAREST_EXACT": Nearest(rounding=Rounding.FLOOR),
+}
+_WEIGHT_BITS = 11
+_LEAST_OF_IPP = 4  # pixels of an axis that its cubic takes
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of ``cv2.resize`` with ``dsize=sizes[::-1]``, or with ``fx`` and ``fy`` as ``scales``."""
+    name = attributes["interpolation"]
+    if name == "INTER_LINEAR_EXACT" and (context.dtype or "").startswith("float"):
+        name = "INTER_LINEAR"
+    return ResizeSpec(
+        kernel=_KERNELS[name],
+        coordinates=_coordinates(name),
+        axes=(0, 1),
+        target=Library.target(attributes),
+        arithmetic=_arithmetic(name, context.version),
+        integers=_integers(name, is_byte=context.dtype in (None, "uint8"), with_ipp=attributes["ipp"]),
+    )
+
+
+def _coordinates(name: str) -> Coordinates:
+    if name in ("INTER_NEAREST", "INTER_AREA"):
+        return Coordinates.ASYMMETRIC
+    return Coordinates.TF_HALF_PIXEL_FOR_NN if name == "INTER_NEAREST_EXACT" else Coordinates.HALF_PIXEL
+
+
+def _arithmetic(name: str, version: int) -> Arithmetic:
+    if name == "INTER_NEAREST_EXACT" and version >= 5:
+        return Arithmetic.PILLOW  # which it was made to equal
+    is_double = name in ("INTER_NEAREST", "INTER_NEAREST_EXACT", "INTER_LINEAR_EXACT")
+    return Arithmetic.OPENCV_EXACT if is_double else Arithmetic.OPENCV
+
+
+def _integers(name: str, *, is_byte: bool, with_ipp: bool) -> FixedPoint | FloatingPoint | Integers | None:
+    """Return how integers are summed; None where IPP makes floats, rounded once, or pixels are copied."""
+    if name in ("INTER_NEAREST", "INTER_NEAREST_EXACT"):
+        return None
+    if name == "INTER_AREA":
+        return Integers.OPENCV_AREA
+    if name == "INTER_LINEAR_EXACT":
+        bits = 8 if is_byte else 16
+        return FixedPoint(bits=bits, between=Between.KEPT, elements=bits)
+    if not is_byte:
+        return FloatingPoint(bits=32)
+    if name == "INTER_LINEAR":
+        return FixedPoint(bits=_WEIGHT_BITS, between=Between.SHORTENED)
+    shorter = _LEAST_OF_IPP if with_ipp and name == "INTER_CUBIC" else None
+    return FixedPoint(bits=_WEIGHT_BITS, between=Between.KEPT, shorter_than=shorter)
+
+
+def approximate(attributes: Attributes, context: Context) -> str:
+    """Return why some values differ by 1, or by 2 of 16 bits: sums that lie close to a half."""
+    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
+    if name == "INTER_CUBIC" and is_byte:
+        return _CLOSED if attributes["ipp"] else "blocks of columns are summed in float32, others in whole numbers"
+    if name in ("INTER_LINEAR", "INTER_CUBIC") and not is_byte and attributes["ipp"]:
+        return _CLOSED
+    if name == "INTER_AREA" and context.dtype == "uint16":
+        return "in whole ratios, sums of more than 2**24 are made in float32, four by four"
+    return ""
+
+
+_CLOSED = "the order in which Intel's library sums floats is not published"
+
+
+LIBRARY = Library(
+    dialect=Dialect(
+        name="opencv",
+        versions=(5, 4),  # 5 changed INTER_NEAREST_EXACT
+        vocabulary={
+            "interpolation": dict.fromkeys(_KERNELS, since(4)),
+            "ipp": {True: since(4), False: since(4)},
+        },
+        numbers={"sizes": ("sizes", since(4)), "scales": ("scales", since(4))},
+        defaults={"interpolation": ("INTER_LINEAR", since(4)), "ipp": (True, since(4))},
+        omitted={},
+        read=read,
+    ),
+    approximate=approximate,
+    packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
+)

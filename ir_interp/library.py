@@ -1,0 +1,85 @@
+"""Image libraries: which there are, and what a call of one means.
+
+A library has no files to read. What it has is a call with arguments, so its module in ``libraries/`` holds a
+``LIBRARY``: a dialect whose attributes are those arguments, and the packages whose installed version is the default.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ir_interp.errors import ReadError, closest
+from ir_interp.kinds import FileKind
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import ResizeSpec
+from ir_interp.translation.library import Library
+
+_FOLDER = "ir_interp.libraries"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of all libraries in alphabetical order, without importing them."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(_FOLDER).__path__)))
+
+
+@cache
+def get(name: str) -> Library:
+    """Return a library by its name. Raises ReadError for one that is not known."""
+    if name not in names():
+        raise ReadError(f"unknown library {name!r}; {closest(name, names())}")
+    found = importlib.import_module(f"{_FOLDER}.{name}").LIBRARY
+    assert isinstance(found, Library)
+    return found
+
+
+def is_call(text: object) -> bool:
+    """Say whether something, text or a path, is that of a call with its word or version, not the name of a file."""
+    if not isinstance(text, str | Path) or FileKind.of(text) is not None:
+        return False
+    name, *rest = re.split("[:@]", str(text))
+    return bool(rest) and name in names()
+
+
+def load(
+    text: str,
+    *,
+    shape: PartialShape | None = None,
+    dtype: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> ResizeOp:
+    """Return the call that is written as LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
+
+    WORD is the filter, interpolation or mode. ``arguments`` are taken where the text does not name them, and the
+    library has them. Raises ReadError for what is not understood, with the closest word.
+    """
+    head, _, rest = text.partition(":")
+    name, at, version = head.partition("@")
+    library = get(name)
+    if at and not version.isdecimal():
+        raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
+    given: dict[str, Any] = {
+        key: value for key, value in (arguments or {}).items() if key in library.dialect.vocabulary
+    }
+    for place, part in enumerate(filter(None, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals and place:
+            raise ReadError(f"{part!r} has no value; expected NAME=VALUE", text)
+        given |= {key: value} if equals else {library.first: part}
+    wanted = library.version(int(version) if at else None)
+    spec = library.spec(given, version=wanted, dtype=dtype)
+    return ResizeOp(
+        name=text, where=text, spec=spec, dialect=name, version=wanted, shape=shape, dtype=dtype, attributes=given
+    )
+
+
+def parse(text: str, *, dtype: str | None = None) -> ResizeSpec:
+    """Return what a call means; see ``load``."""
+    return load(text, dtype=dtype).spec

@@ -1,0 +1,179 @@
+"""Integers summed axis after axis in the numbers that a spec names as data: which sums, of what, and what follows.
+
+The taps are those of ``plan.taps``, in the library's own order; here they become what is multiplied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Area, Between, FixedPoint, FloatingPoint, Integers, Nearest, Passes
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pass:
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
+
+    Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
+    is rounded half up. Floats are multiplied by ``factor``, and made whole by ``rounding``, where that is given.
+    ``saturates`` says whether the result is cut at the values of the element type.
+    """
+
+    axis: int
+    indices: NDArray[np.intp]
+    weights: Array
+    bits_before: int = 0
+    bits_each: int = 0
+    bits_after: int = 0
+    factor: float = 1.0
+    rounding: Integers | None = None
+    saturates: bool = False
+
+
+def are_named(bound: Plan) -> bool:
+    """Say whether the integers of a plan are summed in passes, not in the steps of ``plan.integers``."""
+    spec, rounds = bound.spec, bound.spec.rounds
+    if isinstance(spec.kernel, Nearest):
+        return False
+    if isinstance(rounds, FixedPoint) and rounds.shorter_than is not None:
+        axes = resolve_axes(spec.axes, len(bound.in_shape))
+        return any(bound.in_shape[axis] < rounds.shorter_than for axis in axes)
+    return not isinstance(rounds, Integers) or rounds is Integers.OPENCV_AREA
+
+
+@lru_cache(maxsize=128)
+def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
+    """Return the passes of a plan for integers of a type. Raises SpecError where its fixed point is for another."""
+    rounds = _by_ratio(bound, dtype) if bound.spec.rounds is Integers.OPENCV_AREA else bound.spec.rounds
+    if isinstance(rounds, FixedPoint):
+        return tuple(_fixed(bound, rounds, dtype))
+    if isinstance(rounds, FloatingPoint):
+        return tuple(_floating(bound, rounds))
+    return tuple(_counted(bound))
+
+
+def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
+    """Return how OpenCV's INTER_AREA sums: growing axes as its linear, whole ratios (None) by counting pixels."""
+    assert isinstance(bound.spec.kernel, Area)
+    if any(axis.scale > 1 for axis in bound.axes):
+        shortened = FixedPoint(bits=11, between=Between.SHORTENED)
+        return shortened if dtype == "uint8" else FloatingPoint(bits=32)
+    whole = all((1 / axis.scale).denominator == 1 for axis in bound.axes)
+    return None if whole else FloatingPoint(bits=32)
+
+
+def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
+    if np.dtype(dtype).itemsize * 8 != rounds.elements:
+        raise SpecError(f"the sums of this resize are those of {rounds.elements}-bit integers; the image is {dtype}")
+    keeps_bits = rounds.between is not Between.ROUNDED
+    axes = _in_order(bound, rounds.passes, every=keeps_bits)
+    behind = 0
+    for place, (axis, taps) in enumerate(axes):
+        ends = place == len(axes) - 1 or not keeps_bits
+        weights, bits = _whole(taps if keeps_bits else _merged(taps), rounds)
+        behind += bits
+        cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
+        yield Pass(
+            axis=axis,
+            indices=weights.indices,
+            weights=_of(weights),
+            bits_before=cut[0],
+            bits_each=cut[1],
+            bits_after=behind - sum(cut) if ends else 0,
+            saturates=ends,
+        )
+        behind = 0 if ends else behind
+
+
+_CUT = (4, 16)  # bits of values and of products that OpenCV's linear leaves out, for 16-bit multiplications
+
+
+def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
+    axes = _in_order(bound, rounds.passes, every=False)
+    for place, (axis, taps) in enumerate(axes):
+        is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
+        yield Pass(
+            axis=axis,
+            indices=taps.indices,
+            weights=_of(taps).astype(f"float{rounds.bits}"),
+            rounding=rounds.rounding if is_made_whole else None,
+            saturates=is_made_whole,
+        )
+
+
+def _counted(bound: Plan) -> Iterator[Pass]:
+    """Yield passes that add up the pixels of a block, and divide by their number: of four of them as whole numbers."""
+    axes = _in_order(bound, Passes.LAST_FIRST, every=False)
+    blocks = [1 / axis.scale for axis in bound.axes]
+    is_two_by_two = blocks == [2, 2]
+    for place, (axis, taps) in enumerate(axes):
+        weights = (_of(taps) > 0).astype(np.int64)
+        made = Pass(axis=axis, indices=taps.indices, weights=weights)
+        if place < len(axes) - 1:
+            yield made
+        elif is_two_by_two:
+            yield replace(made, bits_after=2, saturates=True)
+        else:
+            factor = np.float32(1) / np.float32(float(math.prod(blocks)))
+            yield replace(made, factor=float(factor), rounding=Integers.HALF_EVEN, saturates=True)
+
+
+def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:
+    """Return the axes that change, or ``every`` resized one, each with its taps, the first to be summed first."""
+    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    if every:
+        for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
+            taps.setdefault(axis, _copies(bound.out_shape[axis]))
+    return [(axis, taps[axis]) for axis in sorted(taps, reverse=_last_goes_first(order, bound))]
+
+
+def _last_goes_first(order: Passes, bound: Plan) -> bool:
+    if order is Passes.LAST_FIRST:
+        return True
+    resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+    first, *_, last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)
+    return not (first > 0 and first > 2 * last)
+
+
+def _copies(length: int) -> Taps:
+    return Taps(np.arange(length)[:, None], np.ones((length, 1)))
+
+
+def _of(taps: Taps) -> Array:
+    assert taps.weights is not None
+    return taps.weights
+
+
+def _merged(taps: Taps) -> Taps:
+    """Return taps with those of one pixel, at an edge, added up in the first of them: they are rounded together."""
+    weights = _of(taps).copy()
+    for place in range(weights.shape[1] - 1, 0, -1):
+        same = taps.indices[:, place] == taps.indices[:, place - 1]
+        weights[:, place - 1] += np.where(same, weights[:, place], 0.0)
+        weights[:, place] = np.where(same, 0.0, weights[:, place])
+    return Taps(taps.indices, weights)
+
+
+def _whole(taps: Taps, rounds: FixedPoint) -> tuple[Taps, int]:
+    """Return taps whose weights are whole numbers, and how many bits of them are behind the point."""
+    weights, bits, most = _of(taps), rounds.bits, 2 ** (rounds.width - 1)
+    largest = float(weights.max(initial=0.0))
+    while bits and int(0.5 + largest * 2**bits) >= most:
+        bits -= 1
+    scaled = weights * 2.0**bits
+    if rounds.between is Between.ROUNDED:
+        return Taps(taps.indices, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)), bits
+    return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits

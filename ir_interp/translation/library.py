@@ -1,0 +1,92 @@
+"""What an image library is: its call as a dialect, and which of its versions is the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ir_interp.errors import ReadError, SpecError, closest, spelled
+from ir_interp.spec import ResizeSpec, Scales, Sizes
+from ir_interp.translation.dialect import Attributes, Context, Dialect
+
+
+def _exact(attributes: Attributes, context: Context) -> str:
+    """Return nothing."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Library:
+    """The call of an image library as a dialect: a version of it is a major version, where results changed.
+
+    The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
+    ``approximate`` says why not every byte of a call is known, where that is so.
+    """
+
+    dialect: Dialect
+    packages: tuple[str, ...]
+    approximate: Callable[[Attributes, Context], str] = _exact
+
+    @staticmethod
+    def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:
+        """Return the target that is among the arguments of a call; None where none is."""
+        if attributes.get(sizes) is not None:
+            return Sizes(tuple(attributes[sizes]))
+        return None if attributes.get(scales) is None else Scales(tuple(attributes[scales]))
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return self.dialect.name
+
+    @property
+    def first(self) -> str:
+        """The attribute that a call is named by."""
+        return next(iter(self.dialect.vocabulary))
+
+    def version(self, wanted: int | None = None) -> int:
+        """Return which known version computes as ``wanted``, by default as the one installed, else the newest."""
+        wanted = self.installed() if wanted is None else wanted
+        known = self.dialect.versions
+        if wanted is None:
+            return known[0]
+        found = next((version for version in known if version <= wanted), None)
+        if found is None:
+            raise ReadError(f"{self.name} {wanted}: known from version {known[-1]} on")
+        return found
+
+    def installed(self) -> int | None:
+        """Return the major version that is installed; None where it is not."""
+        from importlib import metadata  # late: it takes a while
+
+        for package in self.packages:
+            with suppress(metadata.PackageNotFoundError, ValueError):
+                return int(metadata.version(package).split(".")[0])
+        return None
+
+    def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:
+        """Return what a call computes. Raises ReadError for an argument or a value that it does not have."""
+        context = Context(version=self.version(version), dtype=dtype)
+        try:
+            return self.dialect.parse(self.checked(arguments, context.version), context)
+        except ReadError as error:
+            raise error.under(self.name) from None
+        except SpecError as error:
+            raise ReadError(str(error), self.name) from error
+
+    def checked(self, arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
+        """Return arguments with the values of the library: INTER_CUBIC for cubic. Raises ReadError for others."""
+        choices = self.dialect.choices(version)
+        numbers = {name for name, versions in self.dialect.numbers.values() if version in versions}
+        for name in arguments:
+            if name not in choices and name not in numbers:
+                raise ReadError(f"unknown argument {name!r}; {closest(name, [*choices, *sorted(numbers)])}")
+        return {name: _meant(value, choices.get(name, ())) for name, value in arguments.items()}
+
+
+def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
+    """Return the one of ``choices`` that a value stands for: in any case, and without INTER_; else the value."""
+    wanted = spelled(value).lower().removeprefix("inter_")
+    return next((each for each in choices if spelled(each).lower().removeprefix("inter_") == wanted), value)

@@ -1,0 +1,121 @@
+"""Images resized as image libraries do, and how far two of these differ."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.executor.resize import resize
+from ir_interp.kinds import FileKind
+from ir_interp.library import load
+from ir_interp.op import ResizeOp
+from ir_interp.views import images, pictures
+
+Array = NDArray[Any]
+_MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """How far two libraries' results differ, in values of pixels: how many do, by how much, and where most."""
+
+    first: str
+    second: str
+    shape: tuple[int, ...]
+    unequal: int
+    count: int
+    largest: float
+    mean: float
+    at: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The same as a line."""
+        if not self.unequal:
+            return f"{self.first} and {self.second}: equal, all {self.count} values"
+        share = f"{self.unequal} of {self.count} values ({self.unequal / self.count:.1%}) differ"
+        return (
+            f"{self.first} and {self.second}: {share}, by up to {self.largest:g} at {list(self.at)}, "
+            f"by {self.mean:.3g} in the mean over all"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        return asdict(self)
+
+
+def read(path: Path) -> tuple[Array, str | None]:
+    """Return an array (.npy), or an image and its mode. Raises ReadError where a file is neither."""
+    if FileKind.of(path) is FileKind.ARRAY:
+        return images.array(path), None
+    with images.opened(path) as found:
+        mode = "RGB" if found.mode == "P" else "L" if found.mode == "1" else found.mode
+        if mode not in _MODES:
+            raise ReadError(f"images of mode {found.mode} are not taken; expected {', '.join(_MODES)}", path.name)
+        return np.asarray(found.convert(mode) if mode != found.mode else found), mode
+
+
+def call(text: str, x: Array, mode: str | None) -> ResizeOp:
+    """Return a call for an image: of its element type and, for a library that asks, its mode."""
+    return load(text, dtype=x.dtype.name, arguments={"mode": mode} if mode else None)
+
+
+def resized(op: ResizeOp, x: Array, sizes: tuple[int, ...] | None, scales: tuple[float, ...] | None) -> Array:
+    """Return an image, channels last, resized as a call does: through the layout of its library, and back."""
+    rank = len(op.spec.axes or ())
+    if max(op.spec.axes or (0,)) >= 0:
+        return resize(x, op.spec, sizes=sizes, scales=scales)
+    if rank != 2 or x.ndim not in (2, 3):
+        raise ShapeError(f"{op.name} resizes {rank} axes; an image has two")
+    planes = x if x.ndim == 2 else np.moveaxis(x, -1, 0)
+    y = resize(np.ascontiguousarray(planes), op.spec, sizes=sizes, scales=scales)
+    return y if x.ndim == 2 else np.ascontiguousarray(np.moveaxis(y, 0, -1))
+
+
+def compared(
+    texts: tuple[str, str], x: Array, mode: str | None, sizes: tuple[int, ...] | None, scales: tuple[float, ...] | None
+) -> tuple[Likeness, Any]:
+    """Return how far two calls differ on an image, and what makes a picture of it."""
+    first, second = (resized(call(text, x, mode), x, sizes, scales) for text in texts)
+    if first.shape != second.shape:
+        raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
+    apart = np.abs(first.astype(np.float64) - second)
+    found = Likeness(
+        first=texts[0],
+        second=texts[1],
+        shape=first.shape,
+        unequal=int(np.count_nonzero(apart)),
+        count=apart.size,
+        largest=float(apart.max(initial=0.0)),
+        mean=float(apart.mean()) if apart.size else 0.0,
+        at=tuple(int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape)) if apart.size else (),
+    )
+    return found, (first, second)
+
+
+def picture(found: Likeness, pair: tuple[Array, Array]) -> Any:
+    """Return a figure of both results and their difference. Raises ShapeError where these are no images."""
+    if pair[0].ndim == 3 and pair[0].shape[2] not in (1, 3):
+        raise ShapeError(f"a picture shows grey or RGB, not {pair[0].shape[2]} channels")
+    first, second = (
+        pictures.Resized(name=name, values=(y[:, :, 0] if y.ndim == 3 and y.shape[2] == 1 else y).astype(np.float64))
+        for name, y in zip((found.first, found.second), pair, strict=True)
+    )
+    return pictures.images(first, second, f"{found.unequal} of {found.count} values differ")
+
+
+def write(path: Path, y: Array) -> None:
+    """Save an image as an array (.npy) or an image. Raises IrInterpError where that is not possible."""
+    if FileKind.of(path) is FileKind.ARRAY:
+        with path.open("wb") as file:
+            np.save(file, y, allow_pickle=False)
+        return
+    try:
+        images.pillow().fromarray(np.ascontiguousarray(y)).save(path)
+    except (TypeError, ValueError, OSError) as error:
+        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error

@@ -1,0 +1,243 @@
+"""Which image library made an image of another: every call that is known, tried, and what it makes compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import ReadError, ShapeError, SpecError, spelled
+from ir_interp.library import get, names
+from ir_interp.op import ResizeOp
+from ir_interp.spec import ResizeSpec
+from ir_interp.translation.dialect import Context
+from ir_interp.translation.library import Library
+from ir_interp.views.likeness import resized
+
+Array = NDArray[Any]
+Pair = tuple[Array, Array]
+"""An image before, and after it was resized; channels last."""
+
+_MODES = {1: ("L",), 2: ("LA", "L"), 3: ("RGB",), 4: ("RGBA", "RGB")}
+_DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
+_RARE = 1e-3  # of the values of a call whose bytes are not all known: so many may differ, by 1
+_CLOSE = 3e-5  # of the largest value: what floats differ by that are summed in two orders, at float32 coordinates
+_SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A resize of libraries: how it can be called, and how far its results are from those that are known.
+
+    ``approximate`` says why not all of its bytes are known, if so.
+    """
+
+    calls: tuple[str, ...]
+    unequal: int
+    count: int
+    largest: float
+    mean: float
+    approximate: str = ""
+    fits: bool = False
+
+    @property
+    def text(self) -> str:
+        """The same as a line."""
+        named = " = ".join(self.calls)
+        if not self.unequal:
+            return f"{named}: equal, all {self.count} values"
+        share = f"{self.unequal} of {self.count} values differ"
+        apart = f"{share}, by up to {self.largest:.3g}, by {self.mean:.3g} in the mean"
+        return f"{named}: {apart}" + (f" ({self.approximate})" if self.approximate else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identified:
+    """What may have made an image: all candidates, the likeliest first, and which further pair tells more.
+
+    ``further`` is the height and width of an image, and those to resize it to; None where nothing is left to tell, or
+    none of those tried would.
+    """
+
+    candidates: tuple[Candidate, ...]
+    further: tuple[tuple[int, int], tuple[int, int]] | None = None
+
+    @property
+    def fitting(self) -> tuple[Candidate, ...]:
+        """The candidates that can have made all the images."""
+        return tuple(each for each in self.candidates if each.fits)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether one resize alone can have made them, of all that are known."""
+        return len(self.fitting) == 1
+
+    @property
+    def text(self) -> str:
+        """What is known, in lines."""
+        fitting = self.fitting
+        if not fitting:
+            nearest = [f"  {each.text}" for each in self.candidates[:3]]
+            return "\n".join(["made by none of the calls that are known; the nearest:", *nearest])
+        if self.is_sure:
+            return fitting[0].text
+        lines = [f"{len(fitting)} resizes cannot be told apart here:", *(f"  {each.text}" for each in fitting)]
+        if self.further is None:
+            return "\n".join([*lines, "none of the sizes that were tried would tell them apart"])
+        (height, width), (rows, columns) = self.further
+        return "\n".join([*lines, f"an image of {height}x{width} resized to {rows}x{columns} tells more"])
+
+    def record(self) -> dict[str, Any]:
+        """Return it as data for JSON."""
+        return {
+            "sure": self.is_sure,
+            "fitting": [asdict(each) for each in self.fitting],
+            "nearest": [asdict(each) for each in self.candidates[:3]],
+            "further": self.further,
+        }
+
+
+def identified(pairs: Sequence[Pair]) -> Identified:
+    """Return what may have made the second image of every pair of the first."""
+    if not pairs:
+        raise SpecError("there is no pair of images")
+    for before, after in pairs:
+        _check(before, after)
+    is_float = pairs[0][0].dtype.kind == "f"
+    greatest = max(float(np.abs(before).max()) for before, _ in pairs) if is_float else 0.0
+    found: list[tuple[ResizeSpec, Candidate]] = []
+    for spec, (calls, reason) in _known(pairs[0][0]).items():
+        apart = _apart(spec, calls[0], pairs)
+        if apart is not None:
+            found.append((spec, _candidate(calls, reason, apart, greatest)))
+    found.sort(key=lambda each: (not each[1].fits, each[1].mean, each[1].largest))
+    fitting = [spec for spec, candidate in found if candidate.fits]
+    further = _further(fitting, pairs[0][0]) if len(fitting) > 1 else None
+    return Identified(candidates=tuple(candidate for _, candidate in found), further=further)
+
+
+def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, channels: int) -> list[Pair]:
+    """Return pairs that a function makes: it takes an image and (height, width), and returns it resized."""
+    pairs = []
+    for place, (lengths, sizes) in enumerate(_SIZES):
+        before = _random(lengths, np.dtype(dtype), channels, place)
+        pairs.append((before, np.asarray(function(before.copy(), sizes))))
+    return pairs
+
+
+def _random(lengths: tuple[int, int], dtype: np.dtype[Any], channels: int, seed: int) -> Array:
+    rng, shape = np.random.default_rng(seed), lengths if channels == 1 else (*lengths, channels)
+    if dtype.kind == "f":
+        return rng.random(shape).astype(dtype)
+    return rng.integers(0, min(np.iinfo(dtype).max, 2**16 - 1), shape, endpoint=True).astype(dtype)
+
+
+def _check(before: Array, after: Array) -> None:
+    same = before.dtype == after.dtype and before.ndim == after.ndim and before.shape[2:] == after.shape[2:]
+    if before.ndim not in (2, 3) or not same or not before.size or not after.size:
+        shapes = f"{before.dtype} {list(before.shape)} and {after.dtype} {list(after.shape)}"
+        raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type and channels")
+
+
+def _known(x: Array) -> dict[ResizeSpec, tuple[tuple[str, ...], str]]:
+    """Return every resize of libraries for images like ``x``, with its calls, and why its bytes are not all known."""
+    found: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
+    for name in names():
+        library = get(name)
+        for version in library.dialect.versions:
+            context = Context(version=version, dtype=x.dtype.name)
+            for attributes in library.dialect.attribute_sets(version, {}):
+                if _suits(library, attributes, x):
+                    with suppress(SpecError, ReadError):
+                        spec = library.dialect.read(attributes, context)
+                        calls, _ = found.get(spec, ((), ""))
+                        reason = library.approximate(attributes, context)
+                        found[spec] = ((*calls, _text(library, version, attributes)), reason)
+    return {spec: (tuple(_brief(calls)), reason) for spec, (calls, reason) in found.items()}
+
+
+def _suits(library: Library, attributes: dict[str, Any], x: Array) -> bool:
+    """Say whether a call is one for images like ``x``."""
+    if "mode" in library.dialect.vocabulary and library.first != "mode":
+        channels = x.shape[2] if x.ndim == 3 else 1
+        modes = _DEEP_MODES.get(x.dtype.name) or _MODES.get(channels, ())
+        return attributes["mode"] in modes
+    return not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
+
+
+def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
+    """Return a call as text, without what has its default."""
+    defaults = {name: value for name, (value, _) in library.dialect.defaults.items()}
+    rest = [
+        f",{name}={spelled(value)}"
+        for name, value in attributes.items()
+        if name != library.first and value != defaults.get(name)
+    ]
+    return f"{library.name}@{version}:{attributes[library.first]}{''.join(rest)}"
+
+
+def _brief(calls: Sequence[str]) -> Iterator[str]:
+    """Yield calls, the shortest of each library and word; without its version where every one computes so."""
+    shortest: dict[tuple[str, str], str] = {}
+    for call in sorted(calls, key=len):
+        library, words = call.split("@")[0], call.partition(":")[2]
+        shortest.setdefault((library, words.split(",")[0]), words)
+    for (library, _), words in shortest.items():
+        versions = [version for version in get(library).dialect.versions if f"{library}@{version}:{words}" in calls]
+        every = len(versions) == len(get(library).dialect.versions)
+        yield f"{library}:{words}" if every else f"{library}@{versions[0]}:{words}"
+
+
+def _apart(spec: ResizeSpec, name: str, pairs: Sequence[Pair]) -> list[Array] | None:
+    """Return how far what a resize makes of each image is from what is known; None where it cannot be run."""
+    found = []
+    for before, after in pairs:
+        y = _made(spec, name, before, (after.shape[0], after.shape[1]))
+        if y is None:
+            return None
+        found.append(np.abs(y.astype(np.float64) - after))
+    return found
+
+
+def _made(spec: ResizeSpec, name: str, x: Array, sizes: tuple[int, int]) -> Array | None:
+    op = ResizeOp(name=name, where=name, spec=spec, dialect=name, version=0)
+    with suppress(SpecError):
+        return resized(op, x, sizes, None)
+    return None
+
+
+def _candidate(calls: tuple[str, ...], reason: str, apart: Sequence[Array], greatest: float) -> Candidate:
+    """Return what is found of a resize; ``greatest`` is the largest value of floats, 0 of integers."""
+    every = np.concatenate([each.reshape(-1) for each in apart])
+    floor = _CLOSE * greatest if greatest else 0.0
+    unequal, largest = int(np.count_nonzero(every > floor)), float(every.max())
+    rare = bool(reason) and unequal <= max(1, _RARE * every.size) and largest <= 1
+    return Candidate(
+        calls=calls,
+        unequal=unequal,
+        count=every.size,
+        largest=largest,
+        mean=float(every.mean()),
+        approximate=reason if unequal else "",
+        fits=not unequal or rare,
+    )
+
+
+def _further(specs: Sequence[ResizeSpec], x: Array) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return the sizes at which most of some resizes differ; None where none do."""
+    channels = x.shape[2] if x.ndim == 3 else 1
+    best, most = None, 1
+    for place, (lengths, sizes) in enumerate(_SIZES):
+        image = _random(lengths, x.dtype, channels, place)
+        made = [_made(spec, "", image, sizes) for spec in specs]
+        groups: list[Array] = []
+        for y in made:
+            if y is not None and not any(np.array_equal(y, each) for each in groups):
+                groups.append(y)
+        if len(groups) > most:
+            best, most = (lengths, sizes), len(groups)
+    return best

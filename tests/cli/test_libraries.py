@@ -1,0 +1,134 @@
+"""Image libraries on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ir_interp
+from ir_interp.cli.main import main
+from ir_interp.library import get
+
+PILLOW = get("pillow").version()
+Say = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    rows, columns = np.mgrid[0:48, 0:64]
+    pixels = np.stack([127 + 127 * np.sin((rows**2 + columns**2) / 90), columns * 4, rows * 5], 2)
+    path = tmp_path / "photo.png"
+    Image.fromarray(pixels.astype(np.uint8)).save(path)
+    return path
+
+
+def small(photo: Path, name: str = "small.png") -> Path:
+    path = photo.with_name(name)
+    with Image.open(photo) as image:
+        image.resize((20, 30), Image.Resampling.BICUBIC).save(path)
+    return path
+
+
+def held(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    with Image.open(path) as image:
+        return np.array(image)
+
+
+def test_run_like(photo: Path, capsys: Say) -> None:
+    made = photo.with_name("made.png")
+    assert main(["run", str(photo), "--like", "pillow:bicubic", "--sizes", "30,20", "--output", str(made)]) == 0
+    assert np.array_equal(held(made), held(small(photo)))
+    assert f"pillow {PILLOW}, pillow:bicubic: 48x64x3 -> 30x20x3 uint8" in capsys.readouterr().out
+    assert main(["run", str(photo), "--like", "torch:bilinear", "--scales", "2,2", "--output", str(made)]) == 0
+    assert held(made).shape == (96, 128, 3)
+
+
+def test_run_like_takes_the_mode_of_the_image(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 4)).astype(np.uint8)
+    source, made = tmp_path / "x.png", tmp_path / "y.png"
+    Image.fromarray(pixels).save(source)
+    assert main(["run", str(source), "--like", "pillow:lanczos", "--sizes", "11,9", "--output", str(made), "-q"]) == 0
+    wanted = Image.fromarray(pixels).resize((9, 11), Image.Resampling.LANCZOS)
+    assert np.array_equal(held(made), np.asarray(wanted))
+
+
+def test_compare_like(photo: Path, capsys: Say) -> None:
+    calls = ["--like", "pillow:bicubic", "--like", "opencv:cubic", "--sizes", "30,20"]
+    assert main(["compare", str(photo), *calls]) == 1
+    assert capsys.readouterr().out.startswith("pillow:bicubic and opencv:cubic: ")
+    picture = photo.with_name("apart.svg")
+    assert main(["compare", str(photo), *calls, "--json", "--picture", str(picture)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["count"] == 1800
+    assert found["largest"] > 10
+    assert picture.stat().st_size > 1000
+    same = ["--like", "pillow@12:box", "--like", "pillow@13:box", "--sizes", "24,32"]
+    assert main(["compare", str(photo), *same]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "P", "--output", "y.png"], "--input is missing"),
+        (
+            ["run", "P", "--like", "pillow:box", "--layer", "up", "--output", "y.png"],
+            "--layer has no effect with --like",
+        ),
+        (["run", "P", "--like", "pillow:bx", "--sizes", "2,2", "--output", "y.png"], "unknown value 'bx'"),
+        (["run", "P", "--like", "pillow:box", "--output", "y.png"], "sizes or scales must be given"),
+        (["compare", "P"], "a second model is missing"),
+        (["compare", "P", "--like", "pillow:box"], "--like is given 1 times"),
+        (["compare", "P", "Q", "--sizes", "2,2"], "--sizes has no effect without --like"),
+        (["identify", "P", "P.txt"], "No such file"),
+    ],
+)
+def test_mistakes(photo: Path, capsys: Say, arguments: list[str], said: str) -> None:
+    assert main([str(photo) if each == "P" else each for each in arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_identify(photo: Path, capsys: Say) -> None:
+    assert main(["identify", str(photo), str(small(photo))]) in (0, 1)
+    assert "pillow@13:BICUBIC: equal, all 1800 values" in capsys.readouterr().out
+    for folder, name in (("a", photo), ("b", small(photo, "small.png"))):
+        photo.with_name(folder).mkdir()
+        photo.with_name(folder).joinpath("x.png").write_bytes(name.read_bytes())
+    main(["identify", str(photo.with_name("a")), str(photo.with_name("b")), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert "pillow@13:BICUBIC" in found["fitting"][0]["calls"]
+
+
+def test_identify_a_function() -> None:
+    def lanczos(x: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], sizes: tuple[int, int]) -> object:
+        return Image.fromarray(x).resize(sizes[::-1], Image.Resampling.LANCZOS)
+
+    found = ir_interp.identify(lanczos)
+    assert found.is_sure
+    assert found.text == f"pillow@{PILLOW}:LANCZOS: equal, all 18171 values"
+
+
+def test_identify_says_what_it_does_not_know() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (32, 32, 3)).astype(np.uint8)
+    found = ir_interp.identify([(x, np.zeros((7, 9, 3), np.uint8))])
+    assert not found.is_sure
+    assert found.text.startswith("made by none of the calls that are known; the nearest:\n")
+    flat = np.full((32, 32, 3), 7, np.uint8)
+    found = ir_interp.identify([(flat, flat[:7, :9])])
+    assert len(found.fitting) > 10
+    assert found.further is not None
+    with pytest.raises(ir_interp.ShapeError):
+        ir_interp.identify([(x, x[..., 0])])
+
+
+def test_a_call_is_a_source(capsys: Say) -> None:
+    assert main(["explain", "pillow:bilinear", "--shape", "8,8", "--sizes", "3,3"]) == 0
+    assert f"pillow:bilinear (pillow {PILLOW})" in capsys.readouterr().out
+    with pytest.raises(ir_interp.ReadError):
+        ir_interp.load("torch")  # may be a folder
+    (op,) = ir_interp.load("opencv@4:nearest_exact")
+    assert (op.dialect, op.version, op.spec.axes) == ("opencv", 4, (0, 1))

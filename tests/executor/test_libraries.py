@@ -1,0 +1,100 @@
+"""Resizes of image libraries against what these computed: frozen bytes of several versions, and Pillow as installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_interp
+from ir_interp import FixedPoint, FloatingPoint, ReadError, ShapeError, Sizes, SpecError, resize
+from ir_interp.library import get, names, parse
+from tests.support.libraries import calls
+from tests.sweeps.libraries import compared, known
+from tests.sweeps.library_vectors import FOLDER, SIZES, frozen, image
+
+VECTORS = sorted(FOLDER.glob("*.npz"))
+BYTES = [call for call in calls("pillow") if call.dtype == "uint8"]
+
+
+@pytest.mark.parametrize("path", VECTORS, ids=[path.stem for path in VECTORS])
+def test_frozen_bytes(path: Path) -> None:
+    library, _, release = path.stem.partition("-")
+    with np.load(path, allow_pickle=False) as held:
+        values = held["values"]
+    for call in frozen(library):
+        spec = call.of(int(release.split(".")[0]))
+        for sizes in SIZES:
+            found = resize(image(call, sizes), spec, sizes=sizes[2:]).reshape(-1)
+            wanted, values = values[: found.size], values[found.size :]
+            allowed = 2 if known(call) else 0
+            assert np.abs(found.astype(np.int64) - wanted).max() <= allowed, (str(call), sizes)
+    assert not values.size
+
+
+def test_every_library_is_frozen_and_every_change_of_it() -> None:
+    held = {(path.stem.split("-")[0], int(path.stem.split("-")[1].split(".")[0])) for path in VECTORS}
+    assert held == {(name, version) for name in names() for version in get(name).dialect.versions}
+
+
+@pytest.mark.parametrize("call", BYTES, ids=map(str, BYTES))
+def test_pillow_as_installed(call: object) -> None:
+    assert compared(call, 2e4, seed=3)[1] == 0  # type: ignore[arg-type]
+
+
+def test_versions_differ() -> None:
+    x = np.random.default_rng(0).integers(0, 256, (40, 30, 3)).astype(np.uint8)
+    old, new = (resize(x, ir_interp.spec("pillow", version=v), sizes=(9, 28)) for v in (12, 13))
+    assert not np.array_equal(old, new)
+    bottom = [resize(x, ir_interp.spec("pillow", version=v), sizes=(28, 9)) for v in (12, 13)]
+    assert np.array_equal(bottom[0], bottom[1])
+
+
+def test_calls_in_words() -> None:
+    assert parse("pillow@12:box,mode=L") == ir_interp.spec("pillow", resample="BOX", mode="L", version=12)
+    assert parse("opencv@5:cubic") == ir_interp.spec("opencv", interpolation="INTER_CUBIC", version=5)
+    assert parse("torch:bicubic,antialias=true") == ir_interp.spec("torch", mode="bicubic", antialias=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pilow:box", "unknown library 'pilow'; expected one of opencv, pillow, torch; did you mean 'pillow'?"),
+        (
+            "opencv@5:area,mode=L",
+            "opencv: unknown argument 'mode'; expected one of interpolation, ipp, scales, sizes",
+        ),
+        ("pillow@x", "unknown version 'x'; expected a number, as in pillow@13"),
+        ("pillow@9:box", "pillow 9: known from version 12 on"),
+        (
+            "torch:nearest,align_corners=true",
+            "torch: align_corners is of linear, bilinear, bicubic, trilinear, not of nearest",
+        ),
+    ],
+)
+def test_words_that_are_not_understood(text: str, said: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        parse(text)
+    assert str(caught.value) == said
+
+
+def test_fixed_point_is_of_one_width() -> None:
+    x = np.zeros((4, 4), np.uint16)
+    with pytest.raises(SpecError, match=r"^the sums of this resize are those of 8-bit integers; the image is uint16$"):
+        resize(x, ir_interp.spec("pillow"), sizes=(2, 2))
+    with pytest.raises(SpecError, match=r"^weights have 1 to 31 bits"):
+        FixedPoint(bits=32)
+    with pytest.raises(SpecError, match=r"^elements of 8 or 16 bits"):
+        FixedPoint(bits=8, elements=32)
+    with pytest.raises(SpecError, match=r"^floats have 32 or 64 bits, not 16$"):
+        FloatingPoint(bits=16)
+    with pytest.raises(SpecError, match=r"^floats are kept or rounded"):
+        FloatingPoint(bits=32, between="shortened")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"^premultiplied needs axes"):
+        ir_interp.ResizeSpec(kernel="linear", target=Sizes((2, 2)), alpha="premultiplied")  # type: ignore[arg-type]
+
+
+def test_a_library_resizes_two_axes() -> None:
+    with pytest.raises(ShapeError):
+        resize(np.zeros(4, np.uint8), ir_interp.spec("pillow"), sizes=(2, 2))

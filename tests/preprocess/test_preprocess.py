@@ -1,0 +1,126 @@
+"""Resizes of libraries in front of models: onnxruntime makes the library's bytes of the raw image."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import helper
+from PIL import Image
+
+import ir_interp
+from ir_interp import Images, InexactError, ReadError, SpecError
+from ir_interp.cli.main import main
+from ir_interp.views.likeness import call, resized
+
+Array = NDArray[Any]
+CALLS = (
+    "pillow@12:bilinear", "pillow@13:bilinear", "pillow@13:bicubic", "pillow@12:box", "pillow:nearest",
+    "opencv:linear", "opencv:nearest", "torch:bilinear", "torch:bicubic", "torch:bilinear,antialias=true",
+    "torch:bicubic,antialias=true", "torch:bilinear,align_corners=true",
+)  # fmt: skip
+SIZE = (14, 20)
+
+
+def identity(path: Path, *lengths: int | str, opset: int = 17) -> Path:
+    ends = [helper.make_tensor_value_info(name, 1, lengths) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+def made(path: Path, x: Array) -> Array:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    (y,) = session.run(None, {given.name: x})
+    assert isinstance(y, np.ndarray)
+    return y
+
+
+def image(rng: np.random.Generator, height: int, width: int) -> Array:
+    return rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("like", "opset"), [*((each, 17) for each in CALLS), ("pillow@13:bicubic", 11)])
+def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE, opset=opset), tmp_path / "b.onnx"
+    assert ir_interp.preprocess(source, whole, like=like, size=SIZE) == "image"
+    session = onnxruntime.InferenceSession(whole, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    for height, width in ((14, 20), (1, 1), (7, 90), (68, 68), (200, 31), *rng.integers(1, 150, (12, 2))):
+        x = image(rng, int(height), int(width))
+        (y,) = session.run(None, {"image": x})
+        assert np.array_equal(y[0].transpose(1, 2, 0), resized(call(like, x, "RGB"), x, SIZE, None)), (height, width)
+
+
+def test_as_pillow_itself(tmp_path: Path) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, *SIZE, 3), tmp_path / "b.onnx"
+    images = Images(mean=(120, 110, 100), scale=(50.0,), bgr=True)
+    ir_interp.preprocess(source, whole, like="pillow:bicubic", size=SIZE, images=images)
+    x = image(np.random.default_rng(1), 50, 33)
+    wanted = np.asarray(Image.fromarray(x).resize(SIZE[::-1], Image.Resampling.BICUBIC))[:, :, ::-1].astype(np.float32)
+    wanted = (wanted - np.array((120, 110, 100), np.float32)) / np.float32(50)
+    assert np.array_equal(made(whole, x)[0], wanted)
+
+
+def test_configuration_of_hugging_face(tmp_path: Path) -> None:
+    config = tmp_path / "preprocessor_config.json"
+    held = {
+        "do_resize": True, "size": {"height": 14, "width": 20}, "resample": 3, "do_rescale": True,
+        "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.25, 0.5],
+    }  # fmt: skip
+    config.write_text(json.dumps(held))
+    source, whole = identity(tmp_path / "a.onnx", "n", 3, "h", "w"), tmp_path / "b.onnx"
+    assert main(["preprocess", str(source), str(whole), "--config", str(config)]) == 0
+    x = image(np.random.default_rng(1), 50, 33)
+    pixels = np.asarray(Image.fromarray(x).resize(SIZE[::-1], Image.Resampling.BICUBIC)).astype(np.float64)
+    wanted = (pixels / 255 - 0.5) / np.array((0.5, 0.25, 0.5))
+    assert np.abs(made(whole, x)[0].transpose(1, 2, 0) - wanted).max() < 1e-6
+    for changed, said in (
+        ({"size": {"shortest_edge": 224}}, "KeyError: 'height'"),
+        ({"do_center_crop": True}, "do_center_crop is not known here"),
+    ):
+        config.write_text(json.dumps(held | changed))
+        with pytest.raises(ReadError, match=said):
+            ir_interp.preprocess(source, whole, config=config)
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    with pytest.raises(InexactError, match=r"no nodes are known"):
+        ir_interp.preprocess(source, whole, like="opencv:area", size=SIZE)
+    with pytest.raises(SpecError, match=r"takes images of 14x20, not of \(20, 14\)"):
+        ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE[::-1])
+    with pytest.raises(ReadError, match=r"no input 'z'; expected one of x"):
+        ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE, name="z")
+    old = identity(tmp_path / "old.onnx", 1, 3, *SIZE, opset=10)
+    with pytest.raises(ReadError, match=r"operator set 10; expected 11 or newer"):
+        ir_interp.preprocess(old, whole, like="opencv:linear", size=SIZE)
+    with pytest.raises(ReadError, match=r"takes no image"):
+        ir_interp.preprocess(identity(tmp_path / "flat.onnx", 9), whole, like="opencv:linear", size=SIZE)
+    assert main(["preprocess", str(source), str(whole), "--like", "opencv"]) == 2
+    assert "--like and --size are needed" in capsys.readouterr().err
+    assert not whole.exists()
+
+
+def test_a_real_model(tmp_path: Path) -> None:
+    """The direction of a line of text: the model alone, fed by OpenCV's bytes, and behind ``preprocess``."""
+    found = importlib.util.find_spec("rapidocr_onnxruntime")
+    if found is None or found.origin is None:
+        pytest.skip("rapidocr_onnxruntime is not installed")
+    source = next(Path(found.origin).parent.glob("models/*cls*.onnx"))
+    whole = tmp_path / "whole.onnx"
+    images = Images(mean=(127.5,), scale=(127.5,))
+    ir_interp.preprocess(source, whole, like="opencv:linear", size=(48, 192), images=images)
+    x = image(np.random.default_rng(0), 60, 300)
+    small = resized(call("opencv:linear", x, None), x, (48, 192), None).astype(np.float32)
+    wanted = made(source, ((small - 127.5) / np.float32(127.5)).transpose(2, 0, 1)[None])
+    assert np.abs(made(whole, x) - wanted).max() < 1e-6

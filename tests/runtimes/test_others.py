@@ -1,0 +1,158 @@
+"""Other runtimes: what is told of a node, seen where they are installed; one file adds one; models made for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError, resize
+from ir_interp.converters.audit.probe import Job, run
+from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.runtimes import others as folder
+from ir_interp.converters.runtimes.others import others
+from tests.support.graphs import save_model
+from tests.support.runtimes import onnx_model
+
+NAMES = ("mnn", "opencv-dnn", "tvm")
+SHAPE = (1, 2, 5, 6)
+HALF_UP = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "asymmetric"}
+CORNERS = "align_corners"
+ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
+    # attributes, target, and what each runtime makes of it: all others compute it
+    ({"mode": "linear"}, {"sizes": (1, 2, 8, 9)}, {}),
+    ({"mode": "linear"}, {"scales": (1, 1, 2, 0.5)}, {}),
+    ({"mode": "linear"}, {"scales": (1, 1, 1.3, 1)}, {"opencv-dnn": "ratio", "tvm": "ratio"}),
+    (
+        {"mode": "linear", "antialias": 1},
+        {"sizes": (1, 2, 2, 3)},
+        {"opencv-dnn": "antialias", "tvm": "antialias", "mnn": "antialias"},
+    ),
+    ({"mode": "cubic"}, {"sizes": (1, 2, 9, 9)}, {"mnn": "before the first pixel's middle"}),
+    ({"mode": "cubic"}, {"sizes": (1, 2, 3, 4)}, {}),
+    (
+        {"mode": "cubic", "cubic_coeff_a": -0.5, "coordinate_transformation_mode": CORNERS},
+        {"sizes": (1, 2, 9, 9)},
+        {"mnn": "coefficient"},
+    ),
+    (HALF_UP, {"scales": (1, 1, 2, 2)}, {"mnn": "round_prefer_floor"}),
+    (
+        {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"},
+        {"sizes": (1, 2, 8, 9)},
+        {"opencv-dnn": "half_pixel_symmetric", "tvm": "half_pixel_symmetric", "mnn": "half_pixel_symmetric"},
+    ),
+    ({"mode": "linear", "coordinate_transformation_mode": CORNERS}, {"sizes": (1, 2, 1, 9)}, {"tvm": "divides by 0"}),
+    ({"mode": "linear", "axes": [2, 3]}, {"sizes": (8, 9)}, dict.fromkeys(NAMES, "axes")),
+    ({"mode": "linear"}, {"sizes": (1, 3, 8, 9)}, dict.fromkeys(NAMES, "of axes")),
+)
+
+
+def saved(place: Path, attributes: dict[str, Any], target: dict[str, Any]) -> Path:
+    onnx.save(onnx_model("Resize", 19, SHAPE, "float32", attributes, **target), place / "a.onnx")
+    return place / "a.onnx"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("attributes", "target", "told"), ROWS, ids=str)
+def test_what_is_told_is_what_is_seen(
+    name: str, attributes: dict[str, Any], target: dict[str, Any], told: dict[str, str], tmp_path: Path
+) -> None:
+    path = saved(tmp_path, attributes, target)
+    (row,) = ir_interp.audit(path, runtimes=[name]).rows
+    verdict = row.forecast[name]
+    assert (verdict.kind.value == "same") == (name not in told)
+    assert told.get(name, "") in verdict.reason
+    if not others()[name].is_installed or "nothing is known" in verdict.reason:
+        return
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    (answer,) = run([Job(runtime=name, model=str(path), array=str(tmp_path / "x.npy"))])
+    assert (answer.output is None) == (verdict.kind.value == "refused")
+    spec = RUNTIMES[name].forecast(row.op).spec
+    if spec is not None:
+        assert answer.output is not None
+        np.testing.assert_allclose(answer.output, resize(x, spec), atol=1e-5)
+
+
+def test_ties_that_float32_decides() -> None:
+    """Of 39 pixels to 27, output 13 lies on pixel 19: i * step + offset falls short of it in float32."""
+    attributes = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "half_pixel"}
+    model = onnx_model("Resize", 19, (1, 1, 9, 39), "float32", attributes, sizes=(1, 1, 9, 27))
+    (row,) = ir_interp.audit(model, runtimes=NAMES).rows
+    kinds = {name: verdict.kind.value for name, verdict in row.forecast.items()}
+    assert kinds == {"mnn": "differs", "opencv-dnn": "same", "tvm": "same"}
+
+
+def test_they_are_asked_by_name() -> None:
+    """What is installed beside this program shall not change a report."""
+    model = onnx_model("Resize", 19, SHAPE, "float32", {"mode": "linear"}, sizes=(1, 2, 8, 9))
+    (row,) = ir_interp.audit(model).rows
+    assert not {*NAMES} & row.forecast.keys()
+
+
+@pytest.fixture
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay one more file beside those of the project."""
+    (tmp_path / "another.py").write_text(
+        "from ..outcome import refused\n"
+        "from . import OtherRuntime\n"
+        "RUNTIME = OtherRuntime(name='another', title='Another', version='1', package='absent_package',\n"
+        "    distribution='absent', outcome=lambda op, may_change: refused('never'), run=lambda model, x: x)\n"
+    )
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    others.cache_clear()
+    yield
+    others.cache_clear()
+    sys.modules.pop(f"{folder.__name__}.another")
+
+
+@pytest.mark.usefixtures("another")
+def test_one_file_adds_one() -> None:
+    assert list(others()) == ["another", *NAMES]
+    assert not others()["another"].is_installed
+
+
+DYNAMIC = """g (float[n,3,h,w] x, float[n,3,p,q] z) => (float[n,3,i,j] y)
+<int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}> {
+    a = Shape (x)
+    b = Slice (a, zero, two)
+    c = Shape (z)
+    d = Slice (c, two, four)
+    s = Concat <axis = 0> (b, d)
+    y = Resize <mode = "linear"> (x, , , s)
+}"""
+
+
+@pytest.mark.parametrize("target", [*NAMES, "any"])
+def test_sizes_that_leave_batch_and_channels(target: str, tmp_path: Path) -> None:
+    """Axes that take their own length are known to stay."""
+    source = save_model(tmp_path / "a.onnx", DYNAMIC)
+    report = ir_interp.convert(
+        source, tmp_path / "b.onnx", target=target, shapes={"x": (1, 3, 8, 9), "z": (1, 3, 5, 20)}
+    )
+    assert [row.form for row in report.rows] == ["Resize-19, kept"]
+
+
+@pytest.mark.parametrize("target", [*NAMES, "any"])
+@pytest.mark.parametrize(("attributes", "size", "told"), ROWS, ids=str)
+def test_a_model_made_for_them(
+    target: str, attributes: dict[str, Any], size: dict[str, Any], told: dict[str, str], tmp_path: Path
+) -> None:
+    """What a runtime computes stays, what it does not is rewritten, into what it computes."""
+    path = saved(tmp_path, attributes, size)
+    (row,) = ir_interp.convert(path, tmp_path / "b.onnx", target=target, verify=False).rows
+    if target in NAMES:
+        assert row.form.endswith("kept") == (target not in told)
+    found = ir_interp.audit(tmp_path / "b.onnx", runtimes=NAMES if target == "any" else (target,))
+    assert {verdict.kind.value for each in found.rows for verdict in each.forecast.values()} <= {"same"}
+
+
+def test_a_wrong_target_names_them(tmp_path: Path) -> None:
+    with pytest.raises(IrInterpError, match="mnn, opencv-dnn, tvm or any; did you mean 'opencv-dnn'"):
+        ir_interp.convert(saved(tmp_path, {}, {"scales": (1, 1, 2, 2)}), tmp_path / "b.onnx", target="opencv_dnn")

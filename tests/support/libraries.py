@@ -1,0 +1,130 @@
+"""Calls of image libraries, as the libraries themselves run them and as ``ir_interp`` does."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ir_interp
+from ir_interp import ResizeSpec
+
+Array = NDArray[Any]
+
+FILTERS = ("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS")
+INTERPOLATIONS = ("NEAREST", "LINEAR", "CUBIC", "AREA", "LANCZOS4", "LINEAR_EXACT", "NEAREST_EXACT")
+_MODES = {"L": ("uint8", 1), "RGB": ("uint8", 3), "RGBA": ("uint8", 4), "LA": ("uint8", 2), "I;16": ("uint16", 1)}
+_DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call of a library for images of a type and a number of channels."""
+
+    library: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str
+    channels: int
+
+    def __str__(self) -> str:
+        named = ",".join(f"{name}={value}" for name, value in self.arguments.items())
+        return f"{self.library}:{named} {self.dtype} x{self.channels}"
+
+    @property
+    def spec(self) -> ResizeSpec:
+        """What it computes, in the version that is installed."""
+        return self.of(None)
+
+    def of(self, version: int | None) -> ResizeSpec:
+        """Return what it computes in a version."""
+        return ir_interp.spec(self.library, version=version, dtype=self.dtype, **self.arguments)
+
+    def image(self, rng: np.random.Generator, height: int, width: int) -> Array:
+        """Return a random image, in the layout of the library."""
+        shape: tuple[int, ...] = (height, width) if self.channels == 1 else (height, width, self.channels)
+        if self.library == "torch":
+            shape = (1, self.channels, height, width)
+        if self.dtype.startswith("float"):
+            return rng.random(shape).astype(self.dtype)
+        return rng.integers(0, 256 if self.dtype == "uint8" else 65536, shape).astype(self.dtype)
+
+    def run(self, x: Array, height: int, width: int) -> Array:
+        """Return an image as the library itself resizes it."""
+        return _RUNS[self.library](x, height, width, self.arguments)
+
+
+def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    image = importlib.import_module("PIL.Image")
+    found = image.fromarray(x)
+    assert found.mode == arguments["mode"]
+    return np.asarray(found.resize((width, height), getattr(image.Resampling, arguments["resample"])))
+
+
+def _opencv(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    cv2 = importlib.import_module("cv2")
+    cv2.ipp.setUseIPP(arguments.get("ipp", True))
+    y: Array = cv2.resize(x, (width, height), interpolation=getattr(cv2, f"INTER_{arguments['interpolation']}"))
+    return y
+
+
+def _torch(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    torch = importlib.import_module("torch")
+    interpolate = importlib.import_module("torch.nn.functional").interpolate
+    y: Array = interpolate(torch.from_numpy(x), size=(height, width), **arguments).numpy()
+    return y
+
+
+_RUNS = {"pillow": _pillow, "opencv": _opencv, "torch": _torch}
+
+
+def calls(library: str) -> Iterator[Call]:
+    """Yield the calls of a library that are compared, for every type and number of channels."""
+    match library:
+        case "pillow":
+            for mode, (dtype, channels) in (_MODES | _DEEP_MODES).items():
+                for name in FILTERS:
+                    arguments = {"resample": name, "mode": mode}
+                    yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+        case "opencv":
+            for dtype in ("uint8", "uint16", "float32"):
+                for channels in (1, 3, 4):
+                    for name in INTERPOLATIONS:
+                        arguments = {"interpolation": name}
+                        yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+            yield Call(library=library, arguments={"interpolation": "CUBIC", "ipp": False}, dtype="uint8", channels=3)
+        case _:
+            for dtype in ("uint8", "float32"):
+                for channels in (1, 3, 5):
+                    for arguments in _TORCH:
+                        if dtype == "float32" or arguments["mode"] != "area":
+                            yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+
+
+_TORCH: tuple[dict[str, Any], ...] = (
+    {"mode": "nearest"},
+    {"mode": "nearest-exact"},
+    {"mode": "area"},
+    *({"mode": mode, **rest} for mode in ("bilinear", "bicubic") for rest in (
+        {}, {"align_corners": True}, {"antialias": True},
+    )),
+)  # fmt: skip
+
+
+def lengths(rng: np.random.Generator) -> tuple[int, int, int, int]:
+    """Return height and width of an image and of what becomes of it: tiny, in whole ratios up to 50, or any."""
+    kind = rng.integers(4)
+    if kind == 0:
+        height, width, rows, columns = rng.integers(1, 12, 4)
+    elif kind == 1:
+        ratios = rng.integers(1, 51, 2)
+        (height, width), (rows, columns) = (1 + rng.integers(0, 400 // ratios, 2)), ratios
+        rows, columns = height * rows, width * columns
+        if rng.random() < 0.6:
+            height, width, rows, columns = rows, columns, height, width
+    else:
+        height, width, rows, columns = rng.integers(1, 320, 4)
+    return int(height), int(width), int(rows), int(columns)

@@ -1,0 +1,56 @@
+"""Freeze what the installed image libraries make of small random images, for ``tests/executor/test_libraries.py``.
+
+``python -m tests.sweeps.library_vectors pillow`` writes ``tests/executor/vectors/pillow-13.0.0.npz``: the values of
+every call for each of ``SIZES``, one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.library import get, names
+from tests.support.libraries import Call, calls
+
+FOLDER = Path(__file__).parent.parent / "executor" / "vectors"
+SIZES = ((7, 5, 11, 13), (23, 31, 6, 9), (20, 16, 10, 4), (30, 8, 3, 9), (1, 3, 4, 2))
+"""Height and width of an image, and what they become."""
+
+
+def frozen(library: str) -> tuple[Call, ...]:
+    """Return the calls whose bytes are kept: integers, and what copies pixels."""
+    return tuple(call for call in calls(library) if "int" in call.dtype and call.channels < 5)
+
+
+def image(call: Call, sizes: tuple[int, int, int, int]) -> NDArray[np.generic]:
+    """Return the image of a call: the same in every version of NumPy."""
+    return call.image(np.random.default_rng(sum(sizes)), *sizes[:2])
+
+
+def _version(library: str) -> str:
+    for package in get(library).packages:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(package).partition("+")[0]
+    raise SystemExit(f"{library} is not installed")
+
+
+def main() -> None:
+    """Write the vectors of the installed version of some libraries."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="*", choices=[*names(), []], default=[])
+    for library in parser.parse_args().libraries or names():
+        arrays = [call.run(image(call, sizes), *sizes[2:]) for call in frozen(library) for sizes in SIZES]
+        values = np.concatenate([each.reshape(-1).astype(np.int32) for each in arrays])
+        path = FOLDER / f"{library}-{_version(library)}.npz"
+        path.parent.mkdir(exist_ok=True)
+        np.savez_compressed(path, allow_pickle=False, values=values)
+        print(f"wrote {path.name}: {len(arrays)} images, {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
