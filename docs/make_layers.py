@@ -45,9 +45,9 @@ inference. `--state refuse` refuses such models instead. An initial value that i
 ## Weights of few bits
 
 Weights in 4 or 8 bits with scales and zero points stay so, as DequantizeLinear: one scale, one of each channel, or one
-of each block (operator set 21). onnxruntime would merge the matrices among them with the MatMul behind, and then round
-to 8 bits what they multiply; a Concat of one input keeps it from that. OpenVINO too rounds so, unless it is told
-`DYNAMIC_QUANTIZATION_GROUP_SIZE=0`, as verification does.
+of each block (operator set 21). Both runtimes multiply such matrices as they are, which is fast, and round to 8 bits
+what they multiply them with, each in its own way. Verification, and who wants float32 in both, tells OpenVINO
+`DYNAMIC_QUANTIZATION_GROUP_SIZE=0` and onnxruntime `session.qdq_matmulnbits_accuracy_level` 1.
 
 ## The layers
 """

@@ -26,8 +26,11 @@ from .op import Conversion, Op, computed
 from .order import in_order
 from .table import EMITTERS
 
-OLDEST_OPSET, NEWEST_OPSET = 11, 21
-"""What is written; the newest is what onnxruntime runs fully."""
+OLDEST_OPSET, NEWEST_OPSET = 11, 24
+"""What is written."""
+
+OPSET = 21
+"""What is written where nobody says: the newest that onnxruntime of several years runs fully."""
 
 _OLD_INPUTS = {"float16": "float32"}
 _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
@@ -45,7 +48,7 @@ def build(
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
     """
-    opset = NEWEST_OPSET if opset is None else opset
+    opset = OPSET if opset is None else opset
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []

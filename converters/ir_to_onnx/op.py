@@ -225,6 +225,11 @@ class Op:
         if graph_opset < opset:
             raise self.refusal(f"{what or 'it'} needs operator set {opset} or later")
 
+    def until(self, opset: int, graph_opset: int, what: str) -> None:
+        """Refuse where the operator set is newer than ``opset``, the last with a ``what`` that onnxruntime runs."""
+        if graph_opset > opset:
+            raise self.refusal(f"onnxruntime runs {what} of operator sets up to {opset}, and none of {graph_opset}")
+
 
 def computed(port: Port) -> str | None:
     """Return the type in which a tensor is computed."""

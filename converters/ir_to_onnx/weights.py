@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,10 @@ class Weights:
         return max(_SINCE[self.values.dtype.name], form)
 
     def written(self, graph: Graph, name: str) -> str:
-        """Add them to a graph and return the tensor of the numbers that they stand for.
-
-        The Concat of one keeps onnxruntime from merging matrices with a MatMul, which would round what they multiply
-        to 8 bits.
-        """
+        """Add them to a graph and return the tensor of the numbers that they stand for."""
         given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
         given += [graph.constant(self.zero)] if self.zero is not None else []
-        made = graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
-        return graph.node("Concat", made, axis=0) if self.values.ndim == 2 else made
+        return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
 
 
 def read(net: Net, product: Layer) -> Weights | None:
@@ -56,6 +51,35 @@ def read(net: Net, product: Layer) -> Weights | None:
         if found is not None and scale is not None:
             return _formed(*found, np.asarray(scale, np.float32))
     return None
+
+
+def flattened(net: Net, reshape: Layer) -> Weights | None:
+    """Return the weights that a Reshape makes matrices of again, whose blocks had an axis of their own; else None."""
+    source = net.source(reshape, 0)
+    found = read(net, source[0]) if source else None
+    if found is None or found.block is None or found.values.ndim != 3 or found.axis != 2:
+        return None
+    rows = found.values.shape[0]
+    if reshape.outputs[0].shape != (rows, found.values.size // rows):
+        return None
+    zero = None if found.zero is None else found.zero.reshape(rows, -1)
+    scale, values = found.scale.reshape(rows, -1), found.values.reshape(rows, -1)
+    return replace(found, values=values, scale=scale, zero=zero, axis=1)
+
+
+def turned(net: Net, layer: Layer, index: int) -> Weights | None:
+    """Return the matrix that feeds an input, rows and columns swapped; None for what others read, or no weights."""
+    source = net.source(layer, index)
+    while source is not None and len(net.readers(*source)) == 1 and source[0].type.lower() == "convert":
+        source = net.source(source[0], 0)
+    if source is None or len(net.readers(*source)) > 1:
+        return None
+    found = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
+    if found is None or found.values.ndim != 2:
+        return None
+    scale, zero = (each.T if each is not None and found.block else each for each in (found.scale, found.zero))
+    axis = None if found.axis is None else 1 - found.axis
+    return replace(found, values=found.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
 
 
 def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:

@@ -25,7 +25,7 @@ from ..report import expressed
 from ..runtimes import onnxruntime
 from .resizes import given_names
 
-OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 21  # of ONNX; the newest is what onnxruntime runs fully
+OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 24  # of ONNX
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years
 _DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
 

@@ -28,6 +28,9 @@ _SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin fr
 _AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 # Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
 
+_IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
+# Left alone, onnxruntime rounds to 8 bits what matrices of few bits multiply.
+
 Named = list[tuple[str, NDArray[Any]]]
 
 
@@ -107,6 +110,7 @@ class _Onnx:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        options.add_session_config_entry(*_IN_FLOAT32)
         if not request.optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         folder = str(Path(request.model).parent)

@@ -77,7 +77,7 @@ def convert(
     opset: Annotated[
         int | None,
         typer.Option(
-            parser=options.whole, metavar="INTEGER", help="ONNX operator set: 11 to 21, of a single layer from 7."
+            parser=options.whole, metavar="INTEGER", help="ONNX operator set: 11 to 24, of a single layer from 7."
         ),
     ] = None,
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,

@@ -32,6 +32,7 @@ def _top_regions(graph: Graph, op: Op) -> str:
 
 def _features(graph: Graph, op: Op) -> tuple[str, ...]:
     """Sample every level of a pyramid for every region, and take the level that suits its size."""
+    op.until(21, graph.opset, "RoiAlign")
     aligned = op.flag("aligned")
     if aligned:
         op.needs(16, graph.opset, "aligned regions")

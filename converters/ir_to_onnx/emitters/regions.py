@@ -35,6 +35,7 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
 
 
 def _roi_pooling(graph: Graph, op: Op) -> str:
+    op.until(21, graph.opset, "MaxRoiPool")
     if op.word("method", ("max", "bilinear"), "max") != "max":
         raise op.refusal("it samples bilinearly at the corners of its regions")
     whole = op.integers("output_roi", ()) or op.integers("output_size", ()) or (None, None)
@@ -50,6 +51,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
     The largest of samples is that of finer cells of one sample each, for onnxruntime takes it of their weighted parts;
     and OpenVINO begins with 0.
     """
+    op.until(21, graph.opset, "RoiAlign")
     aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
     samples, regions = op.integer("sampling_ratio"), op.inputs[1]
     if aligned != "asymmetric":

@@ -8,13 +8,15 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
+from .. import tensors, weights
 from ..op import WHOLE, Op
 
 
 def _reshape(graph: Graph, op: Op) -> str:
     """Reshape; a zero copies a length under ``special_zero``, and means none without."""
-    literal = not op.flag("special_zero")
+    literal, held = not op.flag("special_zero"), weights.flattened(op.net, op.layer)
+    if held is not None and held.since <= graph.opset:
+        return held.written(graph, op.layer.name)
     pattern, lengths = op.value(1), op.result_shape()
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return tensors.reshaped(graph, op, op.inputs[0], lengths)
