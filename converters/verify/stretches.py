@@ -108,10 +108,12 @@ class _Proof:
         behind it. What the result makes wrong differs once more, at the next tensor that both have.
         """
         stretches, outputs = self._judged(self.own)
-        kept = {name: self.own[name] for name, each in stretches.items() if each.passes}
-        if len(kept) < len(stretches):
+        left_out = {name: each for name, each in stretches.items() if not each.passes}
+        if left_out:
+            kept = {name: each for name, each in self.own.items() if name not in left_out}
             stretches, outputs = self._judged(kept)
-        _check([*stretches.values(), *outputs])
+        inside = [(name in left_out, left_out.get(name) or stretches[name]) for name in self.own]
+        _check([*inside, *((False, each) for each in outputs)])
         worst = max((each.relative for each in stretches.values()), default=0.0)
         return Verification(
             outputs=tuple(outputs),
@@ -152,14 +154,22 @@ class _Proof:
         return stretches, [replace(each, remark=moved.note) for each in outputs]
 
 
-def _check(stretches: Sequence[Compared]) -> None:
-    """Raise StretchError where one differs, which stretches from the end of the one before to its own."""
-    start = "the inputs"
-    for each in stretches:
-        if not each.passes:
-            problem = f"the stretch from {start} to {each.name!r} is the first that differs on the source's own values"
-            raise StretchError(f"{problem}: it {each.difference}")
-        start = repr(each.name)
+def _check(compared: Sequence[tuple[bool, Compared]]) -> None:
+    """Raise StretchError where a stretch differs: from the end of the one before to its own.
+
+    Tensors that were left out, the first of each pair says which, end none. But where the next that was not differs,
+    the first of them is where it began.
+    """
+    start, began = "the inputs", None
+    for was_left_out, each in compared:
+        if was_left_out:
+            began = began or each
+        elif each.passes:
+            start, began = repr(each.name), None
+        else:
+            first = began or each
+            problem = f"the stretch from {start} to {first.name!r} is the first that differs on the source's own values"
+            raise StretchError(f"{problem}: it {first.difference}")
 
 
 def _inside(name: str, mine: Array, theirs: Array) -> Compared:

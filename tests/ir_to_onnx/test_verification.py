@@ -47,7 +47,7 @@ def test_the_first_layer_that_differs_is_named(source: Path, monkeypatch: pytest
     before = sorted(source.parent.iterdir())
     with pytest.raises(VerificationError) as failure:
         ir_interp.convert(source, source.with_suffix(".onnx"))
-    assert "; the first layer that differs is 'act1': it differs by " in str(failure.value)
+    assert " to 'act1' is the first that differs on the source's own values: it differs by " in str(failure.value)
     assert str(failure.value).endswith("; nothing was written")
     assert sorted(source.parent.iterdir()) == before
 
@@ -62,7 +62,7 @@ def test_the_command_line_says_so(
     assert printed == ""
     (said,) = errors.splitlines()
     assert said.startswith("error: output ")
-    assert "; the first layer that differs is 'act1': it differs by " in said
+    assert " to 'act1' is the first that differs on the source's own values: it differs by " in said
     assert sorted(source.parent.iterdir()) == before
 
 
