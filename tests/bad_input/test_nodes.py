@@ -176,15 +176,13 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     assert fails("inspect", "a.onnx").startswith("a.onnx")
 
 
-@pytest.mark.parametrize(
-    "old", [b"Resize", b"up", b"mode", b"sizes", b"x", b"lengthens", b"drawing", b"maker", b"note"]
-)
-def test_texts_that_are_not_utf8(old: bytes, fails_to_load: LoadFails) -> None:
+@pytest.mark.parametrize("word", ["Resize", "up", "mode", "sizes", "x", "lengthens", "drawing", "maker", "note"])
+def test_texts_that_are_not_utf8(word: str, fails_to_load: LoadFails) -> None:
     model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
     model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = "lengthens"
     model.graph.name, model.producer_name = "drawing", "maker"
     helper.set_model_props(model, {"note": "what it is"})
-    stored = len(old).to_bytes() + old
+    stored = len(word).to_bytes() + word.encode()
     content = model.SerializeToString()
     assert stored in content
     reason = fails_to_load("a.onnx", content.replace(stored, stored[:-1] + b"\xd6"))
