@@ -279,6 +279,16 @@ def test_a_function_that_cannot_be_inlined(
     assert found.startswith(f"a.onnx: its functions cannot be inlined: {reason}")
 
 
+def test_a_function_of_itself_is_not_made_portable(fails: Fails, tmp_path: Path) -> None:
+    """There functions stay, so that shape inference meets it."""
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    nodes = [helper.make_node("own", ["x"], ["y"], domain="mine")]
+    model.functions.append(helper.make_function("mine", "own", ["x"], ["y"], nodes, list(model.opset_import)))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    assert fails("convert", "a.onnx", "b.onnx", "--target", "onnx:18").startswith("a.onnx")
+
+
 def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
     """Their values are not known."""
     model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
