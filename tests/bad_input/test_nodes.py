@@ -11,6 +11,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import ir_interp
+from ir_interp import InexactError
+from ir_interp.converters.openvino.one_resize import one_op_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
 
@@ -297,3 +300,16 @@ def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
         model.graph.node.append(helper.make_node("Identity", [source], [result]))
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
     assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time; as in --scales 2,1.5"
+
+
+def test_a_length_that_openvino_takes_for_a_dynamic_one() -> None:
+    """It names the places in its source, and in ours, in what it raises: not here."""
+    model = resize({"mode": "nearest", "nearest_mode": "round_prefer_ceil", "axes": [2]}, sizes=[4])
+    for value, height in ((model.graph.input[0], 7), (model.graph.output[0], 4)):
+        for dim, length in zip(value.type.tensor_type.shape.dim, (7, 2**63 - 1, height, 7), strict=True):
+            dim.dim_value = length
+    (op,) = ir_interp.load(model)
+    with pytest.raises(InexactError, match=r"^up: no exact form in openvino; OpenVINO cannot hold it: ") as refusal:
+        one_op_model(op)
+    assert ".py" not in str(refusal.value)
+    assert ".hpp" not in str(refusal.value)
