@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ir_interp.converters.audit.findings import Audited, Finding
+    from ir_interp.converters.audit.preprocessing import Preprocessing
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
@@ -371,6 +372,9 @@ def audit(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     jobs: int = 1,
+    preprocess: str | None = None,
+    trained: str | None = None,
+    image: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
@@ -381,6 +385,9 @@ def audit(
     "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "mnn", "opencv-dnn", "tvm"), ``select`` and
     ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
     more than one must be importable, as with ``multiprocessing``.
+
+    ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
+    ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -393,9 +400,30 @@ def audit(
         ignore=arguments.words(ignore, "ignore"),
         jobs=arguments.whole(jobs, "jobs"),
         shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
+        preprocessing=_preprocessing(preprocess, trained, image),
         progress=_progress(progress),
     )
     return report.audited(files.several(models), options)
+
+
+def _preprocessing(
+    deployed: str | None, trained: str | None, image: str | os.PathLike[str] | None
+) -> Preprocessing | None:
+    from ir_interp.converters.audit.preprocessing import Preprocessing
+
+    given = {"preprocess": deployed, "trained": trained}
+    missing = [name for name, each in given.items() if each is None]
+    if len(missing) == 1:
+        raise SpecError(f"{missing[0]} is missing: a resize costs something by comparison with another only")
+    if deployed is None or trained is None:
+        if image is not None:
+            raise SpecError("image has no effect without preprocess and trained")
+        return None
+    return Preprocessing(
+        deployed=arguments.word(deployed, "preprocess"),
+        trained=arguments.word(trained, "trained"),
+        image=None if image is None else arguments.path(image, "image"),
+    )
 
 
 @checked
