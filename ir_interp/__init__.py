@@ -263,6 +263,7 @@ def preprocess(
     *,
     like: str | None = None,
     size: Sequence[int] | None = None,
+    letterbox: int | None = None,
     config: str | os.PathLike[str] | None = None,
     name: str | None = None,
     images: Images | None = None,
@@ -271,6 +272,7 @@ def preprocess(
 
     That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
+    With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
     ``config``, a preprocessor_config.json of Hugging Face, says these in their place.
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
@@ -281,6 +283,8 @@ def preprocess(
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
     check_outputs([written], [read])
     if config is not None:
+        if letterbox is not None:
+            raise SpecError("letterbox has no effect with config")
         wanted = model.of_config(arguments.path(config, "config"))
         if images is not None:
             extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
@@ -290,7 +294,8 @@ def preprocess(
         if like is None or len(lengths) != 2 or None in lengths:
             raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
         height, width = (int(each) for each in lengths)
-        wanted = model.Preprocess(like=like, size=(height, width), images=images or Images())
+        colour = arguments.optional(letterbox, arguments.whole, "letterbox")
+        wanted = model.Preprocess(like=like, size=(height, width), letterbox=colour, images=images or Images())
     with replacing(written) as (temporary,):
         return model.write(read, temporary, wanted, arguments.optional(name, arguments.word, "name"))
 

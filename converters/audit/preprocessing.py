@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp import library
 from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.library import is_call, load
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
 from ir_interp.rules import Severity
@@ -108,10 +108,10 @@ def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tu
 
 def _checked(text: str) -> ResizeOp:
     """Return a call. Raises SpecError where it names what the image, or the model, says."""
-    if not library.is_call(text):
+    if not is_call(text):
         expected = "expected the call of an image library, as in pillow:bilinear or opencv:linear"
         raise SpecError(f"{text!r} is no resize before a model; {expected}")
-    op = library.load(text, dtype="uint8")
+    op = load(text, dtype="uint8")
     if op.spec.target is not None:
         raise SpecError(f"{text} names sizes; the model's input has them")
     if op.attributes.get("mode") not in (None, "RGB", "L") and op.dialect == "pillow":

@@ -18,20 +18,30 @@ from ..onnx.files import default_opset, read_file
 from ..onnx.graph import Graph
 from ..onnx.nodes import with_inner
 from ..verify.images import Images
+from .letterbox import letterboxed
 from .numbers import Number
-from .resizes import resized
+from .resizes import Size, resized
 
 _OLDEST = 11
 _UINT8 = 2
+_BRIGHTEST = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocess:
-    """What was done to an image in training: resized as a call, then as ``images`` says."""
+    """What was done to an image in training: resized as a call, then as ``images`` says.
+
+    With ``letterbox`` it kept its aspect, and the rest of ``size`` is of that colour.
+    """
 
     like: str
     size: tuple[int, int]
+    letterbox: int | None = None
     images: Images = field(default_factory=Images)
+
+    def __post_init__(self) -> None:
+        if self.letterbox is not None and not 0 <= self.letterbox <= _BRIGHTEST:
+            raise SpecError(f"letterbox is {self.letterbox}; expected the colour of what is left, from 0 to 255")
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None) -> str:
@@ -50,7 +60,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    y = _normalised(resized(load(wanted.like), Number(graph, image, "uint8"), wanted.size), wanted, given)
+    y = _normalised(_resized(wanted, Number(graph, image, "uint8")), wanted, given)
     graph.rename(y.name, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
@@ -66,6 +76,14 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     onnx.checker.check_model(model)
     output.write_bytes(model.SerializeToString(deterministic=True))
     return image
+
+
+def _resized(wanted: Preprocess, x: Number) -> Number:
+    op = load(wanted.like)
+    if wanted.letterbox is not None:
+        return letterboxed(op, x, wanted.size, wanted.letterbox)
+    height, width = (Size.of(x.graph, length) for length in wanted.size)
+    return resized(op, x, (height, width))
 
 
 def of_config(path: Path) -> Preprocess:
