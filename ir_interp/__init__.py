@@ -264,19 +264,23 @@ def preprocess(
     like: str | None = None,
     size: Sequence[int] | None = None,
     letterbox: int | None = None,
+    image_size: Sequence[int] | None = None,
     config: str | os.PathLike[str] | None = None,
     name: str | None = None,
     images: Images | None = None,
 ) -> str:
-    """Put a resize of an image library in front of an ONNX model, and return the name of its new input.
+    """Put a resize of an image library in front of a model (.onnx, .xml), and return the name of its new input.
 
     That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
     With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
-    ``config``, a preprocessor_config.json of Hugging Face, says these in their place.
+    ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
+    can be written. ``config``, a preprocessor_config.json of Hugging Face, stands for ``like``, ``size``, mean and
+    scale.
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
     """
+    from ir_interp.converters.preprocess import files as inner
     from ir_interp.converters.preprocess import model
     from ir_interp.converters.verify.images import Images
 
@@ -289,15 +293,21 @@ def preprocess(
         if images is not None:
             extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
             wanted = replace(wanted, images=extra)
+    elif like is None or size is None:
+        raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
     else:
-        lengths = arguments.lengths(size, "size") if size is not None else ()
-        if like is None or len(lengths) != 2 or None in lengths:
-            raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
-        height, width = (int(each) for each in lengths)
         colour = arguments.optional(letterbox, arguments.whole, "letterbox")
-        wanted = model.Preprocess(like=like, size=(height, width), letterbox=colour, images=images or Images())
-    with replacing(written) as (temporary,):
-        return model.write(read, temporary, wanted, arguments.optional(name, arguments.word, "name"))
+        wanted = model.Preprocess(like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images())
+    if image_size is not None:
+        wanted = replace(wanted, image_size=_pair(image_size, "image_size"))
+    return inner.preprocess(read, written, wanted, arguments.optional(name, arguments.word, "name"))
+
+
+def _pair(lengths: Sequence[int], name: str) -> tuple[int, int]:
+    found = arguments.wholes(lengths, name)
+    if len(found) != 2 or min(found) < 1:
+        raise SpecError(f"{name} is {arguments.shown(lengths)}; expected height and width, as in (224, 224)")
+    return found[0], found[1]
 
 
 @checked

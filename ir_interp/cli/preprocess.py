@@ -24,8 +24,8 @@ Examples:
 
 
 def preprocess(
-    model: Annotated[Path, typer.Argument(help="An .onnx model whose input is an image.")],
-    output: Annotated[Path, typer.Argument(help="The .onnx model to write, whose input is the raw image.")],
+    model: Annotated[Path, typer.Argument(help="A model, .onnx or .xml, whose input is an image.")],
+    output: Annotated[Path, typer.Argument(help="The .onnx or .xml to write, whose input is the raw image.")],
     like: Annotated[str | None, typer.Option(help="The resize of the training: pillow:bicubic, opencv:linear.")] = None,
     size: Annotated[str | None, typer.Option(help="Height and width that the model takes: 224,224.")] = None,
     letterbox: Annotated[
@@ -34,6 +34,12 @@ def preprocess(
             parser=options.natural,
             metavar="COLOUR",
             help="Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.",
+        ),
+    ] = None,
+    image_size: Annotated[
+        str | None,
+        typer.Option(
+            help="Height and width of all images, where known: 480,640. More calls, and IRs, can be written then."
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Instead: a preprocessor_config.json of Hugging Face.")] = None,
@@ -58,9 +64,11 @@ def preprocess(
         like=like,
         size=lengths,
         letterbox=letterbox,
+        image_size=options.integers(image_size, "--image-size"),
         config=config,
         name=source,
         images=options.images(mean, scale, layout, bgr=bgr),
     )
     if not quiet:
-        print(shown(f"wrote {output}: input {image!r}, uint8 [height, width, 3]"))
+        shape = (image_size or "height,width").replace(",", ", ")
+        print(shown(f"wrote {output}: input {image!r}, uint8 [{shape}, 3]"))
