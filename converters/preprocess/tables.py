@@ -57,7 +57,7 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
             raise InexactError(op.name, _RESULT, reason="it sums floats, in an order that a runtime does not keep")
         if math.frexp(each.factor)[0] != 0.5:
             raise InexactError(
-                op.name, _RESULT, reason="its blocks are no power of two: OpenVINO divides by them otherwise"
+                op.name, _RESULT, reason="its blocks are no power of two, which OpenVINO rounds otherwise"
             )
         y, largest = _summed(op, y, each, lengths[each.axis], largest)
     return y.transposed(1, 2, 0)
