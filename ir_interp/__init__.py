@@ -223,7 +223,7 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
 
 @checked
 def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
-    """Return what a resize of an image library computes, byte for byte: of pillow, opencv or torch.
+    """Return what a resize of an image library computes, byte for byte: of pillow, opencv, torch or torchvision.
 
     ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
     major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
