@@ -84,6 +84,8 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
 
 def _resized(wanted: Preprocess, x: Number) -> Number:
     op = load(wanted.like, dtype="uint8", arguments={"mode": "RGB"})
+    if len(op.spec.axes or ()) != 2:
+        raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
     if wanted.image_size is not None:
         if wanted.letterbox is not None:
             return letterboxed_table(op, x, wanted.image_size, wanted.size, wanted.letterbox)

@@ -23,7 +23,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.passes import Pass, are_named, passes
 from ir_interp.plan.taps import axis_taps
-from ir_interp.spec import Integers, Nearest, Sizes
+from ir_interp.spec import Alpha, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
 from .numbers import Number
@@ -31,6 +31,8 @@ from .numbers import Number
 _HELD = 2**24  # the whole numbers below it are float32
 _BRIGHTEST = 255
 _RESULT = "nodes of float32"
+_BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes of it
+_BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed from
 
 
 def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int]) -> Number:
@@ -38,6 +40,9 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
 
     Raises InexactError for a call whose sums float32 does not hold.
     """
+    check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
+    for rows, length in zip(sizes, lengths, strict=True):
+        check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
     library = get(op.dialect)
     attributes = library.dialect.complete(library.checked(op.attributes, op.version), op.version)
     unsure = library.approximate(attributes, Context(version=op.version, dtype="uint8"))
@@ -49,7 +54,7 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
         for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
             y = y.take(taps.indices[:, 0], axis.axis)
         return y
-    if not are_named(bound):
+    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
     y, largest = y.transposed(2, 0, 1), _BRIGHTEST
     for each in passes(bound, "uint8"):
@@ -87,7 +92,6 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
 def _matrix(each: Pass, length: int) -> NDArray[np.int64]:
     """Return the weight of every pixel for every output [out, in]."""
     rows = len(each.indices)
-    check_bytes(rows * length * 16, f"a table of weights of {rows}x{length}")
     weights = np.zeros((rows, length), np.int64)
     np.add.at(weights, (np.arange(rows)[:, None], each.indices), each.weights)
     return weights

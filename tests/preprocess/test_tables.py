@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import ir_interp
-from ir_interp import InexactError, ReadError, SpecError
+from ir_interp import InexactError, ReadError, ShapeError, SpecError
 from ir_interp.cli.main import main
 from ir_interp.views.likeness import call, resized
 from tests.preprocess.test_preprocess import Array, identity, image, letterboxed, made
@@ -75,6 +75,8 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
         ("opencv:lanczos4", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
         ("opencv:cubic", (33, 41), "the order in which Intel's library sums floats is not published"),
         ("torch:area", (33, 41), "no nodes are known"),
+        ("pillow:box,mode=RGBA", (33, 41), "no nodes are known"),
+        ("pillow:box,mode=F", (33, 41), "it sums floats"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, like: str, lengths: tuple[int, int], said: str) -> None:
@@ -99,5 +101,11 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ):
         assert main([*asked, *more]) == 2
         assert said in capsys.readouterr().err
+    with pytest.raises(ShapeError, match=r"^a table of weights of 20x10000000 would need"):
+        ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(1, 10**7))
+    with pytest.raises(ShapeError, match=r"^an image of 1000000x100000 in float32 would need"):
+        ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(10**6, 10**5))
+    with pytest.raises(SpecError, match=r"^torch:linear resizes 1 axes; an image has two"):
+        ir_interp.preprocess(source, whole, like="torch:linear", size=SIZE)
     with pytest.raises(ReadError, match=r"b\.txt"):
         ir_interp.preprocess(source, tmp_path / "b.txt", like="opencv:linear", size=SIZE)
