@@ -113,6 +113,8 @@ def picture(found: Likeness, pair: tuple[Array, Array]) -> Any:
 
 
 def _colours(y: Array) -> Array:
+    if not y.size:
+        raise ShapeError(f"there is no picture of an array of shape {list(y.shape)}")
     if y.ndim == 2:
         return y
     if y.ndim != 3 or y.shape[2] not in (1, 2, 3, 4):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,8 @@ def test_verdicts(name: str) -> None:
 
 BETWEEN = """g (float[1,5,6,3] x) => (float[a,b,c,d] y)
     <float[1,3,1,1] w = {{1, 2, 3}}, int64[2] two = {{10, 12}}, int64[4] four = {{1, 3, 10, 12}},
-     int64[4] small = {{1, 3, 4, 3}}, int64[4] moved = {{10, 12, 1, 3}}, float[2] double = {{2, 2}}> {{
+     int64[4] small = {{1, 3, 4, 3}}, int64[4] narrow = {{1, 3, 5, 3}},
+     int64[4] low = {{1, 3, 4, 6}}, int64[4] moved = {{10, 12, 1, 3}}, float[2] double = {{2, 2}}> {{
         t = Transpose <perm = [0, 3, 1, 2]> (x)
         {}
         y = Transpose <perm = [0, 2, 3, 1]> (b)
@@ -124,6 +126,8 @@ AMONG_TRANSPOSES = {
     "every axis, in order": ('b = Resize <axes = [0, 1, 2, 3]> (t, "", "", four)', SAME),
     "every axis": ('b = Resize (t, "", "", four)', SAME),
     "cubic that shrinks": ('b = Resize <mode = "cubic"> (t, "", "", small)', REFUSED),
+    "cubic that shrinks the width": ('b = Resize <mode = "cubic"> (t, "", "", narrow)', SAME),
+    "cubic that shrinks the height": ('b = Resize <mode = "cubic"> (t, "", "", low)', REFUSED),
     "cubic that grows": ('b = Resize <mode = "cubic"> (t, "", "", four)', SAME),
     "over others": ('u = Relu (t) r = Resize <axes = [2, 3]> (u, "", "", two) b = Add (r, r)', REFUSED),
     "behind a convolution": ('c = Conv (t, w) b = Resize <axes = [2, 3]> (c, "", "", two)', SAME),
@@ -149,6 +153,26 @@ def test_transposes_are_moved_over_a_resize(name: str) -> None:
     else:
         assert found is not None
         assert (found.shape == plain.shape) == (wanted is SAME)
+
+
+ORDERS = [list(order) for order in permutations(range(4)) if order[0] == 0]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_only_transposes_of_channels_are_moved(mode: str, order: list[int]) -> None:
+    """And what axes are then resized decides whether there is a kernel."""
+    back = [order.index(axis) for axis in range(4)]
+    for scales in ((0.5, 1), (1, 0.5), (2, 0.5), (2, 2)):
+        text = f"""g (float[1,5,6,3] x) => (float[a,b,c,d] y) <float[4] s = {{1, 1, {scales[0]}, {scales[1]}}}> {{
+            t = Transpose <perm = {order}> (x)
+            b = Resize <mode = "{mode}"> (t, "", s)
+            y = Transpose <perm = {back}> (b)
+        }}"""
+        path = save_model(Path("a.onnx"), text)
+        (row,), _ = audit([path], runtimes=["onnxruntime"])
+        runs = outputs(path, values(1, 5, 6, 3), onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL) is not None
+        assert (row.forecast["onnxruntime"].kind is SAME) == runs, scales
 
 
 def outputs(path: Path, x: Array, level: onnxruntime.GraphOptimizationLevel) -> Array | None:
