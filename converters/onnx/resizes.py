@@ -116,6 +116,8 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
     values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
     for place, node, scope in _nodes(f"{path.name}:", values):
         if node.op_type in OPS and node.domain in ("", "ai.onnx"):
+            if len(node.output) != 1:
+                raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", place)
             yield place, node, scope
 
 
@@ -245,7 +247,7 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
     carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
     # A model that inference refuses may still be readable: what it declares itself is kept.
-    with suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+    with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
         return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
     return light
 
