@@ -9,15 +9,12 @@ from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.op import ResizeOp, read
-from ir_interp.sources import check_regular
+from ir_interp.sources import json_object
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.translate import Translation
 
 from . import registry
-
-MAX_BYTES = 64 * 2**20
-"""The largest JSON file that is read."""
 
 _OWN = ("name", "input")
 _DTYPES = (
@@ -40,7 +37,7 @@ _DTYPES = (
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return the layers of a JSON file. Raises ReadError, which names the layer and the setting."""
-    document = _parse(path)
+    document = json_object(path, "an object with a dialect and layers")
     where = path.name
     try:
         dialect = registry.get(_text(document, "dialect", where))
@@ -70,21 +67,6 @@ def dump(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
         ],
     }
     return json.dumps(document, indent=2) + "\n"
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        check_regular(path)
-        if path.stat().st_size > MAX_BYTES:
-            raise ReadError(f"larger than {MAX_BYTES / 2**20:g} MiB", path.name)
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
-    except (ValueError, RecursionError) as error:
-        raise ReadError(f"not JSON: {error}", path.name) from error
-    if not isinstance(document, dict):
-        raise ReadError("not an object with a dialect and layers", path.name)
-    return document
 
 
 def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics, where: str) -> ResizeOp:

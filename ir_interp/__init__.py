@@ -34,7 +34,7 @@ from ir_interp.errors import (
     VerificationError,
 )
 from ir_interp.executor.resize import as_array, resize
-from ir_interp.kinds import FileKind
+from ir_interp.kinds import FileKind, expect
 from ir_interp.op import Diagnostic, ResizeOp, choose
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
@@ -280,16 +280,18 @@ def preprocess(
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
     """
+    from ir_interp.converters.brief import parts
     from ir_interp.converters.preprocess import files as inner
     from ir_interp.converters.preprocess import model
     from ir_interp.converters.verify.images import Images
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
-    check_outputs([written], [read])
-    if config is not None:
+    settings = [arguments.path(config, "config")] if config is not None else []
+    check_outputs([written], [*parts(read), *settings])
+    if settings:
         if letterbox is not None:
             raise SpecError("letterbox has no effect with config")
-        wanted = model.of_config(arguments.path(config, "config"))
+        wanted = model.of_config(settings[0])
         if images is not None:
             extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
             wanted = replace(wanted, images=extra)

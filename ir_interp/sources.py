@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
+from typing import Any
 
+from ir_interp.errors import ReadError
 from ir_interp.memory import allow_files
+
+MAX_JSON_BYTES = 64 * 2**20
+"""The largest JSON file that is read."""
 
 
 def check_regular(path: Path) -> None:
@@ -35,3 +41,19 @@ def is_beside(path: Path, model: Path) -> bool:
     """Say whether a file lies where its model does, links of both followed: in stores of models both are links."""
     folders = {model.parent.resolve(), model.resolve().parent}
     return any(path.resolve().is_relative_to(folder) for folder in folders)
+
+
+def json_object(path: Path, what: str) -> dict[str, Any]:
+    """Return the object that a JSON file holds, which should be ``what``. Raises ReadError where it is none."""
+    try:
+        check_regular(path)
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise ReadError(f"larger than {MAX_JSON_BYTES / 2**20:g} MiB", path.name)
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"not JSON: {error}", path.name) from error
+    if not isinstance(document, dict):
+        raise ReadError(f"not {what}", path.name)
+    return document

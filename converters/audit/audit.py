@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -27,8 +28,8 @@ def models(paths: Iterable[Path]) -> list[Path]:
             raise ReadError("standard input is not read; expected names of models, or of folders", "-")
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
-        inside = sorted(each for each in path.rglob("*") if FileKind.of(each) in MODELS)
-        found += inside if path.is_dir() else [path]
+        inside = [Path(folder, name) for folder, _, names in os.walk(path) for name in names]
+        found += sorted(each for each in inside if FileKind.of(each) in MODELS) if path.is_dir() else [path]
     return found
 
 

@@ -15,21 +15,27 @@ _MOST = 1000  # nodes that are looked at
 
 def in_onnxruntime(found: FoundNode) -> Outcome | None:
     """Return what onnxruntime makes of a node among others; None where it is what it makes of the node alone."""
-    other = onnxruntime.between_transposes(found.op)
-    return other if other is not None and are_transposes_around(found) else None
+    transpose = _transpose_before(found)
+    if transpose is None or not are_transposes_around(found):
+        return None
+    orders = [tuple(each.ints) for each in transpose.attribute if each.name == "perm"]
+    return onnxruntime.between_transposes(found.op, orders[0] if orders else None)
 
 
 def are_transposes_around(found: FoundNode) -> bool:
     """Say whether a Transpose in front of a node may meet one behind it."""
-    values = found.values
-
-    def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return map(values.producer, node.input[:1] if node is found.node else node.input)
 
     def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return (reader for name in node.output for reader in values.readers(name))
+        return (reader for name in node.output for reader in found.values.readers(name))
 
-    return _meets(found.node, before) and _meets(found.node, behind)
+    return _transpose_before(found) is not None and _met(found.node, behind) is not None
+
+
+def _transpose_before(found: FoundNode) -> onnx.NodeProto | None:
+    def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
+        return map(found.values.producer, node.input[:1] if node is found.node else node.input)
+
+    return _met(found.node, before)
 
 
 def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
@@ -39,19 +45,21 @@ def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
     def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
         return map(producers.get, node.input)
 
-    return _meets(onnx.NodeProto(input=[tensor]), before)
+    return _met(onnx.NodeProto(input=[tensor]), before) is not None
 
 
-def _meets(start: onnx.NodeProto, around: Callable[[onnx.NodeProto], Iterable[onnx.NodeProto | None]]) -> bool:
-    """Say whether a way leads from a node to a Transpose, over such nodes only as Transposes are moved over."""
+def _met(
+    start: onnx.NodeProto, around: Callable[[onnx.NodeProto], Iterable[onnx.NodeProto | None]]
+) -> onnx.NodeProto | None:
+    """Return a Transpose that a way leads to from a node, over such nodes only as Transposes are moved over."""
     left, seen = [start], {id(start)}
     while left and len(seen) < _MOST:
         for node in around(left.pop()):
             if node is None or id(node) in seen:
                 continue
             if node.op_type == "Transpose":
-                return True
+                return node
             seen.add(id(node))
             if node.op_type in onnxruntime.TRANSPOSES_PASS:
                 left.append(node)
-    return False
+    return None

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.library import load
+from ir_interp.memory import check_bytes
+from ir_interp.sources import is_beside, json_object
 
 from ..onnx import operators
-from ..onnx.files import default_opset, read_file
+from ..onnx.files import default_opset, external_files, external_files_of, read_file
 from ..onnx.graph import Graph
 from ..onnx.nodes import with_inner
+from ..onnx.save import LARGEST
 from ..verify.images import Images
 from .letterbox import letterboxed, letterboxed_table
 from .numbers import Number
@@ -26,6 +31,8 @@ from .tables import tabled
 _OLDEST = 11
 _UINT8 = 2
 _BRIGHTEST = 255
+_TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
+_BYTES_A_PIXEL = 64.0  # of a row or a column: its place as constants of several types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +52,9 @@ class Preprocess:
     def __post_init__(self) -> None:
         if self.letterbox is not None and not 0 <= self.letterbox <= _BRIGHTEST:
             raise SpecError(f"letterbox is {self.letterbox}; expected the colour of what is left, from 0 to 255")
+        if min(self.size) < 1:
+            raise SpecError(f"size is {list(self.size)}; lengths of an image are at least 1")
+        check_bytes(_BYTES_A_PIXEL * max(self.size), f"a resize to {self.size[0]}x{self.size[1]}")
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None) -> str:
@@ -52,8 +62,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
 
     Raises ReadError for an input that is not there or takes no image, InexactError for a call without such a form.
     """
-    read_file(source)
-    model = onnx.load(str(source))
+    model = _with_weights(source)
     opset = default_opset(model, source.name)
     if opset < _OLDEST:
         newer = f"expected {_OLDEST} or newer: `convert --target onnx:17` makes one"
@@ -77,7 +86,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         onnx.numpy_helper.from_array(value, key) for key, value in graph.initialisers.items() if key in used
     )
     del model.graph.value_info[:]
-    onnx.checker.check_model(model)
+    _check(model, source.name)
     output.write_bytes(model.SerializeToString(deterministic=True))
     return image
 
@@ -96,32 +105,61 @@ def _resized(wanted: Preprocess, x: Number) -> Number:
     return resized(op, x, (height, width))
 
 
+def _with_weights(source: Path) -> onnx.ModelProto:
+    """Return a model with its external data in it. Raises ReadError where these cannot be read, or are too many."""
+    model, files = read_file(source), external_files(source)
+    outside = [str(path) for path in files if not is_beside(path, source)]
+    if outside:
+        raise ReadError(f"its external data lie outside its folder: {outside[0]}", source.name)
+    try:
+        onnx.load_external_data_for_model(model, str(source.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise ReadError(f"its external data cannot be read: {error}", source.name) from error
+    apart = sorted(path.name for path in external_files_of(model, source.parent))
+    if apart:
+        raise ReadError(f"weights in {', '.join(apart)} that are not moved: of a function or a sparse one", source.name)
+    if model.ByteSize() > LARGEST:
+        raise ReadError("larger than 2 GiB with its external data, and one file of ONNX holds no more", source.name)
+    return model
+
+
+def _check(model: onnx.ModelProto, where: str) -> None:
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        raise ReadError(f"not valid ONNX: {str(error).strip().splitlines()[0]}", where) from None
+
+
 def of_config(path: Path) -> Preprocess:
     """Return what a Hugging Face ``preprocessor_config.json`` does. Raises ReadError for what has no such form."""
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        size = held["size"]
-        lengths = (int(size["height"]), int(size["width"])) if isinstance(size, dict) else (int(size), int(size))
-        like = f"pillow:{_RESAMPLE[int(held.get('resample', 2))]}"
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        problem = f"no configuration that is known ({type(error).__name__}: {error})"
-        expected = "expected JSON with size, as height and width, and resample, from 0 to 5"
-        raise ReadError(f"{problem}; {expected}", path.name) from None
+    held = json_object(path, "an object, as a preprocessor_config.json is")
     for name in ("do_center_crop", "do_pad"):
         if held.get(name):
             raise ReadError(f"{name} is not known here; expected a plain resize", path.name)
-    unit = held.get("rescale_factor", 1 / 255) if held.get("do_rescale", True) else 1.0
-    normalises = held.get("do_normalize", True)
-    mean, deviation = (held.get(name) if normalises else None for name in ("image_mean", "image_std"))
-    images = Images(
-        mean=tuple(each / unit for each in mean or ()), scale=tuple(each / unit for each in deviation or (1.0,))
-    )
-    return Preprocess(like=like, size=lengths, images=images)
+    try:
+        size = held.get("size")
+        ends: list[Any] = [size.get("height"), size.get("width")] if isinstance(size, dict) else [size, size]
+        resample = natural(held.get("resample", 2), "resample")
+        if resample >= len(_RESAMPLE):
+            raise SpecError(f"resample is {resample}; expected a number from 0 to {len(_RESAMPLE) - 1}")
+        height, width = (natural(each, f"the {name} of size") for each, name in zip(ends, _ENDS, strict=True))
+        return Preprocess(like=f"pillow:{_RESAMPLE[resample]}", size=(height, width), images=_of_config(held))
+    except SpecError as error:
+        raise ReadError(f"no configuration that is known: {error}", path.name) from None
 
 
+_ENDS = ("height", "width")
 _RESAMPLE = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # numbers of Pillow
+
+
+def _of_config(held: dict[str, Any]) -> Images:
+    """Return what is done to pixels: they are multiplied by a factor, then (pixel - mean) / deviation is taken."""
+    unit = real(held.get("rescale_factor", 1 / 255), "rescale_factor") if held.get("do_rescale", True) else 1
+    if not unit:
+        raise SpecError("rescale_factor is 0")
+    normalises = held.get("do_normalize", True)
+    mean, deviation = (reals(held.get(name) or (), name) if normalises else () for name in ("image_mean", "image_std"))
+    return Images(mean=tuple(each / unit for each in mean), scale=tuple(each / unit for each in deviation or (1.0,)))
 
 
 def _input(model: onnx.ModelProto, name: str | None, where: str) -> onnx.ValueInfoProto:
@@ -131,10 +169,27 @@ def _input(model: onnx.ModelProto, name: str | None, where: str) -> onnx.ValueIn
     if len(chosen) != 1:
         problem = f"no input {name!r}" if name is not None else f"{len(inputs)} inputs; name one"
         raise ReadError(f"{problem}; {closest(name or '', [each.name for each in inputs])}", where)
-    if len(chosen[0].type.tensor_type.shape.dim) not in (3, 4):
-        raise ReadError(f"input {chosen[0].name!r} takes no image: expected 3 or 4 axes", where)
     found: onnx.ValueInfoProto = chosen[0]
+    lengths, called = _lengths(found), f"{where}:input {found.name!r}"
+    if len(lengths) not in (3, 4):
+        raise ReadError("takes no image: expected 3 or 4 axes", called)
+    if len(lengths) == 4 and lengths[0] not in (None, 1):
+        raise ReadError(f"takes {lengths[0]} images at once; expected one", called)
+    if _dtype(found) not in _TAKEN:
+        raise ReadError(f"takes {_dtype(found) or 'no numbers'}; expected one of {', '.join(_TAKEN)}", called)
     return found
+
+
+def _lengths(given: onnx.ValueInfoProto) -> list[int | None]:
+    """Return the lengths of an input; None for those that run time knows, which some files write as -1."""
+    return [each.dim_value if each.dim_value > 0 else None for each in given.type.tensor_type.shape.dim]
+
+
+def _dtype(given: onnx.ValueInfoProto) -> str:
+    """Return the name of an element type; empty for those that ONNX does not have."""
+    with suppress(KeyError):
+        return np.dtype(helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)).name
+    return ""
 
 
 def _names(model: onnx.ModelProto) -> set[str]:
@@ -145,9 +200,7 @@ def _names(model: onnx.ModelProto) -> set[str]:
 
 def _normalised(y: Number, wanted: Preprocess, given: onnx.ValueInfoProto) -> Number:
     """Return an image [height, width, 3] as the input of the model."""
-    images, tensor = wanted.images, given.type.tensor_type
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name
-    lengths = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
+    images, dtype, lengths = wanted.images, _dtype(given), _lengths(given)
     if images.bgr:
         y = y.take([2, 1, 0], 2)
     y = y.cast(dtype)
@@ -157,7 +210,9 @@ def _normalised(y: Number, wanted: Preprocess, given: onnx.ValueInfoProto) -> Nu
         if numbers:
             y = y - np.array(numbers) if kind == "Sub" else y / np.array(numbers)
     last = images.layout == "nhwc" if images.layout else lengths[-1] == 3 and lengths[-3] != 3
-    expected = (lengths[-3], lengths[-2]) if last else (lengths[-2], lengths[-1])
+    *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])
+    if depth not in (None, 3):
+        raise SpecError(f"input {given.name!r} takes {depth} channels; images have 3")
     if any(length not in (None, size) for length, size in zip(expected, wanted.size, strict=True)):
         raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {wanted.size}")
     y = y if last else y.transposed(2, 0, 1)

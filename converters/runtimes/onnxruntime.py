@@ -6,7 +6,7 @@ asks before it emits a node, ``outcome`` is what a forecast asks of a node that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from .geometry import Geometry, geometry
+from .geometry import Geometry, geometry, resized
 from .outcome import Outcome, computes, differs, refused
 
 VERSION = "1.31"
@@ -86,17 +86,20 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield "Upsample shrinks nothing"
     if isinstance(target, Sizes) and 0 in target.values:
         yield "sizes of 0"
-    if scaled is not None and op.shape is not None and not _has_kernel(kernel, len(op.shape), scaled, at):
+    if (
+        scaled is not None
+        and op.shape is not None
+        and not _has_kernel(kernel, len(op.shape), scaled, grows=at is not None and not at.shrinks)
+    ):
         yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
 
 
-def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], at: Geometry | None) -> bool:
+def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
     """Say whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
     channels_last = rank == 4 and scaled <= _CHANNELS_LAST
     if isinstance(kernel, Nearest):
         return True
     if isinstance(kernel, Cubic):
-        grows = at is not None and not at.shrinks
         images = rank == 4 and scaled <= _SPATIAL[rank]
         return rank == 2 or images or (channels_last and (kernel.is_antialiased or grows))
     return rank in (2, 3) or (rank in _SPATIAL and scaled <= _SPATIAL[rank]) or channels_last
@@ -188,16 +191,28 @@ _MOVED = "its optimiser moves a Transpose over it, and"
 NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks images whose channels come last"
 
 
-def between_transposes(op: ResizeOp) -> Outcome | None:
-    """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any."""
+_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images it moves
+
+
+def between_transposes(op: ResizeOp, order: Sequence[int] | None) -> Outcome | None:
+    """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any.
+
+    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of what stands before it.
+    """
     rank = len(op.shape or ())
     axes = op.attributes.get("axes")
     if axes is not None and tuple(axes) != tuple(range(rank)):
         wrong = differs if len(axes) == rank else refused
         return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    if _shrinks(op) and not survives_transposes(op):
+    shrinks, kernel = _shrinks(op), op.spec.kernel
+    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE or shrinks is None:
+        return None
+    moved = {order[axis] for axis in resized(op)}
+    if _has_kernel(kernel, rank, moved, grows=not shrinks):
+        return None
+    if isinstance(kernel, Cubic) and moved <= _CHANNELS_LAST:
         return refused(NO_CUBIC_SHRINKS)
-    return None
+    return refused(f"{_MOVED} there is no {_mode(kernel)} Resize of axes {sorted(moved)}, which these are then")
 
 
 def survives_transposes(op: ResizeOp) -> bool:

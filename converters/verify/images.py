@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, SpecError
 from ir_interp.shapes import PartialShape
-from ir_interp.views.images import opened, pillow
+from ir_interp.views.images import opened, pillow, plain
 
 from .graphs import Described
 
@@ -38,6 +39,8 @@ class Images:
         if self.layout and self.layout not in LAYOUTS:
             raise SpecError(f"layout is {self.layout!r}; expected {' or '.join(LAYOUTS)}")
         for name, numbers in (("mean", self.mean), ("scale", self.scale)):
+            if not all(map(math.isfinite, numbers)):
+                raise SpecError(f"{name} is {', '.join(map(str, numbers))}; expected finite numbers")
             if len(numbers) not in (0, 1, 3):
                 raise SpecError(f"{name} has {len(numbers)} numbers; expected one, or one for each of 3 channels")
         if 0 in self.scale:
@@ -85,7 +88,7 @@ def _pixels(path: Path, depth: int | None, height: int | None, width: int | None
         raise IrInterpError(f"{path.name}: an image has 1 or 3 channels, not {depth}")
     grey = depth == 1
     with opened(path) as image:
-        found = image.convert("L" if grey else "RGB")
+        found = plain(image, path).convert("L" if grey else "RGB")
         ends = tuple(_end(own, end) for own, end in zip(found.size, (width, height), strict=True))
         found = found if found.size == ends else found.resize(ends, pillow().Resampling.BILINEAR)
         pixels = np.asarray(found, np.uint8)

@@ -71,6 +71,13 @@ def compare(
 ) -> int:
     """Run two models, each in its own runtime, and compare their outputs."""
     if like:
+        for name, given in {
+            "--shape": shape, "--input": array, "--seed": seed, "--mean": mean, "--scale": scale, "--layout": layout,
+            "--bgr": bgr, "--tolerance": tolerance is not None, "--per-resize": per_resize, "--per-layer": per_layer,
+            "--html": html, "--image": image,
+        }.items():  # fmt: skip
+            if given:
+                raise IrInterpError(f"{name} has no effect with --like, which compares two resizes of {first.name}")
         return _compare_like(like, first, second, sizes, scales, picture, options.style(style, as_json, quiet))
     if second is None:
         raise IrInterpError("a second model is missing; or two --like, as in --like pillow:bicubic --like opencv:cubic")

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from ir_interp.version import versions
 
 NOT_EXACT = 1
 BAD_INPUT = 2
+_CLEANING = 3.0  # seconds in which what is temporary is removed
 
 app = typer.Typer(
     name="ir-interp",
@@ -68,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
     options.remember(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
         for each in problems:
@@ -92,14 +94,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code or 0)
 
 
+def _call(arguments: Sequence[str] | None) -> int | None:
+    try:
+        code: int | None = app(args=arguments, standalone_mode=False)
+        return code
+    finally:
+        if _Stopped.code:  # and what ended on the way made another error of that, or none
+            sys.exit(_Stopped.code)
+
+
 def entry() -> None:
     """Run as a program, which cleans up when it is told to stop, and prints what a terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number and signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
+        if number and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _stop)
     _forget_settings_of_the_folder()
     sys.exit(limited())
@@ -125,7 +136,20 @@ def limited() -> int:
     return main()
 
 
+class _Stopped:
+    """The exit code that a signal asked for, and when; 0 before there is one."""
+
+    code = 0
+    time = 0.0
+
+
 def _stop(number: int, _: object) -> None:
-    """End as a program does that a signal ends, but by an exception, so that what is temporary goes."""
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
+    """End as a program does that a signal ends, but by an exception, so that what is temporary goes.
+
+    What catches that exception may go on: another signal, after the time that cleaning up takes, ends it at once.
+    """
+    if not _Stopped.code:
+        _Stopped.code, _Stopped.time = 128 + number, time.monotonic()
+        sys.exit(_Stopped.code)
+    if time.monotonic() > _Stopped.time + _CLEANING:
+        os._exit(128 + number)

@@ -58,7 +58,9 @@ def run(
 ) -> None:
     """Execute one resize."""
     if like is not None:
-        for name, given in (("--input", source), ("--layer", layer), ("--arithmetic", arithmetic)):
+        read = semantics if semantics is not Semantics.RUNTIME else None
+        options_of_files = {"--input": source, "--layer": layer, "--arithmetic": arithmetic, "--semantics": read}
+        for name, given in options_of_files.items():
             if given is not None:
                 raise IrInterpError(f"{name} has no effect with --like, which resizes {file.name}")
         _run_like(like, file, output, sizes, scales, quiet=quiet)

@@ -37,6 +37,9 @@ def array(path: Path) -> NDArray[Any]:
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 
+_PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """Yield an image of Pillow. Raises ReadError where a file is none, or one that grows beyond reason."""
@@ -57,8 +60,17 @@ def opened(path: Path) -> Iterator[Any]:
 def pixels(path: Path) -> NDArray[Any]:
     """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
     with opened(path) as found:
-        held = np.asarray(found.convert(_mode(found.mode, path)))
+        held = np.asarray(plain(found, path))
     return held if held.ndim == 3 else held[:, :, None]
+
+
+def plain(found: Any, path: Path) -> Any:
+    """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
+    mode = _PLAIN.get(found.mode)
+    if mode is None:
+        advice = "expected 8-bit grey or RGB, with or without alpha: convert it first, or give its values as .npy"
+        raise ReadError(f"images of mode {found.mode} are not taken; {advice}", path.name)
+    return found.convert(mode)
 
 
 def read(path: Path, op: ResizeOp) -> NDArray[Any]:
@@ -90,15 +102,6 @@ def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
         image.fromarray(np.ascontiguousarray(deep)).save(path)
     except (ValueError, OSError) as error:
         raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
-
-
-def _mode(mode: str, path: Path) -> str:
-    """Return the mode of 8 bits that holds all of an image. Raises ReadError where none does."""
-    if mode in ("1", "L"):
-        return "L"
-    if mode in ("P", "RGB"):
-        return "RGB"
-    raise ReadError(f"images of mode {mode} are not taken; expected 8-bit grey or RGB", path.name)
 
 
 def pillow() -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.errors import IrInterpError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.kinds import FileKind
 from ir_interp.library import load
@@ -54,10 +54,14 @@ def read(path: Path) -> tuple[Array, str | None]:
     if FileKind.of(path) is FileKind.ARRAY:
         return images.array(path), None
     with images.opened(path) as found:
-        mode = "RGB" if found.mode == "P" else "L" if found.mode == "1" else found.mode
-        if mode not in _MODES:
-            raise ReadError(f"images of mode {found.mode} are not taken; expected {', '.join(_MODES)}", path.name)
-        return np.asarray(found.convert(mode) if mode != found.mode else found), mode
+        image = found if found.mode in _MODES else images.plain(found, path)
+        return np.asarray(image), image.mode
+
+
+def check_numbers(x: Array) -> None:
+    """Raise ShapeError for what cannot be subtracted: texts, NaN, infinity."""
+    if x.dtype.kind not in "uif" or not np.isfinite(x).all():
+        raise ShapeError(f"an array of {x.dtype} that holds other than finite numbers; expected the values of an image")
 
 
 def call(text: str, x: Array, mode: str | None) -> ResizeOp:
@@ -81,6 +85,7 @@ def compared(
     texts: tuple[str, str], x: Array, mode: str | None, sizes: tuple[int, ...] | None, scales: tuple[float, ...] | None
 ) -> tuple[Likeness, Any]:
     """Return how far two calls differ on an image, and what makes a picture of it."""
+    check_numbers(x)
     first, second = (resized(call(text, x, mode), x, sizes, scales) for text in texts)
     if first.shape != second.shape:
         raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
@@ -99,14 +104,22 @@ def compared(
 
 
 def picture(found: Likeness, pair: tuple[Array, Array]) -> Any:
-    """Return a figure of both results and their difference. Raises ShapeError where these are no images."""
-    if pair[0].ndim == 3 and pair[0].shape[2] not in (1, 3):
-        raise ShapeError(f"a picture shows grey or RGB, not {pair[0].shape[2]} channels")
+    """Return a figure of both results and their difference, without alpha. Raises ShapeError for what is no image."""
     first, second = (
-        pictures.Resized(name=name, values=(y[:, :, 0] if y.ndim == 3 and y.shape[2] == 1 else y).astype(np.float64))
+        pictures.Resized(name=name, values=_colours(y).astype(np.float64))
         for name, y in zip((found.first, found.second), pair, strict=True)
     )
     return pictures.images(first, second, f"{found.unequal} of {found.count} values differ")
+
+
+def _colours(y: Array) -> Array:
+    if not y.size:
+        raise ShapeError(f"there is no picture of an array of shape {list(y.shape)}")
+    if y.ndim == 2:
+        return y
+    if y.ndim != 3 or y.shape[2] not in (1, 2, 3, 4):
+        raise ShapeError(f"a picture shows grey or RGB, not an array of shape {list(y.shape)}")
+    return y[:, :, 0] if y.shape[2] < 3 else y[:, :, :3]
 
 
 def write(path: Path, y: Array) -> None:

@@ -16,7 +16,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.library import Library
-from ir_interp.views.likeness import resized
+from ir_interp.views.likeness import check_numbers, resized
 
 Array = NDArray[Any]
 Pair = tuple[Array, Array]
@@ -107,6 +107,8 @@ def identified(pairs: Sequence[Pair]) -> Identified:
         raise SpecError("there is no pair of images")
     for before, after in pairs:
         _check(before, after)
+        check_numbers(before)
+        check_numbers(after)
     is_float = pairs[0][0].dtype.kind == "f"
     greatest = max(float(np.abs(before).max()) for before, _ in pairs) if is_float else 0.0
     found: list[tuple[ResizeSpec, Candidate]] = []

@@ -10,8 +10,11 @@ import pytest
 from PIL import Image
 
 import ir_interp
+from ir_interp import ShapeError, identify
 from ir_interp.cli.main import main
 from ir_interp.library import get
+from ir_interp.views.images import pixels
+from tests.support.graphs import save_model
 
 PILLOW = get("pillow").version()
 Say = pytest.CaptureFixture[str]
@@ -132,3 +135,41 @@ def test_a_call_is_a_source(capsys: Say) -> None:
         ir_interp.load("torch")  # may be a folder
     (op,) = ir_interp.load("opencv@4:nearest_exact")
     assert (op.dialect, op.version, op.spec.axes) == ("opencv", 4, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("mode", "taken"), [("RGBA", True), ("LA", True), ("P", True), ("1", True), ("I;16", False), ("CMYK", False)]
+)
+def test_images_of_every_mode(
+    mode: str, taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As inputs of models and of a resize: alpha goes, and what has no 8 bits is refused with advice."""
+    monkeypatch.chdir(tmp_path)
+    save_model(Path("a.onnx"), "g (float[1,3,8,9] x) => (float[1,3,8,9] y) { y = Identity (x) }")
+    rng = np.random.default_rng(0)
+    colours = Image.fromarray(rng.integers(0, 256, (8, 9, 4)).astype(np.uint8))
+    wide = Image.fromarray(rng.integers(0, 2**16, (8, 9)).astype(np.uint16))
+    image = wide if mode == "I;16" else colours.convert("RGB" if mode in ("P", "CMYK") else "RGBA").convert(mode)
+    image.save("image.tif")
+    code = main(["compare", "a.onnx", "a.onnx", "--input", "x=image.tif"])
+    errors = capsys.readouterr().err
+    if taken:
+        assert (code, errors) == (0, "")
+        grey = mode in ("LA", "1")
+        assert np.array_equal(pixels(Path("image.tif")).squeeze(), np.asarray(image.convert("L" if grey else "RGB")))
+    else:
+        assert code == 2
+        assert f"image.tif: images of mode {mode} are not taken; expected 8-bit grey or RGB" in errors
+
+
+@pytest.mark.parametrize("option", ["--per-resize", "--tolerance 0", "--html a.html", "--bgr", "--seed 3", "--mean 1"])
+def test_options_without_an_effect(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"compare a.npy --like pillow:box --like opencv:area {option}"
+    assert main(line.split()) == 2
+    assert f"{option.split()[0]} has no effect with --like" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "datetime64[s]", "<U1"])
+def test_arrays_that_are_no_images(dtype: str) -> None:
+    with pytest.raises(ShapeError, match="other than finite numbers"):
+        identify([(np.zeros((4, 5), dtype), np.zeros((2, 3), dtype))])

@@ -16,7 +16,7 @@ from onnx import helper
 from PIL import Image
 
 import ir_interp
-from ir_interp import Images, InexactError, ReadError, SpecError
+from ir_interp import Images, InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.cli.main import main
 from ir_interp.views.likeness import call, resized
 
@@ -108,7 +108,18 @@ def test_configuration_of_hugging_face(tmp_path: Path) -> None:
     wanted = (pixels / 255 - 0.5) / np.array((0.5, 0.25, 0.5))
     assert np.abs(made(whole, x)[0].transpose(1, 2, 0) - wanted).max() < 1e-6
     for changed, said in (
-        ({"size": {"shortest_edge": 224}}, "KeyError: 'height'"),
+        ({"size": {"shortest_edge": 224}}, "the height of size is None; expected a whole number"),
+        ({"size": 0}, r"size is \[0, 0\]; lengths of an image are at least 1"),
+        ({"size": 14.5}, "the height of size is 14.5; expected a whole number"),
+        ({"size": 10**10}, "a resize to 10000000000x10000000000 would need 596 GiB"),
+        ({"resample": -1}, "resample is -1; expected a whole number from 0"),
+        ({"resample": 6}, "resample is 6; expected a number from 0 to 5"),
+        ({"rescale_factor": 0}, "rescale_factor is 0"),
+        ({"rescale_factor": "1"}, "rescale_factor is '1'; expected a number"),
+        ({"image_mean": [0.5, None, 0.5]}, "image_mean is None; expected a number"),
+        ({"image_mean": 0.5}, "image_mean is 0.5; expected numbers"),
+        ({"image_std": [1, float("inf"), 1]}, "scale is .*inf.*; expected finite numbers"),
+        ({"image_std": [0, 1, 1]}, "scale holds a 0"),
         ({"do_center_crop": True}, "do_center_crop is not known here"),
     ):
         config.write_text(json.dumps(held | changed))
@@ -132,6 +143,44 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["preprocess", str(source), str(whole), "--like", "opencv"]) == 2
     assert "--like and --size are needed" in capsys.readouterr().err
     assert not whole.exists()
+
+
+def test_inputs_that_take_no_such_image(tmp_path: Path) -> None:
+    for lengths, said in (
+        ((2, 3, *SIZE), "takes 2 images at once"),
+        ((1, 1, *SIZE), "takes 1 channels; images have 3"),
+    ):
+        with pytest.raises(IrInterpError, match=said):
+            ir_interp.preprocess(
+                identity(tmp_path / "a.onnx", *lengths), tmp_path / "b.onnx", like="opencv:linear", size=SIZE
+            )
+    model = onnx.load(identity(tmp_path / "a.onnx", 1, 3, *SIZE))
+    model.graph.input[0].type.tensor_type.elem_type = 99
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(ReadError, match="takes no numbers; expected one of float32"):
+        ir_interp.preprocess(tmp_path / "a.onnx", tmp_path / "b.onnx", like="opencv:linear", size=SIZE)
+    assert not (tmp_path / "b.onnx").exists()
+
+
+def test_nothing_that_is_read_is_overwritten(tmp_path: Path) -> None:
+    """Neither the configuration nor weights, whatever they are called; and the result holds these itself."""
+    source = identity(tmp_path / "a.onnx", 1, 3, *SIZE)
+    model = onnx.load(source)
+    model.graph.node[0].CopyFrom(helper.make_node("Add", ["x", "w"], ["y"]))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.full((1, 3, *SIZE), 2, np.float32), "w"))
+    onnx.save(model, source, save_as_external_data=True, location="weights.onnx", size_threshold=0)
+    (tmp_path / "config.onnx").write_text('{"size": {"height": 14, "width": 20}, "resample": 0}')
+    for name in ("a", "weights", "config"):
+        with pytest.raises(IrInterpError, match=f"{name}.onnx is read, and would be overwritten"):
+            ir_interp.preprocess(source, tmp_path / f"{name}.onnx", config=tmp_path / "config.onnx")
+    (tmp_path / "other").mkdir()
+    whole = tmp_path / "other" / "b.onnx"
+    ir_interp.preprocess(source, whole, config=tmp_path / "config.onnx", images=Images())
+    x = image(np.random.default_rng(0), *SIZE)
+    np.testing.assert_allclose(made(whole, x)[0].transpose(1, 2, 0), x / np.float32(255) + 2, rtol=1e-6)
+    (tmp_path / "weights.onnx").unlink()
+    with pytest.raises(ReadError, match="its external data cannot be read"):
+        ir_interp.preprocess(source, whole, config=tmp_path / "config.onnx")
 
 
 def test_a_real_model(tmp_path: Path) -> None:

@@ -90,6 +90,34 @@ def test_a_signal_ends_everything(number: signal.Signals, endless: subprocess.Po
     assert not Path("a.xml").exists()
 
 
+WAITS = "import time; open('began', 'w').close(); time.sleep(60)"
+BEGINS = {
+    "in an import": ("sys.path.insert(0, 'slow')",),
+    "in a call that makes another error of it": (
+        "import ir_interp.cli.main as program",
+        f"waits = type('Waits', (), dict(__set_name__=lambda *_: exec({WAITS!r})))",
+        "program.app = lambda **_: type('Holder', (), dict(waits=waits()))",
+    ),
+}
+
+
+@LINUX
+@pytest.mark.parametrize("where", BEGINS)
+def test_an_interrupt_ends_without_a_word(where: str) -> None:
+    Path("slow").mkdir()
+    Path("slow", "typer.py").write_text(WAITS)
+    start = ("import sys", f"sys.path.insert(0, {str(ROOT)!r})", "import ir_interp_program")
+    command = [sys.executable, "-c", "\n".join([*start, *BEGINS[where], "ir_interp_program.entry()"])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            assert until(Path("began").exists)
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, said) == (128 + signal.SIGINT, b"")
+
+
 @LINUX
 def test_being_killed_ends_the_children(endless: subprocess.Popen[bytes]) -> None:
     known = children(endless.pid)

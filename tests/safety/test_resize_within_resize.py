@@ -12,16 +12,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import ir_interp
 from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize
 from tests.support.places import ROOT
 from tests.support.runtimes import Child
 
 SPEC = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL, axes=(1, 2), target=Sizes((300, 290)))
+LIBRARIES = {
+    "pillow": ir_interp.spec("pillow", resample="BICUBIC", dtype="uint8"),
+    "opencv": ir_interp.spec("opencv", interpolation="INTER_LINEAR", dtype="uint8"),
+    "opencv area": ir_interp.spec("opencv", interpolation="INTER_AREA", dtype="uint8"),
+    "torch": ir_interp.spec("torch", mode="bicubic", antialias=True, dtype="uint8"),
+}
+SPECS = {"": SPEC} | {name: replace(spec, axes=(1, 2), target=SPEC.target) for name, spec in LIBRARIES.items()}
 UNIX = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 
 
@@ -49,41 +58,45 @@ def interrupted(job: Callable[[], None], period: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def seconds(x: np.ndarray) -> float:
+def seconds(x: np.ndarray, spec: ResizeSpec) -> float:
     """The time of one resize of ``x``, the shortest of five."""
 
     def once() -> float:
         begin = time.perf_counter()
-        resize(x, SPEC)
+        resize(x, spec)
         return time.perf_counter() - begin
 
     return min(once() for _ in range(5))
 
 
-def interrupted_resizes(count: int, dtype: str) -> tuple[int, bool]:
+def interrupted_resizes(count: int, dtype: str, library: str = "") -> tuple[int, bool]:
     """Return how many resizes ran within others, and whether all of both were right; a job for a child."""
     os.environ["IR_INTERP_THREADS"] = "3"
+    spec = SPECS[library]
     rng = np.random.default_rng(0)
     x, other = ((rng.random((count, 200, 210)) * 200).astype(dtype) for _ in range(2))
-    wanted, inner = resize(x, SPEC), resize(other, SPEC)
-    period = seconds(x) / 3
+    wanted, inner = resize(x, spec), resize(other, spec)
+    period = seconds(x, spec) / 3
     within: list[bool] = []
     outside: list[bool] = []
     end = time.monotonic() + 30
     while len(within) < 60 and time.monotonic() < end:
-        with interrupted(lambda: within.append(np.array_equal(resize(other, SPEC), inner)), period):
-            found = resize(x, SPEC)
+        with interrupted(lambda: within.append(np.array_equal(resize(other, spec), inner)), period):
+            found = resize(x, spec)
         outside.append(np.array_equal(found, wanted))
     return len(within), all(within) and all(outside)
 
 
+CASES = [(count, dtype, "") for count in (3, 24) for dtype in ("float32", "float16", "uint8")]
+ALL = [pytest.param(24, "uint8", each, marks=pytest.mark.long) for each in LIBRARIES]
+
+
 @UNIX
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
-@pytest.mark.parametrize("count", [3, 24], ids=["one thread", "several threads"])
-def test_in_a_signal_handler(count: int, dtype: str) -> None:
+@pytest.mark.parametrize(("count", "dtype", "library"), [*CASES, (3, "uint8", "pillow"), *ALL])
+def test_in_a_signal_handler(count: int, dtype: str, library: str) -> None:
     """In a process of its own: what runs the tests need not bear alarms."""
     with Child(timeout=120) as child:
-        answer = child.call(interrupted_resizes, count, dtype)
+        answer = child.call(interrupted_resizes, count, dtype, library)
     assert isinstance(answer, tuple), answer
     within, right = answer
     assert within > 20
@@ -124,20 +137,22 @@ def test_in_finalisers_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_in_a_fork_while_another_thread_resizes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("library", ["", "pillow", pytest.param("torch", marks=pytest.mark.long)])
+def test_in_a_fork_while_another_thread_resizes(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IR_INTERP_THREADS", "2")
-    x = np.random.default_rng(3).random((24, 200, 210), np.float32)
-    wanted, stopped = resize(x, SPEC), threading.Event()
+    x = (np.random.default_rng(3).random((24, 200, 210)) * 255).astype("uint8" if library else "float32")
+    spec = SPECS[library]
+    wanted, stopped = resize(x, spec), threading.Event()
 
     def resize_on() -> None:
         while not stopped.is_set():
-            resize(x, SPEC)
+            resize(x, spec)
 
     threads = [threading.Thread(target=resize_on) for _ in range(2)]
     for each in threads:
         each.start()
     try:
-        codes = [_forked(x, wanted) for _ in range(40)]
+        codes = [_forked(x, spec, wanted) for _ in range(5 if library else 40)]
     finally:
         stopped.set()
         for each in threads:
@@ -145,23 +160,26 @@ def test_in_a_fork_while_another_thread_resizes(monkeypatch: pytest.MonkeyPatch)
     assert codes == [0] * len(codes)
 
 
-def _forked(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]], wanted: object) -> int:
+def _forked(x: np.ndarray, spec: ResizeSpec, wanted: object) -> int:
     """Resize in a fork; return 0 where that is right, 1 where it is not, 14 where it does not end in 20 s."""
     child = os.fork()
     if not child:
         signal.alarm(20)
-        os._exit(not np.array_equal(resize(x, SPEC), np.asarray(wanted)))
+        os._exit(not np.array_equal(resize(x, spec), np.asarray(wanted)))
     return os.waitpid(child, 0)[1]
 
 
+@pytest.mark.parametrize("library", [False, True], ids=["of a runtime", "of a library"])
 @pytest.mark.parametrize("warm", [False, True], ids=["for the first time", "again"])
-def test_while_python_ends(warm: bool) -> None:
+def test_while_python_ends(warm: bool, library: bool) -> None:
+    made = "ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL)"
+    called = "spec('pillow', resample='BICUBIC', dtype='uint8')"
     lines = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})",
-        "import atexit, numpy as np",
-        "from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize",
-        "spec = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL, axes=(1, 2), target=Sizes((300, 290)))",
-        "x = np.ones((24, 200, 210), np.float32)",
+        "import atexit, dataclasses, numpy as np",
+        "from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize, spec",
+        f"spec = dataclasses.replace({called if library else made}, axes=(1, 2), target=Sizes((300, 290)))",
+        f"x = np.ones((24, 200, 210), np.{'uint8' if library else 'float32'})",
         "resize(x, spec)" if warm else "",
         "atexit.register(lambda: print(resize(x, spec).sum() == 24 * 300 * 290))",
     )

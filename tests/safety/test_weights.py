@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
 from ir_interp.converters.onnx.files import external_files
+from tests.support.commands import command
 from tests.support.external import LENGTH, PLACES, save_external
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
@@ -56,3 +58,31 @@ def test_a_portable_model_is_not_written_where_they_are_not(place: str, tmp_path
     with pytest.raises(IrInterpError, match=r"a\.onnx has weights in weights: write the result beside them"):
         ir_interp.convert(source, tmp_path / "other" / "b.onnx", target="tensorrt")
     assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_indices_in_another_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of sparse tensors: they are seen, not overwritten, and where nothing reads them, an error says so."""
+    monkeypatch.chdir(tmp_path)
+    model = onnx.load(save_external(Path("a.onnx"), "sparse initialiser", "a.bin"), load_external_data=False)
+    sparse = model.graph.sparse_initializer[0]
+    numbers, indices = np.ones(LENGTH, np.float32), np.arange(LENGTH)
+    sparse.values.CopyFrom(onnx.numpy_helper.from_array(numbers, "w"))
+    sparse.indices.ClearField("raw_data")
+    sparse.indices.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "a.bin"), ("offset", "0"), ("length", str(indices.nbytes))):
+        sparse.indices.external_data.add(key=key, value=value)
+    Path("a.onnx").write_bytes(model.SerializeToString())
+    indices.tofile("a.bin")
+    assert external_files(Path("a.onnx")) == {Path("a.bin")}
+    lines = (
+        "inspect a.onnx", "audit a.onnx --run", "explain a.onnx", "convert a.onnx a.xml", "convert a.onnx b.xml",
+        "convert a.onnx b.onnx --target openvino", "compare a.onnx a.onnx", "convert a.onnx b.json --no-verify",
+        "preprocess a.onnx b.onnx --like pillow:bicubic --size 8,8",
+    )  # fmt: skip
+    for line in lines:
+        code, _, errors = command(capsys, *line.split())
+        assert "unexpected" not in errors, (line, errors)
+        assert (code != 0) == errors.startswith("error: "), (line, code, errors)
+    np.testing.assert_array_equal(np.fromfile("a.bin", np.int64), indices)

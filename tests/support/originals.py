@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.parser
+from PIL import Image
 
 from ir_interp import convert
 from tests.support.external import save_external
@@ -72,3 +74,21 @@ def write(folder: Path) -> None:
         path.rename(folder / path.name)
     (folder / "irs").rmdir()
     np.save(folder / "x.npy", np.zeros((1, 1, 4, 4), np.float32))
+    _write_images(folder)
+
+
+def _write_images(folder: Path) -> None:
+    """Write a photo, the same resized, a screenshot, each with what else a library's resize takes."""
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 14, 4)).astype(np.uint8)
+    photo = Image.fromarray(pixels[:, :, :3])
+    photo.save(folder / "photo.png")
+    photo.resize((7, 6), Image.Resampling.BICUBIC).save(folder / "small.png")
+    Image.fromarray(pixels).save(folder / "screen.png")
+    np.save(folder / "photo.npy", pixels[:, :, :3])
+    (folder / "config.json").write_text(json.dumps(_CONFIG))
+
+
+_CONFIG = {
+    "do_resize": True, "size": {"height": 8, "width": 9}, "resample": 3, "do_rescale": True, "rescale_factor": 0.1,
+    "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [1, 2, 3],
+}  # fmt: skip

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,12 +29,14 @@ from tests.support.mutations import mutated, text
 from tests.support.sweeps import aligned
 
 SECONDS = 60.0
-"""Of processors that a call may take, its children included; of a clock, where others keep these busy, a few times."""
+"""That a call may take: of processors, its children included, and of a clock. Where the clock alone says so, for others
+may keep the machine busy, the call is made once more, and is a hang where it takes as long again."""
 
 WAITED = 5 * SECONDS
 SPARE_BYTES = 2**28
 """What a call may take beyond the program's own bound: what Python holds until it is needed again."""
 
+_SLOW = "hang by the clock"
 _CALLS_OF_A_WORKER = 400  # then caches begin anew
 
 _NAMES = ("x", "y", "up", "resize", "image")
@@ -59,8 +62,12 @@ _WORDS = {
     "--scales": _LISTS,
     "--input": ("x.npy", "x=x.npy", "missing.npy"),
     "--tolerance": ("0.1", "-1"),
+    "--size": ("8,9", "100000,100000", "9999999999,2", "0,8", "8", "8,9,10"),
+    "--mean": ("127.5", "1,2,3", "1,2", "nan", "1e400"),
+    "--scale": ("255", "1,2,3", "0", "inf"),
+    "--layout": ("nchw", "nhwc", "chw"),
 }
-_FLAGS = ("--json", "--strict", "--fp16", "--all", "--per-resize")
+_FLAGS = ("--json", "--strict", "--fp16", "--all", "--per-resize", "--bgr")
 _OPTIONS = {
     "inspect": ("--json", "--semantics"),
     "audit": ("--format", "--runtime", "--select", "--ignore"),
@@ -70,6 +77,15 @@ _OPTIONS = {
     "convert": ("--opset", "--dialect", "--semantics", "--only", "--strict", "--fp16", "--shape", "--json"),
     "compare": ("--shape", "--input", "--tolerance", "--per-resize", "--json"),
 }
+_LIKE = ("pillow:bicubic", "pillow@12:box", "opencv:linear", "opencv:area", "torch:bicubic", "torch:area", "pillow:")
+_IMAGES = ("photo.png", "small.png", "screen.png", "photo.npy", "config.json", "shapes.onnx")
+_LIKE_OPTIONS = {
+    "preprocess": ("--input", "--mean", "--scale", "--layout", "--bgr", "--size"),
+    "identify": ("--json",),
+    "run": ("--sizes", "--scales", "--semantics", "--layer"),
+    "compare": ("--sizes", "--scales", "--json", "--per-resize", "--tolerance"),
+}
+_HOSTILE = "\x1b[31m\n::error::\u202e"  # in a name of a file
 _VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8
 _ENDS = {".onnx": ("xml", "json", "py", "onnx"), ".xml": ("onnx", "json", "py"), ".json": ("xml", "onnx", "py")}
 
@@ -81,6 +97,15 @@ class Call:
     number: int
     arguments: tuple[str, ...]
     files: dict[str, bytes]
+    pipes: tuple[str, ...] = ()
+
+    def lay(self, folder: Path) -> None:
+        """Write its files into a folder; pipes, which nobody writes to, in place of some."""
+        for name, content in self.files.items():
+            if name in self.pipes:
+                os.mkfifo(folder / name)
+            else:
+                (folder / name).write_bytes(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +133,8 @@ def calls(originals: dict[str, bytes], seed: int, numbers: Sequence[int], *, run
 
 
 def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) -> Call:
+    if rng.random() < 0.25:
+        return _call_of_libraries(originals, number, rng)
     source = rng.choice([name for name in originals if Path(name).suffix in _ENDS])
     files = {name: content for name, content in originals.items() if Path(name).stem == Path(source).stem}
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
@@ -115,7 +142,34 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
     starts = rng.random() < runs
     verb = rng.choice(("compare", "convert", "audit")) if starts else rng.choice(_VERBS)
     words = _arguments(verb, source, rng, starts=starts)
-    return Call(number=number, arguments=words, files={"x.npy": originals["x.npy"]} | files)
+    pipes = (rng.choice([*files]),) if rng.random() < 0.02 else ()
+    return Call(number=number, arguments=words, files={"x.npy": originals["x.npy"]} | files, pipes=pipes)
+
+
+def _call_of_libraries(originals: dict[str, bytes], number: int, rng: Random) -> Call:
+    verb, image = rng.choice([*_LIKE_OPTIONS]), rng.choice(_IMAGES[:4])
+    words = [verb, image]
+    match verb:
+        case "preprocess":
+            words[1:] = ["shapes.onnx", rng.choice(("result.onnx", "shapes.onnx", "config.json"))]
+            words += rng.choice((["--config", "config.json"], ["--like", rng.choice(_LIKE), "--size", "8,9"]))
+        case "identify":
+            words += [rng.choice(("small.png", "photo.npy", "missing.png"))]
+        case "run":
+            words += ["--like", rng.choice(_LIKE), "--output", rng.choice(("y.npy", "y.png", "photo.png", "y"))]
+        case "compare":
+            words += ["--like", rng.choice(_LIKE), "--like", rng.choice(_LIKE), "--picture", "picture.png"]
+    if verb in ("run", "compare") and rng.random() < 0.8:
+        words += ["--sizes", rng.choice(("6,7", "6,7", "100000,100000", "99999999999,1", "0,0"))]
+    words += [word for name in _LIKE_OPTIONS[verb] if rng.random() < 0.15 for word in _option(name, rng)]
+    files = {name: originals[name] for name in _IMAGES}
+    broken = rng.choice([*_IMAGES, ""])
+    files |= {broken: mutated(broken, files[broken], rng)} if broken else {}
+    shown = {image: _HOSTILE + image} if rng.random() < 0.1 else {}
+    files = {shown.get(name, name): content for name, content in files.items()}
+    words = [shown.get(word, word) for word in words]
+    pipes = (rng.choice([*files]),) if rng.random() < 0.05 else ()
+    return Call(number=number, arguments=tuple(words), files=files, pipes=pipes)
 
 
 def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[str, ...]:
@@ -164,6 +218,12 @@ class Worker:
 
     def ask(self, call: Call, folder: Path) -> Finding | str:
         """Run a call in a folder of its files; return how it ended, or what it did that none may do."""
+        found = self._ask(call, folder)
+        if isinstance(found, Finding) and found.kind == _SLOW:
+            found = self._ask(call, folder)
+        return found
+
+    def _ask(self, call: Call, folder: Path) -> Finding | str:
         if self._process is None or self._answered >= _CALLS_OF_A_WORKER:
             self._start()
         process = self._process
@@ -213,7 +273,11 @@ def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
         if answer[whose] > _bound() + SPARE_BYTES:
             return Finding(call=call, kind="memory", text=f"{answer[whose] / 2**30:.1f} GiB, {whose}")
     if answer["seconds"] > SECONDS:
-        return Finding(call=call, kind="hang", text=f"{answer['seconds']:.0f} s")
+        return Finding(call=call, kind="hang", text=f"{answer['seconds']:.0f} s of processors")
+    if answer["clock"] > SECONDS:
+        return Finding(call=call, kind=_SLOW, text=f"{answer['clock']:.0f} s, twice")
+    if any(unicodedata.category(each) in ("Cc", "Cf") and each not in "\n\t" for each in errors):
+        return Finding(call=call, kind="control characters", text=repr(errors[:300]))
     return f"exit code {answer['code']}"
 
 
@@ -242,19 +306,19 @@ def _answer(main: Any, arguments: list[str]) -> dict[str, Any]:
     with open("stdout", "w+b") as printed, open("stderr", "w+b") as errors:  # noqa: PTH123
         os.dup2(printed.fileno(), 1)
         os.dup2(errors.fileno(), 2)
-        before, start = _peak(reset=True), sum(os.times()[:4])
+        before, start, began = _peak(reset=True), sum(os.times()[:4]), time.monotonic()
         try:
             code = main(arguments)
         except SystemExit as stop:
             code = stop.code
-        seconds, after = sum(os.times()[:4]) - start, _peak()
+        seconds, clock, after = sum(os.times()[:4]) - start, time.monotonic() - began, _peak()
         sys.stdout.flush()
         sys.stderr.flush()
         errors.seek(0)
         said = errors.read().decode(errors="replace")
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024  # the libraries that they load included
     answer = {"code": code, "errors": said[-20000:], "seconds": seconds, "bytes": after - before}
-    return answer | {"bytes of children": children}
+    return answer | {"bytes of children": children, "clock": clock}
 
 
 def _peak(*, reset: bool = False) -> int:
@@ -289,8 +353,7 @@ def sweep(count: int, seed: int, *, only: int | None = None, runs: float = 0.03,
                 break
             place = Path(folder, str(call.number))
             place.mkdir()
-            for name, content in call.files.items():
-                (place / name).write_bytes(content)
+            call.lay(place)
             answer = worker.ask(call, place)
             if isinstance(answer, Finding):
                 found.findings.append(answer)
@@ -320,8 +383,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in found.findings if given.keep else ():
         place = given.keep / f"{given.seed}-{each.call.number}"
         place.mkdir(parents=True, exist_ok=True)
-        for name, content in each.call.files.items():
-            (place / name).write_bytes(content)
+        each.call.lay(place)
         (place / "arguments.json").write_text(json.dumps(each.call.arguments))
     print(aligned([(kind, str(number)) for kind, number in sorted(found.ends.items())]))
     return 1 if found.findings else 0
