@@ -181,8 +181,7 @@ def nets(path: Path) -> Iterator[Net]:
         yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
     elif root.tag == "net":
         if root.get("version") not in ("10", "11"):
-            problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
-            raise ReadError(problem, f"{path.name}@version")
+            raise ReadError(_unread(root.get("version")), f"{path.name}@version")
         yield from _with_bodies(_net(root, f"{path.name}:", binary, int(str(root.get("version")))))
     else:
         tag = str(root.tag)
@@ -205,6 +204,15 @@ def _with_bodies(net: Net) -> Iterator[Net]:
     yield net
     for body in net.bodies.values():
         yield from _with_bodies(body.net)
+
+
+def _unread(version: str | None) -> str:
+    """Return why an IR of a version is not read, and what to do."""
+    problem = f"IR version {version!r} is not supported; expected 10 or 11"
+    if version not in map(str, range(2, 10)):
+        return problem
+    again = "convert the model that it was made of again, with ovc or, from ONNX, with ir-interp convert"
+    return f"{problem}. Versions 2 to 9 are of before OpenVINO 2020, and no OpenVINO of today reads them: {again}"
 
 
 def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
@@ -321,10 +329,22 @@ def numpy_name(precision: str) -> str:
     return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
 
 
+_AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
+_KNOWN_TO_OPENVINO = {
+    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u1", "u2", "u3", "u6"), _AGAIN),
+    "string": "keep strings, as those of tokenizers, outside of the model",
+}
+"""Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
+
+
 def _const_dtype(layer: Layer) -> np.dtype[Any]:
     name = layer.attributes.get("element_type", "").lower()
+    where = f"{layer.where}@element_type"
+    if name in _KNOWN_TO_OPENVINO:
+        problem = f"element type {name} is not read; {_KNOWN_TO_OPENVINO[name]}"
+        raise UnsupportedLayerError(f"{problem}; read are {', '.join(sorted(_BITS))}", where)
     if name not in _BITS:
-        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", f"{layer.where}@element_type")
+        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", where)
     dtype: np.dtype[Any] = np.dtype(_BITS[name])
     return dtype.newbyteorder("<")
 
