@@ -209,7 +209,7 @@ def _with_bodies(net: Net) -> Iterator[Net]:
 def _unread(version: str | None) -> str:
     """Return why an IR of a version is not read, and what to do."""
     problem = f"IR version {version!r} is not supported; expected 10 or 11"
-    if version not in map(str, range(2, 10)):
+    if version not in tuple("23456789"):
         return problem
     again = "convert the model that it was made of again, with ovc or, from ONNX, with ir-interp convert"
     return f"{problem}. Versions 2 to 9 are of before OpenVINO 2020, and no OpenVINO of today reads them: {again}"
