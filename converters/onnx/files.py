@@ -61,6 +61,8 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
     _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
+    _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
+    _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
     for function in model.functions:
         _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
         _check_node_texts(function.node, f"{where}:function/")
@@ -84,6 +86,7 @@ def _check_node_texts(nodes: Iterable[onnx.NodeProto], prefix: str) -> None:
 
 def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
     """Check the texts of a graph, and the attributes of all nodes, those of subgraphs included."""
+    _check_texts((graph.name,), f"{prefix}graph")
     _check_node_texts(graph.node, prefix)
     for value in (*graph.input, *graph.output, *graph.value_info):
         lengths = (each.dim_param for each in value.type.tensor_type.shape.dim)

@@ -245,7 +245,7 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
     carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
     # A model that inference refuses may still be readable: what it declares itself is kept.
-    with suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+    with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
         return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
     return light
 

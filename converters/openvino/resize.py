@@ -78,12 +78,21 @@ def resize(
         resized = resolve_axes(spec.axes, len(shape))
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
-    made = _choose(x, op, given, policy.form, alone)
+    try:
+        made = _choose(x, op, given, policy.form, alone)
+    except RuntimeError as error:  # as of a length of 2**63 - 1, which OpenVINO takes for a dynamic one
+        reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
+        raise InexactError(op.name, DIALECT.name, reason=reason) from None
     if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise", cause=Cause.FLOAT32)
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
     return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
+
+
+def _last_sentence(error: RuntimeError) -> str:
+    """Return what OpenVINO says at last, without the places in its source."""
+    return (str(error).strip().splitlines() or ["it does not say why"])[-1]
 
 
 def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:

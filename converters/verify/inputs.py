@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.kinds import FileKind, is_image
+from ir_interp.memory import check_bytes
 from ir_interp.sources import check_regular
 
 from . import images
@@ -21,6 +23,7 @@ from .lengths import Shapes, check_names, fits
 from .meanings import Meaning, meanings
 from .runners import Named
 
+_BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
 _BRIGHTEST = 255
 _WAYS = ("uniform", "normal", "pixels")
 """How floats are made up: in [0, 1); around 0; whole numbers of pixels. Others follow where one tells nothing."""
@@ -94,6 +97,7 @@ def arrays(graph: Graph, shapes: Shapes, read: Mapping[str, NDArray[Any]], seed:
 def _made(each: Described, shapes: Shapes, meaning: Meaning | None, rng: np.random.Generator, way: str) -> NDArray[Any]:
     """Return floats as ``way`` says, integers of a pixel, or 0 and 1: larger ones may lie beyond what they index."""
     shape = shapes[each.name]
+    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {each.name!r} of shape {list(shape)}")
     try:
         dtype = np.dtype(each.dtype)
     except TypeError:

@@ -34,7 +34,7 @@ class Grade(Enum):
     EXACT_FOR_SHAPE = "exact for this shape"
     EXACT_BUT_TIES = "exact but for float32 ties"
     DECOMPOSED = "exact, in several operations"
-    INTEGERS_WITHIN_1 = "integers within 1"
+    INTEGERS_WITHIN_1 = "integers within 1 per axis"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import ir_interp
+from ir_interp import InexactError
+from ir_interp.converters.openvino.one_resize import one_op_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
 
@@ -176,11 +179,13 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     assert fails("inspect", "a.onnx").startswith("a.onnx")
 
 
-@pytest.mark.parametrize("old", [b"Resize", b"up", b"mode", b"sizes", b"x", b"lengthens"])
-def test_texts_that_are_not_utf8(old: bytes, fails_to_load: LoadFails) -> None:
+@pytest.mark.parametrize("word", ["Resize", "up", "mode", "sizes", "x", "lengthens", "drawing", "maker", "note"])
+def test_texts_that_are_not_utf8(word: str, fails_to_load: LoadFails) -> None:
     model = resize({"mode": "nearest", "axes": [2, 3]}, sizes=[8, 12])
     model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = "lengthens"
-    stored = len(old).to_bytes() + old
+    model.graph.name, model.producer_name = "drawing", "maker"
+    helper.set_model_props(model, {"note": "what it is"})
+    stored = len(word).to_bytes() + word.encode()
     content = model.SerializeToString()
     assert stored in content
     reason = fails_to_load("a.onnx", content.replace(stored, stored[:-1] + b"\xd6"))
@@ -277,6 +282,16 @@ def test_a_function_that_cannot_be_inlined(
     assert found.startswith(f"a.onnx: its functions cannot be inlined: {reason}")
 
 
+def test_a_function_of_itself_is_not_made_portable(fails: Fails, tmp_path: Path) -> None:
+    """There functions stay, so that shape inference meets it."""
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    nodes = [helper.make_node("own", ["x"], ["y"], domain="mine")]
+    model.functions.append(helper.make_function("mine", "own", ["x"], ["y"], nodes, list(model.opset_import)))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    assert fails("convert", "a.onnx", "b.onnx", "--target", "onnx:18").startswith("a.onnx")
+
+
 def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
     """Their values are not known."""
     model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
@@ -285,3 +300,16 @@ def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
         model.graph.node.append(helper.make_node("Identity", [source], [result]))
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
     assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time; as in --scales 2,1.5"
+
+
+def test_a_length_that_openvino_takes_for_a_dynamic_one() -> None:
+    """It names the places in its source, and in ours, in what it raises: not here."""
+    model = resize({"mode": "nearest", "nearest_mode": "round_prefer_ceil", "axes": [2]}, sizes=[4])
+    for value, height in ((model.graph.input[0], 7), (model.graph.output[0], 4)):
+        for dim, length in zip(value.type.tensor_type.shape.dim, (7, 2**63 - 1, height, 7), strict=True):
+            dim.dim_value = length
+    (op,) = ir_interp.load(model)
+    with pytest.raises(InexactError, match=r"^up: no exact form in openvino; OpenVINO cannot hold it: ") as refusal:
+        one_op_model(op)
+    assert ".py" not in str(refusal.value)
+    assert ".hpp" not in str(refusal.value)

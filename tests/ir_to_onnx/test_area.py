@@ -1,4 +1,4 @@
-"""Interpolate-1 with mode area, which no runtime executes: operations, also where lengths are known at run time alone."""
+"""Interpolate-1 with mode area, which no runtime executes: operations, whatever lengths are known."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.support.layers import Draw, in_onnxruntime, layer
 def test_open_lengths(seed: int, tmp_path: Path) -> None:
     draw = Draw(seed)
     sizes = draw.integers(2, 1, 12)
-    lengths = [-1 if draw.chance(0.8) else None for _ in range(2)]
-    shape = [1, 2, *draw.integers(2, 1, 14)]
-    declared = [1, 2, *(each or shape[axis + 2] for axis, each in enumerate(lengths))]
+    is_open = [draw.chance(0.8) for _ in range(2)]
+    shape = draw.integers(2, 1, 14)
+    declared = [1, 2, *(-1 if open_ else length for length, open_ in zip(shape, is_open, strict=True))]
     x = ops.parameter(ov.PartialShape(declared), np.float32, name="x")
     target = ops.constant(np.array(sizes, np.int64))
     settings = {"align_corners": draw.chance(), "antialias": False, "pads_begin": [0], "pads_end": [0]}
@@ -29,7 +29,8 @@ def test_open_lengths(seed: int, tmp_path: Path) -> None:
     ov.save_model(ov.Model(y.outputs(), [x], "net"), tmp_path / "a.xml", compress_to_fp16=False)
     write.write_model(tmp_path / "a.xml", tmp_path / "a.onnx", Semantics.RUNTIME)
     (op,) = ir_interp.load(tmp_path / "a.xml")
-    for given in (shape, [1, 2, *(2 * each if open_ else each for each, open_ in zip(shape[2:], lengths, strict=True))]):
+    for times in (1, 2):
+        given = [1, 2, *(times * length if open_ else length for length, open_ in zip(shape, is_open, strict=True))]
         values = draw.values(given)
         (made,) = in_onnxruntime(tmp_path / "a.onnx", {"x": values})
         np.testing.assert_allclose(made, op.run(values), rtol=0, atol=2e-5)

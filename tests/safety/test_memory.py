@@ -167,3 +167,11 @@ def test_what_is_too_large_is_not_run(shape: tuple[int, ...], pads: str, tmp_pat
     audit = ir_interp.audit(path, run=True)
     assert audit.errors == ()
     assert audit.rows[0].seen == {}
+
+
+def test_inputs_that_are_made_up(tmp_path: Path) -> None:
+    """A declared shape may be of any size."""
+    text = "g (float[1,4611686018427387904,8] x) => (float[1,4611686018427387904,8] y) { y = Relu (x) }"
+    source = save_model(tmp_path / "a.onnx", text)
+    with pytest.raises(memory.MemoryBoundError, match=r"^input 'x' of shape \[1, 4611686018427387904, 8\] would need "):
+        ir_interp.compare(source, source)

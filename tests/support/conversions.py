@@ -63,7 +63,8 @@ def judged(converted: Converted, answer: Answer) -> Converted:
         return replace(converted, difference=outcome.text)
     if outcome.output is None:
         return replace(converted, difference=f"refused: {outcome.form}")
-    slack = 1.0 if outcome.grade == Grade.INTEGERS_WITHIN_1.value else 0.0
+    rounded = len(case.axes) if case.attributes.get("antialias") else 1
+    slack = float(rounded) if outcome.grade == Grade.INTEGERS_WITHIN_1.value else 0.0
     if isinstance(answer, np.ndarray) and not known_onnxruntime_bug(case) and not left_out(case):
         return replace(converted, judge="onnxruntime", difference=difference(case, answer, outcome.output, slack))
     wanted = resize(case.array(), spec_of(case))
