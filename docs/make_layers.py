@@ -42,6 +42,9 @@ model hands back what it returned. A decoder's cache, as optimum-intel makes it,
 metadata of the model has `states`, a JSON list with names, types, shapes and what each state is before the first
 inference. `--state refuse` refuses such models instead. An initial value that is computed from inputs is refused.
 
+What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
+by name.
+
 ## Weights of few bits
 
 Weights in 4 or 8 bits with scales and zero points stay so, as DequantizeLinear: one scale, one of each channel, or one

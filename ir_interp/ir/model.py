@@ -71,7 +71,7 @@ class Port:
 class Layer:
     """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>.
 
-    ``output_names`` are those that a Result shows.
+    ``output_names`` are those that a Result shows; ``layout`` is that of an input or output of the model, as it stands.
     """
 
     id: int
@@ -83,6 +83,7 @@ class Layer:
     outputs: tuple[Port, ...]
     where: str
     output_names: tuple[str, ...] = ()
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +291,17 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
         outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
         where=where,
         output_names=_names(element.get("output_names", "")),
+        layout=_layout(element),
     )
+
+
+def _layout(element: etree._Element) -> str:
+    """Return what a port says of the order of its axes: a Parameter's output, a Result's input."""
+    found = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
+    return next((str(each.get("layout", "")) for each in found), "")
+
+
+_LAYOUTS = [f"{side}/port/rt_info/attribute[@name='layout']" for side in ("output", "input")]
 
 
 def _version(text: str | None, where: str) -> int | None:
