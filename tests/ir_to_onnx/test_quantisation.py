@@ -44,7 +44,8 @@ def check_levels(source: Path, level: float) -> None:
     """Convert and run: each output is equal, but for a few that lie at the edge between two levels."""
     written(source)
     feeds = {"x": np.random.default_rng(2).uniform(-1, 2, [1, _CHANNELS, 12, 12]).astype(np.float32)}
-    (mine,), (theirs,) = in_openvino(str(source), feeds), in_onnxruntime(source.with_suffix(".onnx"), feeds)
+    (mine,) = in_openvino(str(source), feeds, LP_TRANSFORMS_MODE="NO")  # else it rounds weights of channels once more
+    (theirs,) = in_onnxruntime(source.with_suffix(".onnx"), feeds)
     apart = np.abs(mine - theirs)
     assert np.ptp(mine) > 20 * level
     assert (apart > level * 0.01).mean() < 0.01
