@@ -116,6 +116,8 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
     values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
     for place, node, scope in _nodes(f"{path.name}:", values):
         if node.op_type in OPS and node.domain in ("", "ai.onnx"):
+            if len(node.output) != 1:
+                raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", place)
             yield place, node, scope
 
 

@@ -313,3 +313,11 @@ def test_a_length_that_openvino_takes_for_a_dynamic_one() -> None:
         one_op_model(op)
     assert ".py" not in str(refusal.value)
     assert ".hpp" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("outputs", [[], ["y", "z"]], ids=len)
+def test_outputs_that_no_resize_has(outputs: list[str], fails_to_load: LoadFails) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    model.graph.node[0].output[:] = outputs
+    reason = f'a.onnx:node[0 "up"]: Resize has {len(outputs)} outputs; expected 1'
+    assert fails_to_load("a.onnx", model.SerializeToString()) == reason
