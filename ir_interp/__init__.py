@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ir_interp.converters.audit.findings import Audited, Finding
+    from ir_interp.converters.audit.preprocessing import Preprocessing
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
@@ -222,7 +223,7 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
 
 @checked
 def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
-    """Return what a resize of an image library computes, byte for byte: of pillow, opencv or torch.
+    """Return what a resize of an image library computes, byte for byte: of pillow, opencv, torch or torchvision.
 
     ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
     major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
@@ -262,36 +263,51 @@ def preprocess(
     *,
     like: str | None = None,
     size: Sequence[int] | None = None,
+    letterbox: int | None = None,
+    image_size: Sequence[int] | None = None,
     config: str | os.PathLike[str] | None = None,
     name: str | None = None,
     images: Images | None = None,
 ) -> str:
-    """Put a resize of an image library in front of an ONNX model, and return the name of its new input.
+    """Put a resize of an image library in front of a model (.onnx, .xml), and return the name of its new input.
 
     That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
-    ``config``, a preprocessor_config.json of Hugging Face, says these in their place.
+    With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
+    ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
+    can be written. ``config``, a preprocessor_config.json of Hugging Face, stands for ``like``, ``size``, mean and
+    scale.
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
     """
+    from ir_interp.converters.preprocess import files as inner
     from ir_interp.converters.preprocess import model
     from ir_interp.converters.verify.images import Images
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
     check_outputs([written], [read])
     if config is not None:
+        if letterbox is not None:
+            raise SpecError("letterbox has no effect with config")
         wanted = model.of_config(arguments.path(config, "config"))
         if images is not None:
             extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
             wanted = replace(wanted, images=extra)
+    elif like is None or size is None:
+        raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
     else:
-        lengths = arguments.lengths(size, "size") if size is not None else ()
-        if like is None or len(lengths) != 2 or None in lengths:
-            raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
-        height, width = (int(each) for each in lengths)
-        wanted = model.Preprocess(like=like, size=(height, width), images=images or Images())
-    with replacing(written) as (temporary,):
-        return model.write(read, temporary, wanted, arguments.optional(name, arguments.word, "name"))
+        colour = arguments.optional(letterbox, arguments.whole, "letterbox")
+        wanted = model.Preprocess(like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images())
+    if image_size is not None:
+        wanted = replace(wanted, image_size=_pair(image_size, "image_size"))
+    return inner.preprocess(read, written, wanted, arguments.optional(name, arguments.word, "name"))
+
+
+def _pair(lengths: Sequence[int], name: str) -> tuple[int, int]:
+    found = arguments.wholes(lengths, name)
+    if len(found) != 2 or min(found) < 1:
+        raise SpecError(f"{name} is {arguments.shown(lengths)}; expected height and width, as in (224, 224)")
+    return found[0], found[1]
 
 
 @checked
@@ -371,6 +387,9 @@ def audit(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     jobs: int = 1,
+    preprocess: str | None = None,
+    trained: str | None = None,
+    image: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
@@ -381,6 +400,9 @@ def audit(
     "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "mnn", "opencv-dnn", "tvm"), ``select`` and
     ``ignore`` the codes of findings, or their beginnings. ``jobs`` processes share the files; a script that asks for
     more than one must be importable, as with ``multiprocessing``.
+
+    ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
+    ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
@@ -393,9 +415,30 @@ def audit(
         ignore=arguments.words(ignore, "ignore"),
         jobs=arguments.whole(jobs, "jobs"),
         shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
+        preprocessing=_preprocessing(preprocess, trained, image),
         progress=_progress(progress),
     )
     return report.audited(files.several(models), options)
+
+
+def _preprocessing(
+    deployed: str | None, trained: str | None, image: str | os.PathLike[str] | None
+) -> Preprocessing | None:
+    from ir_interp.converters.audit.preprocessing import Preprocessing
+
+    given = {"preprocess": deployed, "trained": trained}
+    missing = [name for name, each in given.items() if each is None]
+    if len(missing) == 1:
+        raise SpecError(f"{missing[0]} is missing: a resize costs something by comparison with another only")
+    if deployed is None or trained is None:
+        if image is not None:
+            raise SpecError("image has no effect without preprocess and trained")
+        return None
+    return Preprocessing(
+        deployed=arguments.word(deployed, "preprocess"),
+        trained=arguments.word(trained, "trained"),
+        image=None if image is None else arguments.path(image, "image"),
+    )
 
 
 @checked

@@ -301,6 +301,23 @@ RULES = _by_code(
             ),
             test="tensorrt/test_tensorrt.py::test_dla",
         ),
+        Rule(
+            code="IRI041",
+            severity=Severity.WARNING,
+            summary="Images reach the model through another resize than in its training.",
+            story=(
+                "`ir-interp audit --preprocess opencv:linear --trained pillow:bilinear` resizes an image as both calls "
+                "do, to the lengths of the model's input, and counts the values that differ. Where an image shrinks, "
+                "Pillow filters and most calls of OpenCV do not, so that edges differ by a hundred and more. Random "
+                "images are the worst case; `--image` takes one of your own. A difference of 1 is rounding, and a "
+                "note."
+            ),
+            remedy=(
+                "Resize with the library of the training, or let `ir-interp preprocess` put its resize in front of "
+                "the model; docs/accuracy.md leads on from there."
+            ),
+            test="audit/test_preprocessing.py::test_the_cost_of_another_resize",
+        ),
     )
 )
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.support.places import ROOT
 
 FLOORS = (  # of converters/, the highest first: a module imports from its own folder and from floors below
-    {"convert", "pages", "preprocess"},
+    {"preprocess"},
+    {"convert", "pages"},
     {"portable", "audit"},
     {"forecasts"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify", "brief"},

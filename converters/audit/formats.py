@@ -29,6 +29,7 @@ def to_json(audit: Audit) -> str:
     record = {
         "resizes": [_resize(row) for row in audit.rows],
         "findings": [_finding(each) for each in audit.findings],
+        "preprocessing": [each.record() for each in audit.preprocessing],
         "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
     }
     return json.dumps(record, indent=2)

@@ -17,6 +17,7 @@ from ..report import Progress, silent
 from .audit import models
 from .findings import Audited, Finding
 from .jobs import in_processes
+from .preprocessing import CODE, Cost, Preprocessing, measured
 from .shapes import check
 
 
@@ -30,6 +31,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     jobs: int = 1
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    preprocessing: Preprocessing | None = None
     progress: Progress = silent
 
     def __post_init__(self) -> None:
@@ -49,11 +51,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Every resize of some models with its verdicts, the findings that are wanted, and what could not be read."""
+    """Every resize of some models with its verdicts, the findings that are wanted, and what could not be read.
+
+    ``preprocessing`` is what another resize before a model costs, where that was asked for.
+    """
 
     rows: tuple[Audited, ...]
     findings: tuple[Finding, ...]
     errors: tuple[ReadError, ...] = ()
+    preprocessing: tuple[Cost, ...] = ()
 
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
         """Return the same audit, in which findings about a runtime have another severity.
@@ -108,10 +114,19 @@ def audited(sources: Sequence[Source], options: Options) -> Audit:
             lengths=options.shapes,
             progress=options.progress,
         )
+        costs: list[Cost] = []
+        if options.preprocessing is not None and options.wants(CODE):
+            unread = {error.where for error in errors}
+            called = labels(names.get(str(path), str(path)) for path in files)
+            readable = {path: called[names.get(str(path), str(path))] for path in files if path.name not in unread}
+            costs, more = measured(readable, options.preprocessing, options.shapes)
+            costs = [replace(each, file=names.get(each.file, each.file)) for each in costs]
+            errors += more
     rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(each for row in asked for each in row if options.wants(each.code))
-    return Audit(rows=tuple(rows), findings=findings, errors=tuple(errors))
+    before = tuple(each.finding for each in costs if each.likeness.unequal)
+    return Audit(rows=tuple(rows), findings=(*before, *findings), errors=tuple(errors), preprocessing=tuple(costs))
 
 
 def _labelled(rows: Sequence[Audited]) -> list[Audited]:

@@ -39,6 +39,7 @@ def audit_page(found: Audit, made: Made) -> Element:
         E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
+        *_before(found),
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
         *(_resizes(those) for those in by_runtimes(rows)),
@@ -55,6 +56,8 @@ def _sentence(found: Audit) -> list[Content]:
     subject = names[0] if len(names) == 1 else count(len(names), "file")
     mistakes = sum(each.code.startswith(FAILURES["mistake"]) for each in found.findings)
     more = f"; {count(mistakes, 'likely mistake')}" if mistakes else ""
+    if any(each.beyond for each in found.preprocessing):
+        more += "; another resize stands before it than in training"
     more += f"; {count(len(found.errors), 'file')} could not be read" if found.errors else ""
     changed = [row for row in found.rows if any(each.kind is not Kind.SAME for each in row.verdicts.values())]
     if changed:
@@ -77,6 +80,28 @@ def _where(rows: Sequence[Audited]) -> Iterator[str]:
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
     if errors:
         yield section("Not read", E.ul(*(E.li(str(each)) for each in errors)))
+
+
+def _before(found: Audit) -> Iterator[Element]:
+    """Yield what the resize before the models costs, where that was asked for."""
+    if found.preprocessing:
+        rows = [
+            (
+                each.where,
+                each.image,
+                f"{each.likeness.unequal} of {each.likeness.count}",
+                str(each.beyond),
+                f"{each.likeness.largest:g}",
+                f"{each.likeness.mean:.3g}",
+            )
+            for each in found.preprocessing
+        ]
+        first = found.preprocessing[0].likeness
+        numbers = ("values that differ", "by more than 1", "by at most", "in the mean")
+        told = f"{first.first} in place of {first.second}"
+        yield section(
+            "The resize before the model", table(("input", "image", *numbers), rows, numbers=numbers, caption=told)
+        )
 
 
 def _runtimes(rows: Sequence[Audited]) -> Element:

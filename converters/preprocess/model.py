@@ -18,20 +18,33 @@ from ..onnx.files import default_opset, read_file
 from ..onnx.graph import Graph
 from ..onnx.nodes import with_inner
 from ..verify.images import Images
+from .letterbox import letterboxed, letterboxed_table
 from .numbers import Number
-from .resizes import resized
+from .resizes import Size, resized
+from .tables import tabled
 
 _OLDEST = 11
 _UINT8 = 2
+_BRIGHTEST = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocess:
-    """What was done to an image in training: resized as a call, then as ``images`` says."""
+    """What was done to an image in training: resized as a call, then as ``images`` says.
+
+    With ``letterbox`` it kept its aspect, and the rest of ``size`` is of that colour. ``image_size`` is height and
+    width of all images, where these are known.
+    """
 
     like: str
     size: tuple[int, int]
+    letterbox: int | None = None
+    image_size: tuple[int, int] | None = None
     images: Images = field(default_factory=Images)
+
+    def __post_init__(self) -> None:
+        if self.letterbox is not None and not 0 <= self.letterbox <= _BRIGHTEST:
+            raise SpecError(f"letterbox is {self.letterbox}; expected the colour of what is left, from 0 to 255")
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None) -> str:
@@ -50,14 +63,15 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    y = _normalised(resized(load(wanted.like), Number(graph, image, "uint8"), wanted.size), wanted, given)
+    y = _normalised(_resized(wanted, Number(graph, image, "uint8")), wanted, given)
     graph.rename(y.name, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
+    lengths = wanted.image_size or ("height", "width")
     place = [each.name for each in model.graph.input].index(given.name)
-    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(image, _UINT8, ["height", "width", 3]))
+    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(image, _UINT8, [*lengths, 3]))
     used = {tensor for node in with_inner(graph.nodes) for tensor in node.input}
     model.graph.initializer.extend(
         onnx.numpy_helper.from_array(value, key) for key, value in graph.initialisers.items() if key in used
@@ -66,6 +80,20 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     onnx.checker.check_model(model)
     output.write_bytes(model.SerializeToString(deterministic=True))
     return image
+
+
+def _resized(wanted: Preprocess, x: Number) -> Number:
+    op = load(wanted.like, dtype="uint8", arguments={"mode": "RGB"})
+    if len(op.spec.axes or ()) != 2:
+        raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
+    if wanted.image_size is not None:
+        if wanted.letterbox is not None:
+            return letterboxed_table(op, x, wanted.image_size, wanted.size, wanted.letterbox)
+        return tabled(op, x, wanted.image_size, wanted.size)
+    if wanted.letterbox is not None:
+        return letterboxed(op, x, wanted.size, wanted.letterbox)
+    height, width = (Size.of(x.graph, length) for length in wanted.size)
+    return resized(op, x, (height, width))
 
 
 def of_config(path: Path) -> Preprocess:

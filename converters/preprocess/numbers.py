@@ -94,6 +94,11 @@ class Number:
         """Return it in another type."""
         return Number(self.graph, operators.cast(self.graph, self.name, dtype), dtype)
 
+    def up_to(self) -> Number:
+        """Return the float64 numbers from 0 to below this, a whole number of one entry."""
+        scalar, zero, one = self.graph.node("Squeeze", self.name), self.of(0), self.of(1)
+        return Number(self.graph, self.graph.node("Range", zero.name, scalar, one.name), self.dtype).cast("float64")
+
     def column(self) -> Number:
         """Return a vector as a column."""
         return Number(self.graph, operators.unsqueeze(self.graph, self.name, (1,)), self.dtype)

@@ -6,6 +6,8 @@ numbers below 2**53 are summed exactly.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ir_interp.errors import InexactError
@@ -26,17 +28,42 @@ from ir_interp.spec import (
     ResizeSpec,
 )
 
+from ..onnx.graph import Graph
 from .numbers import Number
 
 _WIDEST = 22  # bits of a weight at most
 
 
-def resized(op: ResizeOp, x: Number, sizes: tuple[int, int]) -> Number:
+@dataclass(frozen=True, slots=True, eq=False)
+class Size:
+    """The length of an axis of the output, as int64 and float64 of one entry, and the numbers of its pixels."""
+
+    length: Number
+    count: Number
+    index: Number
+
+    @staticmethod
+    def of(graph: Graph, length: int) -> Size:
+        """Return a length that is known."""
+        whole, real = np.array([length]), np.arange(length, dtype=np.float64)
+        return Size(
+            Number(graph, graph.constant(whole), "int64"),
+            Number(graph, graph.constant(whole.astype(np.float64)), "float64"),
+            Number(graph, graph.constant(real), "float64"),
+        )
+
+    @staticmethod
+    def at_run_time(length: Number) -> Size:
+        """Return a length that run time knows, an int64 of one entry."""
+        return Size(length, length.cast("float64"), length.up_to())
+
+
+def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
 
     Raises InexactError for a call that has no such form.
     """
-    spec, lengths = op.spec, _lengths(x)
+    spec, lengths = op.spec, lengths_of(x)
     if isinstance(spec.kernel, Nearest):
         for axis in (0, 1):
             x = x.take(_nearest(op, lengths[axis], sizes[axis]), axis)
@@ -50,21 +77,22 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[int, int]) -> Number:
     raise InexactError(op.name, "an ONNX subgraph", reason=f"of {spec.kernel} with its sums no nodes are known")
 
 
-def _lengths(x: Number) -> tuple[Number, Number]:
+def lengths_of(x: Number) -> tuple[Number, Number]:
+    """Return height and width of an image, each an int64 of one entry."""
     shape = Number(x.graph, x.graph.node("Shape", x.name), "int64")
     height, width = (shape.take([axis], 0) for axis in (0, 1))
     return height, width
 
 
-def _nearest(op: ResizeOp, length: Number, count: int) -> Number:
+def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
     """Return which pixels a nearest resize takes of an axis."""
-    n, index = length.cast("float64"), np.arange(count, dtype=np.float64)
+    n, index = length.cast("float64"), size.index
     place = (op.spec.arithmetic, op.spec.coordinates)
     if place == (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN):  # half a step, and steps added up
-        steps = n / float(count) * np.where(index == 0, 0.5, 1.0)
+        steps = n / size.count * (index == 0.0).where(n.of(0.5), 1.0)
         at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
-        at = _inverse(float(count) / n) * index
+        at = _inverse(size.count / n) * index
     else:
         raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
     return at.floor().least(n - 1.0).cast("int64")
@@ -75,10 +103,10 @@ def _inverse(x: Number) -> Number:
     return x / x / x
 
 
-def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[int, int], rounds: FixedPoint) -> Number:
+def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
     """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
     x = x.cast("int64")
-    taps = [_neighbours(length, count, rounds.bits) for length, count in zip(lengths, sizes, strict=True)]
+    taps = [_neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True)]
     (low, left), (high, right) = taps[1]
     x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
     (low, left), (high, right) = taps[0]
@@ -89,10 +117,10 @@ def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[int, int]
     return (terms[0] + terms[1] + 2) / 4
 
 
-def _neighbours(length: Number, count: int, bits: int) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
+def _neighbours(length: Number, size: Size, bits: int) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
     """Return two pixels of each output, and their weights as whole numbers, from float32 coordinates."""
-    n, index = length.cast("float64"), np.arange(count, dtype=np.float64)
-    at = (_inverse(float(count) / n) * (index + 0.5) - 0.5).cast("float32")
+    n = length.cast("float64")
+    at = (_inverse(size.count / n) * (size.index + 0.5) - 0.5).cast("float32")
     floor = at.floor()
     place, last = at - floor, n.cast("float32") - 1.0
     pixels = (floor.most(0.0).least(last).cast("int64"), (floor + 1.0).most(0.0).least(last).cast("int64"))
@@ -102,7 +130,7 @@ def _neighbours(length: Number, count: int, bits: int) -> tuple[tuple[Number, Nu
 
 
 def _in_passes(
-    x: Number, spec: ResizeSpec, rounds: FixedPoint, lengths: tuple[Number, Number], sizes: tuple[int, int]
+    x: Number, spec: ResizeSpec, rounds: FixedPoint, lengths: tuple[Number, Number], sizes: tuple[Size, Size]
 ) -> Number:
     """Return sums that are rounded and cut after each axis."""
     planes = x.cast("float64").transposed(2, 0, 1)
@@ -117,22 +145,19 @@ def _in_passes(
     if rounds.passes is Passes.LAST_FIRST:
         planes = along_height(along_width(planes))
     else:
-        lost = [length - size for length, size in zip(lengths, sizes, strict=True)]
+        lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
         first = (lost[0] > 0) & (lost[0] > lost[1] * 2)
         planes = _either(first, lambda: along_width(along_height(planes)), lambda: along_height(along_width(planes)))
     return planes.transposed(1, 2, 0)
 
 
-def _weights(spec: ResizeSpec, length: Number, count: int) -> Number:
+def _weights(spec: ResizeSpec, length: Number, size: Size) -> Number:
     """Return the weight of every pixel for every output [out, in]."""
-    kernel, n = spec.kernel, length.cast("float64")
-    graph, index = length.graph, np.arange(count, dtype=np.float64)
-    scalar = Number(graph, graph.node("Squeeze", length.name), "int64")
-    pixel = graph.node("Range", graph.constant(np.int64(0)), scalar.name, graph.constant(np.int64(1)))
-    j = Number(graph, pixel, "int64").cast("float64")
+    kernel, n, index = spec.kernel, length.cast("float64"), size.index
+    j = length.up_to()
     assert isinstance(kernel, Box | Linear | Cubic)
     if kernel.is_antialiased:
-        step = n / float(count)
+        step = n / size.count
         wide = step.most(1.0)
         reach, narrow = wide * float(kernels.radius(kernel)), _inverse(wide)
         centre = (step * (index + 0.5)).column()
@@ -142,9 +167,9 @@ def _weights(spec: ResizeSpec, length: Number, count: int) -> Number:
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
         return weights / weights.total(1)
     if spec.coordinates is Coordinates.ALIGN_CORNERS:
-        at = ((n - 1.0) * index) / float(max(count - 1, 1)) if count > 1 else n * 0.0 * index
+        at = ((n - 1.0) * index) / (size.count - 1.0).most(1.0)
     else:
-        at = n / float(count) * (index + 0.5) - 0.5
+        at = n / size.count * (index + 0.5) - 0.5
     floor = at.floor()
     radius = int(kernels.radius(kernel))
     total = None

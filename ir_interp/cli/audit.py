@@ -34,6 +34,8 @@ Examples:
   ir-interp audit models/ --severity tensorrt=note --format sarif
 
   ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
+
+  ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
 """
 
 
@@ -94,7 +96,16 @@ def audit(
         int, typer.Option(parser=options.positive, metavar="INTEGER", help="Processes that share the files.")
     ] = 1,
     html: options.Html = None,
-    image: options.Image = None,
+    image: Annotated[
+        Path | None,
+        typer.Option("--image", help="For --html, an image that shows what changes; for --preprocess, one to resize."),
+    ] = None,
+    preprocess: Annotated[
+        str | None, typer.Option(help="The resize before the models, as deployed: opencv:linear. With --trained.")
+    ] = None,
+    trained: Annotated[
+        str | None, typer.Option(help="That of their training, pillow:bilinear: what the difference costs a pixel.")
+    ] = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
     from ir_interp.converters.audit.audit import models as expanded
@@ -102,7 +113,8 @@ def audit(
 
     form, severities = options.style(style, as_json, quiet), _severities(severity or [])
     Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
-    options.check_image(image, html)
+    if html or preprocess is None:
+        options.check_image(image, html)
     check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
     with progress.bar(quiet) as report_progress:
         found = ir_interp.audit(
@@ -113,6 +125,9 @@ def audit(
             select=select or (),
             ignore=ignore or (),
             jobs=jobs,
+            preprocess=preprocess,
+            trained=trained,
+            image=image if preprocess else None,
             progress=report_progress,
         ).with_severities(severities)
     if html:
@@ -155,6 +170,9 @@ def _show(found: Audit) -> None:
     console = Console()
     for those in by_runtimes(found.rows):
         _show_files(console, those)
+    for cost in found.preprocessing:
+        if not cost.likeness.unequal:
+            console.say(f"{cost.where}: {cost.text}")
     for finding in found.findings:
         console.say(f"{finding.where}: {finding.code} {finding.message}")
     codes = ", ".join(sorted({each.code for each in found.findings}))

@@ -17,15 +17,31 @@ Examples:
 
   ir-interp preprocess model.onnx whole.onnx --like pillow:bicubic --size 224,224 --mean 123.7,116.3,103.5 --scale 58.4
 
+  ir-interp preprocess yolo.onnx whole.onnx --like opencv:linear --size 640,640 --letterbox 114 --scale 255
+
   ir-interp preprocess model.onnx whole.onnx --config preprocessor_config.json
 """
 
 
 def preprocess(
-    model: Annotated[Path, typer.Argument(help="An .onnx model whose input is an image.")],
-    output: Annotated[Path, typer.Argument(help="The .onnx model to write, whose input is the raw image.")],
+    model: Annotated[Path, typer.Argument(help="A model, .onnx or .xml, whose input is an image.")],
+    output: Annotated[Path, typer.Argument(help="The .onnx or .xml to write, whose input is the raw image.")],
     like: Annotated[str | None, typer.Option(help="The resize of the training: pillow:bicubic, opencv:linear.")] = None,
     size: Annotated[str | None, typer.Option(help="Height and width that the model takes: 224,224.")] = None,
+    letterbox: Annotated[
+        int | None,
+        typer.Option(
+            parser=options.natural,
+            metavar="COLOUR",
+            help="Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.",
+        ),
+    ] = None,
+    image_size: Annotated[
+        str | None,
+        typer.Option(
+            help="Height and width of all images, where known: 480,640. More calls, and IRs, can be written then."
+        ),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Instead: a preprocessor_config.json of Hugging Face.")] = None,
     source: Annotated[str | None, typer.Option("--input", help="Name of the input, if the model has several.")] = None,
     mean: options.Mean = None,
@@ -35,9 +51,10 @@ def preprocess(
     quiet: options.Quiet = False,
 ) -> None:
     """Put the resize of an image library in front of a model, which takes uint8 images of any size then."""
-    given = {"--like": like, "--size": size, "--mean": mean, "--scale": scale}
-    if config is not None and any(given.values()):
-        raise IrInterpError(f"--config says {', '.join(name for name, each in given.items() if each)} as well")
+    given = {"--like": like, "--size": size, "--mean": mean, "--scale": scale, "--letterbox": letterbox}
+    if config is not None and any(each is not None for each in given.values()):
+        named = ", ".join(name for name, each in given.items() if each is not None)
+        raise IrInterpError(f"--config says {named} as well")
     lengths = options.integers(size, "--size")
     if config is None and (like is None or lengths is None or len(lengths) != 2):
         raise IrInterpError("--like and --size are needed, as in --like pillow:bicubic --size 224,224; or --config")
@@ -46,9 +63,12 @@ def preprocess(
         output,
         like=like,
         size=lengths,
+        letterbox=letterbox,
+        image_size=options.integers(image_size, "--image-size"),
         config=config,
         name=source,
         images=options.images(mean, scale, layout, bgr=bgr),
     )
     if not quiet:
-        print(shown(f"wrote {output}: input {image!r}, uint8 [height, width, 3]"))
+        shape = (image_size or "height,width").replace(",", ", ")
+        print(shown(f"wrote {output}: input {image!r}, uint8 [{shape}, 3]"))

@@ -24,8 +24,8 @@ from ir_interp.spec import (
     Step,
 )
 
-LONGEST = 2**63 - 1
-"""The most elements that an axis can have."""
+LONGEST = 2**53
+"""The most elements of an axis: float64, in which places are computed, counts no further one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
 def _check_lengths(lengths: Sequence[int]) -> None:
     longest = max(lengths, default=0)
     if longest > LONGEST:
-        raise ShapeError(f"an axis of {longest} elements; an array holds at most {LONGEST}")
+        raise ShapeError(f"an axis of {longest} elements; one has at most {LONGEST}")
 
 
 def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:

