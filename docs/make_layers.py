@@ -42,12 +42,33 @@ model hands back what it returned. A decoder's cache, as optimum-intel makes it,
 metadata of the model has `states`, a JSON list with names, types, shapes and what each state is before the first
 inference. `--state refuse` refuses such models instead. An initial value that is computed from inputs is refused.
 
+What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
+by name.
+
 ## Weights of few bits
 
 Weights in 4 or 8 bits with scales and zero points stay so, as DequantizeLinear: one scale, one of each channel, or one
 of each block (operator set 21). Both runtimes multiply such matrices as they are, which is fast, and round to 8 bits
 what they multiply them with, each in its own way. Verification, and who wants float32 in both, tells OpenVINO
 `DYNAMIC_QUANTIZATION_GROUP_SIZE=0` and onnxruntime `session.qdq_matmulnbits_accuracy_level` 1.
+
+A convolution has them so where it is one of integers (below). Any other has them in small integers too, but with Cast
+and Mul behind them, which onnxruntime computes once, when it loads the model; a DequantizeLinear it would compute in
+each inference, and use a slower kernel.
+
+## Quantised models
+
+FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear where zero is one of its levels, before and
+after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
+Any other is written as arithmetic with a Round. Two kinds are special:
+
+- Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
+  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales.
+- An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
+  levels the other way.
+
+Verification compares each stretch between two quantisations ([verification.md](verification.md)). On processors with
+AVX2 and no VNNI onnxruntime's integer products overflow, unless it is told `session.x64quantprecision` 1.
 
 ## The layers
 """

@@ -34,7 +34,7 @@ from ir_interp.errors import (
     VerificationError,
 )
 from ir_interp.executor.resize import as_array, resize
-from ir_interp.kinds import FileKind, expect
+from ir_interp.kinds import FileKind
 from ir_interp.op import Diagnostic, ResizeOp, choose
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (

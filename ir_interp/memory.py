@@ -6,11 +6,14 @@ A few bytes of a file can ask for any amount: a scale, a length, a Range. What t
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+
+import numpy as np
 
 from ir_interp.decimals import real
 from ir_interp.errors import IrInterpError, ShapeError
@@ -22,6 +25,14 @@ _DEFAULT_GIB = 2.0
 _BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
 _COPIES = 4  # of a file that is read: as it is, parsed, in another form, as it is written
 _UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
+
+
+def let_go(array: object) -> None:
+    """Give back the memory of an array that is mapped from a file, which is read again where it is needed."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        array.madvise(mmap.MADV_DONTNEED)
 
 
 class MemoryBoundError(ShapeError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
+from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
@@ -74,6 +76,22 @@ def test_models_in_memory(model: Callable[[], Any], where: str) -> None:
     assert [table.axis for table in ir_interp.explain(model()).axes] == [2, 3]
     assert ir_interp.plot(model(), "p.png", what="image", against=model()).axes
     assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "b.onnx", "p.png"]
+
+
+def test_a_model_in_memory_with_its_preprocessing() -> None:
+    """Colours, lengths known at run time alone, mean and scale; layouts become metadata."""
+    pre = PrePostProcessor(openvino_model())
+    given = pre.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
+    given.set_color_format(ColorFormat.GRAY).set_spatial_dynamic_shape()
+    steps = pre.input().preprocess().convert_element_type(ov.Type.f32)
+    steps.resize(ResizeAlgorithm.RESIZE_LINEAR).mean([1.0]).scale([4.0])
+    pre.input().model().set_layout(ov.Layout("NCHW"))
+    model = pre.build()
+    assert len(ir_interp.load(model)) == 2
+    ir_interp.convert(model, "b.onnx", shapes={"x": (1, 9, 7, 1)})
+    written = onnx.load("b.onnx")
+    assert {each.key: json.loads(each.value) for each in written.metadata_props} == {"layouts": {"x": "[N,H,W,C]"}}
+    assert [each.dim_value for each in written.graph.input[0].type.tensor_type.shape.dim] == [1, 0, 0, 1]
 
 
 def test_a_model_in_memory_stays_as_it_is() -> None:

@@ -25,6 +25,7 @@ from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Alpha,
     Antialias,
+    Area,
     Arithmetic,
     Aspect,
     Crop,
@@ -71,7 +72,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     x, shape = _padded(ops, x, spec, op.shape)
     known, rest = _parts(spec, shape)
     copies = isinstance(spec.kernel, Nearest)
-    if rest and (spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic)):
+    if rest and (spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area)):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
     if "int" in dtype and not copies and not isinstance(spec.rounds, Integers):
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.rounds}")

@@ -11,10 +11,11 @@ import numpy as np
 
 from ir_interp.plan import kernels
 from ir_interp.plan.coordinates import source, split
-from ir_interp.plan.taps import chosen_pixel, outside, spread
+from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,
+    Area,
     Arithmetic,
     Aspect,
     Coordinates,
@@ -132,12 +133,23 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     if isinstance(kernel, Nearest):
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
+    if isinstance(kernel, Area):
+        step = _covered_step(xp, bound)
+        indices, weights = covered(at, bound.in_size, step=step, reach=xp.ceil(step), xp=xp)
+        return AxisTaps(axis=axis, in_size=None, count=None, indices=indices, weights=weights, beyond=beyond)
     assert isinstance(kernel, Linear | Cubic)
     widening = _widening(xp, kernel.antialias, bound)
     reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else int(kernels.radius(kernel))
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Symbol) else 2 * reach
     return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
+
+
+def _covered_step(xp: Functions, bound: RunTimeAxis) -> Symbol:
+    """Return how many source pixels an output pixel covers: what its neighbour begins later, or all of them."""
+    first, second = (xp.single(source(bound, xp.symbol(float(i)), xp.numbers())) for i in (0, 1))
+    step = second - first
+    return xp.where(step == 0, bound.in_size / bound.out_size, step)
 
 
 def _widening(xp: Functions, antialias: Antialias, bound: RunTimeAxis) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -60,7 +61,8 @@ def build(
     writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
-    helper.set_model_props(made.model, _info(net))
+    layouts = {"layouts": json.dumps(writer.layouts)} if writer.layouts else {}
+    helper.set_model_props(made.model, _info(net) | layouts)
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
 
 
@@ -74,7 +76,10 @@ _OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversi
 
 @dataclass(slots=True, kw_only=True)
 class _Writer:
-    """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each."""
+    """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each.
+
+    ``layouts`` has the order of axes of inputs and outputs by name, where the IR says it.
+    """
 
     net: Net
     graph: Graph
@@ -83,6 +88,7 @@ class _Writer:
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: _Refusals = field(default_factory=list)
+    layouts: dict[str, str] = field(default_factory=dict)
 
     @property
     def _changes_types(self) -> bool:
@@ -130,6 +136,7 @@ class _Writer:
             problem = "its rank is dynamic, and an input of ONNX has a known one"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
         self.inputs.append(_value_info(name, declared, port.shape, layer))
+        self._keep_layout(name, layer)
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
 
@@ -157,6 +164,11 @@ class _Writer:
         self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
         shape = None if port.shape == () and self.net.has_dynamic_ranks else port.shape
         self.outputs.append(_value_info(name, declared, shape, layer))
+        self._keep_layout(name, layer)
+
+    def _keep_layout(self, name: str, layer: Layer) -> None:
+        if layer.layout:
+            self.layouts[name] = layer.layout
 
     def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
         return tensor if given == wanted or wanted is None else operators.cast(self.graph, tensor, wanted)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import helper
 
 from ir_interp.ir.model import Layer, Net
 
+from ..onnx import operators
 from ..onnx.graph import Graph
 from .op import Array
 
@@ -38,6 +40,48 @@ class Weights:
         given += [graph.constant(self.zero)] if self.zero is not None else []
         return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
 
+    def unpacked(self, graph: Graph) -> str:
+        """Add them in arithmetic, which onnxruntime computes once, when it loads; a DequantizeLinear it leaves."""
+        x = operators.cast(graph, graph.constant(self.values), "float32")
+        if self.zero is not None:
+            x = graph.node("Sub", x, graph.constant(self._along(self.zero).astype(np.float32)))
+        scale = graph.constant(self._along(self.scale))
+        graph.exact.add(scale)
+        return graph.node("Mul", x, scale)
+
+    def _along(self, numbers: Array) -> Array:
+        """Return scales or zero points with as many axes as the values."""
+        if numbers.ndim != 1:
+            return numbers
+        return numbers.reshape([-1 if axis == self.axis else 1 for axis in range(self.values.ndim)])
+
+    def without_groups(self) -> Weights:
+        """Return weights whose first two axes, groups and the rows of each, are one."""
+        groups, rows, *others = self.values.shape
+        values = self.values.reshape([groups * rows, *others])
+        if self.axis not in (0, 1):
+            return replace(self, values=values, axis=None if self.axis is None else self.axis - 1)
+
+        def spread(numbers: Array) -> Array:
+            along = numbers.reshape([-1, 1] if self.axis == 0 else [1, -1])
+            return np.ascontiguousarray(np.broadcast_to(along, (groups, rows))).ravel()
+
+        zero = None if self.zero is None else spread(self.zero)
+        return replace(self, values=values, scale=spread(self.scale), zero=zero, axis=0)
+
+
+def held(graph: Graph, tensor: str) -> Weights | None:
+    """Return the weights that a DequantizeLinear of a graph makes of constants; None for other tensors, and blocks."""
+    node = next((each for each in reversed(graph.nodes) if tensor in each.output), None)
+    if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
+        return None
+    stated = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    values, scale, *zero = (graph.initialisers[name] for name in node.input)
+    if stated.get("block_size") or scale.ndim > 1:
+        return None
+    axis = int(stated.get("axis", 1)) if scale.ndim else None
+    return Weights(values=values, scale=scale, zero=zero[0] if zero else None, axis=axis, block=None)
+
 
 def read(net: Net, product: Layer) -> Weights | None:
     """Return the weights that a Multiply makes of constants of few bits; None where it is anything else."""
@@ -47,7 +91,7 @@ def read(net: Net, product: Layer) -> Weights | None:
         chain, other = net.source(product, index), net.source(product, 1 - index)
         if chain is None or other is None:
             continue
-        found, scale = _integers(net, chain[0]), _number(net, other[0])
+        found, scale = _integers(net, chain[0]), constant(net, other[0])
         if found is not None and scale is not None:
             return _formed(*found, np.asarray(scale, np.float32))
     return None
@@ -87,15 +131,15 @@ def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:
     zero = None
     if layer.type.lower() == "subtract":
         first, second = net.source(layer, 0), net.source(layer, 1)
-        zero = _number(net, second[0]) if second else None
+        zero = constant(net, second[0]) if second else None
         if first is None or zero is None:
             return None
         layer = first[0]
-    values = _number(net, layer) if layer.type.lower() == "convert" else None
+    values = constant(net, layer) if layer.type.lower() == "convert" else None
     return None if values is None or values.dtype.name not in _SINCE else (values, zero)
 
 
-def _number(net: Net, layer: Layer) -> Array | None:
+def constant(net: Net, layer: Layer) -> Array | None:
     """Return a constant, perhaps one that is converted to another type, as it is stored."""
     while layer.type.lower() == "convert":
         found = net.source(layer, 0)

@@ -12,6 +12,8 @@ import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from onnx import helper
 
+from ir_interp.memory import let_go
+
 from .nodes import needed, with_inner
 from .save import Unsaved
 
@@ -62,6 +64,7 @@ class Graph:
         if key not in self._shared:
             self._shared[key] = self.fresh(name or f"{self.layer}/constant")
             self.initialisers[self._shared[key]] = array
+        let_go(array)
         return self._shared[key]
 
     def ints(self, values: Iterable[int]) -> str:

@@ -11,6 +11,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
 
+from ir_interp.memory import let_go
+
 LARGEST = 2**31 - 2**24
 """Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
 
@@ -24,7 +26,9 @@ class Unsaved:
 
     def tensors(self) -> Iterator[onnx.TensorProto]:
         """Yield the constants; each takes memory only while it is in use."""
-        return (numpy_helper.from_array(value, name) for name, value in self.constants.items())
+        for name, value in self.constants.items():
+            yield numpy_helper.from_array(value, name)
+            let_go(value)
 
 
 def save(made: Unsaved, output: Path) -> None:

@@ -71,7 +71,7 @@ class Port:
 class Layer:
     """One layer. ``version`` is its operation set, None where the file names none; attributes are those of <data>.
 
-    ``output_names`` are those that a Result shows.
+    ``output_names`` are those that a Result shows; ``layout`` is that of an input or output of the model, as it stands.
     """
 
     id: int
@@ -83,6 +83,7 @@ class Layer:
     outputs: tuple[Port, ...]
     where: str
     output_names: tuple[str, ...] = ()
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +182,7 @@ def nets(path: Path) -> Iterator[Net]:
         yield Net(layers=_layers(elements, f"{path.name}:"), edges={}, binary=binary, is_snippet=True)
     elif root.tag == "net":
         if root.get("version") not in ("10", "11"):
-            problem = f"IR version {root.get('version')!r} is not supported; expected 10 or 11"
-            raise ReadError(problem, f"{path.name}@version")
+            raise ReadError(_unread(root.get("version")), f"{path.name}@version")
         yield from _with_bodies(_net(root, f"{path.name}:", binary, int(str(root.get("version")))))
     else:
         tag = str(root.tag)
@@ -205,6 +205,15 @@ def _with_bodies(net: Net) -> Iterator[Net]:
     yield net
     for body in net.bodies.values():
         yield from _with_bodies(body.net)
+
+
+def _unread(version: str | None) -> str:
+    """Return why an IR of a version is not read, and what to do."""
+    problem = f"IR version {version!r} is not supported; expected 10 or 11"
+    if version not in tuple("23456789"):
+        return problem
+    again = "convert the model that it was made of again, with ovc or, from ONNX, with ir-interp convert"
+    return f"{problem}. Versions 2 to 9 are of before OpenVINO 2020, and no OpenVINO of today reads them: {again}"
 
 
 def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
@@ -282,7 +291,17 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
         outputs=tuple(_port(port, where) for port in element.iterfind("output/port")),
         where=where,
         output_names=_names(element.get("output_names", "")),
+        layout=_layout(element),
     )
+
+
+def _layout(element: etree._Element) -> str:
+    """Return what a port says of the order of its axes: a Parameter's output, a Result's input."""
+    found = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
+    return next((str(each.get("layout", "")) for each in found), "")
+
+
+_LAYOUTS = [f"{side}/port/rt_info/attribute[@name='layout']" for side in ("output", "input")]
 
 
 def _version(text: str | None, where: str) -> int | None:
@@ -321,10 +340,22 @@ def numpy_name(precision: str) -> str:
     return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
 
 
+_AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
+_KNOWN_TO_OPENVINO = {
+    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u1", "u2", "u3", "u6"), _AGAIN),
+    "string": "keep strings, as those of tokenizers, outside of the model",
+}
+"""Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
+
+
 def _const_dtype(layer: Layer) -> np.dtype[Any]:
     name = layer.attributes.get("element_type", "").lower()
+    where = f"{layer.where}@element_type"
+    if name in _KNOWN_TO_OPENVINO:
+        problem = f"element type {name} is not read; {_KNOWN_TO_OPENVINO[name]}"
+        raise UnsupportedLayerError(f"{problem}; read are {', '.join(sorted(_BITS))}", where)
     if name not in _BITS:
-        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", f"{layer.where}@element_type")
+        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", where)
     dtype: np.dtype[Any] = np.dtype(_BITS[name])
     return dtype.newbyteorder("<")
 

@@ -131,15 +131,19 @@ def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach
 
 
 def _area(axis: AxisPlan) -> Taps:
-    """Weigh each pixel by the part of [x, x + step) that it covers (TensorFlow ResizeArea; OpenCV INTER_AREA)."""
     step = axis.step or Fraction(axis.in_size, axis.out_size)
-    start = positions(axis)
-    steps = np.arange(math.ceil(step) + 1)
-    begin = start.fraction[:, None]
-    cover = np.minimum(steps + 1, begin + float(step)) - np.maximum(steps, begin)
-    weights = np.maximum(cover, 0.0) / float(step)
-    indices = np.clip(start.floor[:, None] + steps, 0, axis.in_size - 1)
+    indices, weights = covered(positions(axis), axis.in_size, step=float(step), reach=math.ceil(step))
     return Taps(indices.astype(np.intp), weights)
+
+
+def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
+    """Return indices and weights [out, reach + 1]: each pixel by the part of [x, x + step) that it covers.
+
+    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Pixels beyond the image fall on its edge. ``xp`` as in ``spread``.
+    """
+    steps, begin = xp.arange(0, reach + 1), xp.expand_dims(at.fraction, 1)
+    cover = xp.minimum(steps + 1, begin + step) - xp.maximum(steps, begin)
+    return xp.clip(xp.expand_dims(at.floor, 1) + steps, 0, size - 1), xp.maximum(cover, 0.0) / step
 
 
 def _mean(axis: AxisPlan) -> Taps:

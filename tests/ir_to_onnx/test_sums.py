@@ -155,6 +155,24 @@ def fake_quantize(draw: Draw) -> Any:
     return layer("FakeQuantize", 1, draw.numbers(shape, np.float32, -5, 5), *limits, levels=draw.among(2, 16, 255, 256))
 
 
+def fake_quantize_with_a_zero(draw: Draw) -> Any:
+    """Zero is a level of what comes in and of what goes out; one range, or one of each channel; constants too."""
+    shape = [2, draw.between(1, 4), *draw.integers(draw.between(1, 3), 1, 6)]
+    wide = draw.among([], [1], [1] * len(shape), [1, shape[1]] + [1] * (len(shape) - 2))
+    levels = draw.among(2, 16, 255, 256)
+    ends = []
+    for zero in (draw.between(0, levels - 1), draw.between(0, levels - 1)):
+        step = draw.values(wide, np.float32, 1, 7) / (levels - 1)
+        ends += [(-zero * step).astype(np.float32), ((levels - 1 - zero) * step).astype(np.float32)]
+    ends[2:] = ends[:2] if draw.chance() else ends[2:]
+    x = draw.values(shape, np.float32, -7, 7)
+    if draw.chance(0.3):
+        return layer(
+            "Add", 1, layer("FakeQuantize", 1, constant(x), *map(constant, ends), levels=levels), draw.input(x)
+        )
+    return layer("FakeQuantize", 1, draw.input(x), *map(constant, ends), levels=levels)
+
+
 def fake_quantize_on_the_grid(draw: Draw) -> Any:
     """Inputs halfway between two levels, in a range of which every level is exact."""
     step = np.float32(draw.among(0.5, 0.125, 1))
@@ -187,6 +205,7 @@ def convert_like(draw: Draw) -> Any:
 
 ROUNDING: dict[str, Configuration] = {
     "FakeQuantize": fake_quantize,
+    "FakeQuantize with a zero": fake_quantize_with_a_zero,
     "FakeQuantize on the grid": fake_quantize_on_the_grid,
     "Convert": convert,
     "ConvertLike": convert_like,

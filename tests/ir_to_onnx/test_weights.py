@@ -86,7 +86,7 @@ def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", [each for each in TABLE if each != "kernel"])
 def test_weights_stay_small(name: str, tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(TABLE[name](draw))], draw.parameters, "one")

@@ -172,9 +172,9 @@ def test_a_float64_cubic_of_rank_5_is_written_as_it_is() -> None:
     np.testing.assert_allclose(ours, op.run(x), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("shape", "kind"), [([1, 2, 8, 6], Kind.SAME), ([1, 2, -1, 6], Kind.REFUSED)])
-def test_an_area_layer_is_audited_as_it_is_converted(shape: list[int], kind: Kind, tmp_path: Path) -> None:
-    """Mode area becomes a product where lengths are known, and a refusal where they are not; the audit says so."""
+@pytest.mark.parametrize("shape", [[1, 2, 8, 6], [1, 2, -1, 6]])
+def test_an_area_layer_is_audited_as_it_is_converted(shape: list[int], tmp_path: Path) -> None:
+    """Mode area becomes operations; the audit says so."""
     x = ops.parameter(ov.PartialShape(shape), np.float32, name="x")
     y = opset1.interpolate(x, np.array([5, 4]), {"axes": [2, 3], "mode": "nearest", "align_corners": False})
     x.output(0).set_names({"x"})
@@ -184,9 +184,6 @@ def test_an_area_layer_is_audited_as_it_is_converted(shape: list[int], kind: Kin
     source.write_text(source.read_text(encoding="utf-8").replace('mode="nearest"', 'mode="area"'), encoding="utf-8")
     (row,), errors = audit([source])
     assert not errors
-    assert row.forecast["onnxruntime"].kind is kind
-    if kind is Kind.SAME:
-        assert ir_interp.convert(source, tmp_path / "area.onnx").rows[0].form == "weighted sums along axes 2, 3"
-    else:
-        with pytest.raises(ExceptionGroup):
-            ir_interp.convert(source, tmp_path / "area.onnx")
+    assert row.forecast["onnxruntime"].kind is Kind.SAME
+    form = ir_interp.convert(source, tmp_path / "area.onnx").rows[0].form or ""
+    assert form.startswith("weighted sums along axes 2, 3")

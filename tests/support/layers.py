@@ -139,10 +139,11 @@ def check(configuration: Configuration, seed: int, opset: int | None = None, tol
             assert_equal(theirs, mine, tolerance)
 
 
-def in_openvino(model: Any, feeds: dict[str, Array]) -> list[Array]:
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+def in_openvino(model: Any, feeds: dict[str, Array], **more: Any) -> list[Array]:
+    """Run a model in OpenVINO; ``more`` are settings of its CPU plugin."""
+    settings: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0  # else products with compressed weights are rounded to 8 bits
-    compiled = core().compile_model(model, "CPU", settings)
+    compiled = core().compile_model(model, "CPU", settings | more)
     results = compiled(feeds)
     return [np.array(results[index]) for index in range(len(compiled.outputs))]
 

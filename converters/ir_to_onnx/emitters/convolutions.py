@@ -6,19 +6,28 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...onnx.graph import Graph
-from .. import tensors, windows
+from .. import tensors, weights, windows
 from ..op import Op
 from ..windows import Windows
+from .quantisation import is_in_integers
 
 _Emitter = Callable[[Graph, Op], str]
 
 
 def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
-    """Return the weights without a group axis of their own, and the number of groups."""
+    """Return the weights without a group axis of their own, and the number of groups.
+
+    Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
+    leave that in, and know of no weights; arithmetic with constants it computes once.
+    """
+    held, in_integers = weights.held(graph, op.inputs[1]), is_in_integers(op)
     if not grouped:
-        return op.inputs[1], 1
+        return op.inputs[1] if held is None or in_integers else held.unpacked(graph), 1
     groups, rows, *others = op.lengths(1)
-    return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
+    if held is None:
+        return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
+    held = held.without_groups()
+    return held.written(graph, op.layer.name) if in_integers else held.unpacked(graph), groups
 
 
 def _convolution(grouped: bool) -> _Emitter:

@@ -1,57 +1,204 @@
-"""FakeQuantize, in the arithmetic of OpenVINO's CPU plugin."""
+"""FakeQuantize: as integers where they say the same, else in the arithmetic of OpenVINO's CPU plugin."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.ir.fold import fold
+from ir_interp.ir.model import Layer
+
 from ...onnx.graph import Graph
+from .. import weights
 from ..merged import BROADCASTS
-from ..op import Op
+from ..op import Array, Op
 
 _Numbers = NDArray[np.float32]
+_SINCE_AXIS = 13
+_WHOLE = 1e-4  # of a level: so far from a whole number a zero point may be that two float32 limits say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Levels:
+    """Limits of what comes in and of what comes out, which are the first and the last of ``count`` levels."""
+
+    count: int
+    low: _Numbers
+    high: _Numbers
+    out_low: _Numbers
+    out_high: _Numbers
+
+    @property
+    def scale(self) -> _Numbers:
+        """How many levels one unit of what comes in has."""
+        return np.float32(self.count - 1) / (self.high - self.low)
+
+    @property
+    def out_step(self) -> _Numbers:
+        """How far two levels lie apart in what comes out."""
+        return (self.out_high - self.out_low) / np.float32(self.count - 1)
+
+    @property
+    def bounds(self) -> tuple[_Numbers, _Numbers]:
+        """What comes in is limited by these."""
+        return np.minimum(self.low, self.high), np.maximum(self.low, self.high)
+
+    def of(self, values: Array) -> _Numbers:
+        """Return the level of each value, from 0."""
+        return np.asarray(np.rint(np.clip(values, *self.bounds) * self.scale - self.low * self.scale))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Scales of what comes in or goes out, and the levels that are zero: one each, or one for each channel."""
+
+    scale: _Numbers
+    zero: NDArray[np.float64]
+
+    def written(self, graph: Graph, first: int = 0) -> tuple[str, str]:
+        """Return scale and zero point as constants, the first level being the integer ``first``."""
+        scale = graph.constant(self.scale)
+        graph.exact.add(scale)
+        return scale, graph.constant((self.zero + first).astype(_kind(first)))
+
+    def in_levels(self) -> _Side | None:
+        """Return what is left once a product took the scales: one zero point; None where channels have several."""
+        same = self.zero.size and (self.zero == self.zero.flat[0]).all()
+        return _Side(scale=np.ones((), np.float32), zero=self.zero.ravel()[0]) if same else None
+
+
+def _kind(first: int) -> type[np.int8 | np.uint8]:
+    return np.int8 if first else np.uint8
 
 
 def _fake_quantize(graph: Graph, op: Op) -> str:
-    levels = op.integer("levels")
+    count = op.integer("levels")
     if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         raise op.refusal("it aligns axes as pdpd does")
     limits = [op.value(index) for index in range(1, 5)]
     known = [np.asarray(each, np.float32) for each in limits if each is not None]
     if len(known) < 4:
         raise op.refusal("its ranges are known only at run time")
-    return _in_integers(graph, op, levels, *known) or _quantised(graph, op, levels, *known)
+    low, high, out_low, out_high = known
+    levels = _Levels(count=count, low=low, high=high, out_low=out_low, out_high=out_high)
+    return _in_integers(graph, op, levels) or _in_floats(graph, op, levels)
 
 
-def _in_integers(
-    graph: Graph, op: Op, levels: int, low: _Numbers, high: _Numbers, out_low: _Numbers, out_high: _Numbers
-) -> str | None:
-    """Return QuantizeLinear and DequantizeLinear where they compute the same bit by bit; None where not.
+def _in_integers(graph: Graph, op: Op, levels: _Levels) -> str | None:
+    """Return QuantizeLinear and DequantizeLinear, of constants the latter alone; None where they are not the same.
 
-    They do where the step is a power of two, zero is a level, and what comes out is what went in.
+    They are where zero is a level. QuantizeLinear rounds before it adds the zero point, FakeQuantize after: both to
+    even, so that under an odd zero point they part on what lies right between two levels. Values of which that can be
+    said are those of a step that is a power of two.
     """
-    step = (high - low) / np.float32(levels - 1)
-    same = np.array_equal(low, out_low) and np.array_equal(high, out_high)
-    if levels != 256 or low.size != 1 or not same or high <= low or np.frexp(step)[0] != 0.5:
+    axis = _axis(op, levels)
+    before, after = _side(levels.low, levels.high, levels), _side(levels.out_low, levels.out_high, levels)
+    if before is None or after is None or axis is None:
         return None
-    zero = -low / step
-    kind = _INTEGERS.get(float(zero.ravel()[0]))
-    if kind is None:
+    source = op.net.source(op.layer, 0)
+    held = weights.constant(op.net, source[0]) if source else None
+    if held is not None:
+        return _stored(graph, op, levels.of(held.astype(np.float32)), after, axis)
+    if ((before.zero % 2 == 1) & (np.frexp(before.scale)[0] == 0.5)).any():
         return None
-    scale, offset = graph.constant(step.reshape(())), graph.constant(0, kind)
-    return graph.node("DequantizeLinear", graph.node("QuantizeLinear", op.inputs[0], scale, offset), scale, offset)
+    return _rounded(graph, op, levels, before, after)
 
 
-def _quantised(
-    graph: Graph, op: Op, levels: int, low: _Numbers, high: _Numbers, out_low: _Numbers, out_high: _Numbers
-) -> str:
+def _stored(graph: Graph, op: Op, held: _Numbers, after: _Side, axis: int) -> str | None:
+    """Return levels of constants, which are signed where the one in the middle is zero."""
+    along = axis if after.scale.ndim else None
+    if along is not None and graph.opset < _SINCE_AXIS:
+        return None
+    middle = op.integer("levels") // 2
+    first = -middle if (after.zero == middle).all() else 0
+    x = graph.constant((held + first).astype(_kind(first)), name=op.layer.name)
+    return graph.node("DequantizeLinear", x, *after.written(graph, first), axis=along)
+
+
+def _rounded(graph: Graph, op: Op, levels: _Levels, before: _Side, after: _Side) -> str | None:
+    """Return what is rounded to levels, and numbers again.
+
+    Integers are unsigned, and of one scale: onnxruntime fails on a convolution before a QuantizeLinear of several, and
+    on some signed ones, which it makes unsigned itself. Several scales are products.
+    """
+    x = op.inputs[0] if levels.count == _MOST else _limited(graph, op.inputs[0], levels)
+    if not before.scale.ndim:
+        x = graph.node("QuantizeLinear", x, *before.written(graph))
+        return graph.node("DequantizeLinear", x, *after.written(graph))
+    mine, theirs = before.in_levels(), after.in_levels()
+    if mine is None or theirs is None:
+        return None
+    x = graph.node("QuantizeLinear", _product(graph, x, levels.scale), *mine.written(graph))
+    return _product(graph, graph.node("DequantizeLinear", x, *theirs.written(graph)), levels.out_step)
+
+
+def _product(graph: Graph, x: str, factors: _Numbers) -> str:
+    held = graph.constant(factors)
+    graph.exact.add(held)
+    return graph.node("Mul", x, held)
+
+
+_MOST = 256  # levels of 8 bits
+
+
+def _axis(op: Op, levels: _Levels) -> int | None:
+    """Return the axis along which limits change, 0 where they do not; None for several, or of what rank is unknown."""
+    rank, shape = len(op.shape() or ()), _spread(levels)
+    several = [axis + rank - len(shape) for axis, length in enumerate(shape) if length > 1]
+    return None if len(shape) > rank or len(several) > 1 else sum(several)
+
+
+def _spread(levels: _Levels) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(each.shape for each in (levels.low, levels.high, levels.out_low, levels.out_high)))
+
+
+def _side(low: _Numbers, high: _Numbers, levels: _Levels) -> _Side | None:
+    """Return what integers make of two limits; None where the level that is zero is no whole number of 8 bits."""
+    first, last = (np.broadcast_to(each, _spread(levels)).ravel() for each in (low, high))
+    if not 2 <= levels.count <= _MOST or not np.isfinite(last - first).all() or not (first < last).all():
+        return None
+    scale = (last - first) / np.float32(levels.count - 1)
+    exact = -first.astype(np.float64) * (levels.count - 1) / (last.astype(np.float64) - first)
+    zero = np.rint(exact)
+    if (np.abs(exact - zero) > _WHOLE).any() or (zero < 0).any() or (zero >= levels.count).any():
+        return None
+    single = () if scale.size == 1 else scale.shape
+    return _Side(scale=scale.reshape(single), zero=zero.reshape(single))
+
+
+def is_in_integers(op: Op) -> bool:
+    """Say whether onnxruntime makes a convolution one of integers: levels go in and come out, of one scale each."""
+    source, result = op.net.source(op.layer, 0), op.layer
+    while source is not None and source[0].type.lower() in _MOVES:
+        source = op.net.source(source[0], 0)
+    if source is None or not _has_one_scale(op, source[0]) or op.layer.type.lower() not in _CONVOLUTIONS:
+        return False
+    while len(readers := op.net.readers(result, result.outputs[0])) == 1 and readers[0].type.lower() in _BETWEEN:
+        result = readers[0]
+    return bool(readers) and all(_has_one_scale(op, each) for each in readers)
+
+
+_CONVOLUTIONS = ("convolution", "groupconvolution")
+_MOVES = ("maxpool", "reshape", "transpose", "squeeze", "unsqueeze")  # levels stay what they are
+_BETWEEN = (*_MOVES, "add", "relu")  # a bias
+
+
+def _has_one_scale(op: Op, layer: Layer) -> bool:
+    limits = [fold(op.net, layer, index) for index in range(1, 5)] if layer.type.lower() == "fakequantize" else [None]
+    return all(each is not None and each.size == 1 for each in limits)
+
+
+def _in_floats(graph: Graph, op: Op, levels: _Levels) -> str:
     """Limit, scale and shift, round half to even, scale and shift back."""
-    steps = np.float32(levels - 1)
-    scale = steps / (high - low)
-    x = graph.node("Max", op.inputs[0], graph.constant(np.minimum(low, high)))
-    x = graph.node("Min", x, graph.constant(np.maximum(low, high)))
-    x = _line(graph, x, scale, -low * scale)
-    return _line(graph, graph.node("Round", x), (out_high - out_low) / steps, out_low)
+    x = _line(graph, _limited(graph, op.inputs[0], levels), levels.scale, -levels.low * levels.scale)
+    return _line(graph, graph.node("Round", x), levels.out_step, levels.out_low)
+
+
+def _limited(graph: Graph, x: str, levels: _Levels) -> str:
+    low, high = levels.bounds
+    return graph.node("Min", graph.node("Max", x, graph.constant(low)), graph.constant(high))
 
 
 def _line(graph: Graph, x: str, scale: _Numbers, shift: _Numbers) -> str:
@@ -59,9 +206,6 @@ def _line(graph: Graph, x: str, scale: _Numbers, shift: _Numbers) -> str:
     if np.any(scale != 1):
         x = graph.node("Mul", x, graph.constant(scale))
     return graph.node("Add", x, graph.constant(shift)) if np.any(shift != 0) else x
-
-
-_INTEGERS = {0.0: "uint8", 128.0: "int8"}  # by the level that is zero
 
 
 TABLE = {"FakeQuantize": _fake_quantize}

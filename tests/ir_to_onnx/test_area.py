@@ -1,0 +1,36 @@
+"""Interpolate-1 with mode area, which no runtime executes: operations, whatever lengths are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+from openvino import opset13 as ops
+
+import ir_interp
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import Draw, in_onnxruntime, layer
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_open_lengths(seed: int, tmp_path: Path) -> None:
+    draw = Draw(seed)
+    sizes = draw.integers(2, 1, 12)
+    is_open = [draw.chance(0.8) for _ in range(2)]
+    shape = draw.integers(2, 1, 14)
+    declared = [1, 2, *(-1 if open_ else length for length, open_ in zip(shape, is_open, strict=True))]
+    x = ops.parameter(ov.PartialShape(declared), np.float32, name="x")
+    target = ops.constant(np.array(sizes, np.int64))
+    settings = {"align_corners": draw.chance(), "antialias": False, "pads_begin": [0], "pads_end": [0]}
+    y = layer("Interpolate", 1, x, target, axes=[2, 3], mode="area", **settings)
+    ov.save_model(ov.Model(y.outputs(), [x], "net"), tmp_path / "a.xml", compress_to_fp16=False)
+    write.write_model(tmp_path / "a.xml", tmp_path / "a.onnx", Semantics.RUNTIME)
+    (op,) = ir_interp.load(tmp_path / "a.xml")
+    for times in (1, 2):
+        given = [1, 2, *(times * length if open_ else length for length, open_ in zip(shape, is_open, strict=True))]
+        values = draw.values(given)
+        (made,) = in_onnxruntime(tmp_path / "a.onnx", {"x": values})
+        np.testing.assert_allclose(made, op.run(values), rtol=0, atol=2e-5)

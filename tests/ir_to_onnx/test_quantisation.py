@@ -1,0 +1,124 @@
+"""Quantised IRs: integers in ONNX, which onnxruntime multiplies as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino as ov
+import pytest
+from openvino import opset13 as ops
+
+from ir_interp.converters.ir_to_onnx import write
+from ir_interp.translation.dialect import Semantics
+from tests.support.layers import in_onnxruntime, in_openvino
+
+_CHANNELS = 8
+_OF_CHANNELS = np.linspace(0.5, 2, _CHANNELS, dtype=np.float32).reshape(1, -1, 1, 1)
+
+
+def quantised(x: Any, low: Any, high: Any, levels: int = 256) -> Any:
+    bounds = [ops.constant(np.asarray(each, np.float32)) for each in (low, high)]
+    return ops.fake_quantize(x, *bounds, *bounds, levels)
+
+
+def convolved(x: Any, grouped: bool) -> Any:
+    random = np.random.default_rng(0)
+    shape = [_CHANNELS, 1, 1, 3, 3] if grouped else [_CHANNELS, _CHANNELS, 3, 3]
+    whole = ops.convert(ops.constant(random.integers(-127, 128, shape).astype(np.int8)), "f32")
+    scale = random.uniform(0.001, 0.002, [_CHANNELS] + [1] * (len(shape) - 1)).astype(np.float32)
+    build = ops.group_convolution if grouped else ops.convolution
+    y = build(x, ops.multiply(whole, ops.constant(scale)), [1, 1], [1, 1], [1, 1], [1, 1])
+    return ops.relu(ops.add(y, ops.constant(random.uniform(-1, 1, [1, _CHANNELS, 1, 1]).astype(np.float32))))
+
+
+def saved(folder: Path, y: Any, parameter: Any) -> Path:
+    ov.save_model(ov.Model([y], [parameter], "net"), folder / "a.xml", compress_to_fp16=False)
+    return folder / "a.xml"
+
+
+def check_levels(source: Path, level: float) -> None:
+    """Convert and run: each output is equal, but for a few that lie at the edge between two levels."""
+    written(source)
+    feeds = {"x": np.random.default_rng(2).uniform(-1, 2, [1, _CHANNELS, 12, 12]).astype(np.float32)}
+    (mine,) = in_openvino(str(source), feeds, LP_TRANSFORMS_MODE="NO")  # else it rounds weights of channels once more
+    (theirs,) = in_onnxruntime(source.with_suffix(".onnx"), feeds)
+    apart = np.abs(mine - theirs)
+    assert np.ptp(mine) > 20 * level
+    assert (apart > level * 0.01).mean() < 0.01
+    assert apart.max() < level * 1.01
+
+
+def written(source: Path, opset: int | None = None) -> onnx.ModelProto:
+    write.write_model(source, source.with_suffix(".onnx"), Semantics.RUNTIME, opset)
+    return onnx.load(source.with_suffix(".onnx"))
+
+
+def run_as(model: Path) -> list[str]:
+    """Return the types of the nodes that onnxruntime runs."""
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(model.with_suffix(".optimised.onnx"))
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return [node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node]
+
+
+def types(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+@pytest.fixture
+def x() -> Any:
+    return ops.parameter([1, _CHANNELS, 12, 12], np.float32, name="x")
+
+
+@pytest.mark.parametrize(("low", "high", "levels"), [(0, 1.7, 256), (-0.85, 0.85 * 127 / 128, 256), (-0.7, 0.7, 255)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_integers_are_multiplied(tmp_path: Path, x: Any, grouped: bool, low: float, high: float, levels: int) -> None:
+    y = convolved(quantised(x, low, high, levels), grouped)
+    source = saved(tmp_path, quantised(y, 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = run_as(tmp_path / "a.onnx")
+    assert "QLinearConv" in made
+    assert "Conv" not in made
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_several_scales_are_products(tmp_path: Path, x: Any, grouped: bool) -> None:
+    """onnxruntime would fail on a convolution between integers of several scales: it is one of floats, of constants."""
+    y = quantised(convolved(quantised(x, -_OF_CHANNELS, _OF_CHANNELS * 127 / 128), grouped), 0, 2 * _OF_CHANNELS)
+    source = saved(tmp_path, y, x)
+    check_levels(source, float(2 * _OF_CHANNELS.max()) / 255)
+    made = onnx.load(tmp_path / "a.onnx")
+    assert types(made).count("QuantizeLinear") == types(made).count("DequantizeLinear") == 2
+    assert sum(each.data_type == onnx.TensorProto.INT8 for each in made.graph.initializer) == 1, "small in the file"
+    optimised = run_as(tmp_path / "a.onnx")
+    assert "QLinearConv" not in optimised
+    assert optimised.count("DequantizeLinear") == 2, "weights are computed once"
+
+
+def test_a_zero_between_levels_stays_arithmetic(tmp_path: Path, x: Any) -> None:
+    assert "Round" in types(written(saved(tmp_path, quantised(x, -0.3, 1.01), x)))
+    assert "Round" in types(written(saved(tmp_path, quantised(x, 0.3, 1.01), x)))
+
+
+def test_an_odd_zero_of_an_exact_step_stays_arithmetic(tmp_path: Path, x: Any) -> None:
+    """Values right between two levels are rounded to even: of the level, or of what is added to the zero point."""
+    assert "Round" in types(written(saved(tmp_path, quantised(x, -1, 254), x)))
+    assert "Round" not in types(written(saved(tmp_path, quantised(x, -2, 253), x)))
+
+
+@pytest.mark.parametrize(("low", "high", "levels", "kind"), [(-127, 127, 255, "INT8"), (-100, 155, 256, "UINT8")])
+def test_constants_become_integers(tmp_path: Path, x: Any, low: int, high: int, levels: int, kind: str) -> None:
+    values = np.random.default_rng(1).uniform(-1, 1, [_CHANNELS, _CHANNELS, 1, 1]).astype(np.float32)
+    step = np.linspace(0.003, 0.008, _CHANNELS, dtype=np.float32).reshape(-1, 1, 1, 1)
+    held = quantised(ops.constant(values), low * step, high * step, levels)
+    y = ops.convolution(quantised(x, 0, 1.7), held, [1, 1], [0, 0], [0, 0], [1, 1])
+    source = saved(tmp_path, quantised(y, -3, 3 * 127 / 128), x)
+    check_levels(source, 3 / 128)
+    held_as = {each.data_type for each in onnx.load(tmp_path / "a.onnx").graph.initializer if len(each.dims) == 4}
+    assert held_as == {onnx.TensorProto.DataType.Value(kind)}
+    assert "Round" in types(written(source, opset=12)), "scales along an axis came with operator set 13"
