@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ir_interp.atomic import OutputError, check_outputs, replacing
 from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
 from ir_interp.kinds import FileKind, check_named
+from ir_interp.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
@@ -60,6 +61,15 @@ def convert(source: Source, destination: Path, options: Options) -> ConversionRe
         return replace(_convert(path, destination, options), source=shown_path(source, path))
 
 
+def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    try:
+        return PATHS[kinds](source, output, options)
+    except RuntimeError as error:  # OpenVINO's own
+        if is_of_memory(str(error)):
+            raise MemoryBoundError(memory_refusal(MemoryError())) from None
+        raise
+
+
 def _convert(source: Path, destination: Path, options: Options) -> ConversionReport:
     kinds = _kinds(source, destination)
     registry.get(options.dialect or _DIALECT)
@@ -74,7 +84,7 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
         temporary = stack.enter_context(replacing(*files))
         stack.enter_context(_weights(source, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(source, kinds, options))
-        rows = PATHS[kinds](read, temporary[-1], options)
+        rows = _written(kinds, read, temporary[-1], options)
         report = ConversionReport(
             source=source,
             destination=destination,

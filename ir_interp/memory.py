@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -24,6 +25,7 @@ VARIABLE = "IR_INTERP_MAX_GIB"
 _DEFAULT_GIB = 2.0
 _BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
 _COPIES = 4  # of a file that is read: as it is, parsed, in another form, as it is written
+_OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)
 _UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
 
 
@@ -55,6 +57,11 @@ def check_bytes(count: float, what: str) -> None:
     """Raise MemoryBoundError where ``what`` needs more bytes than the bound."""
     if not _UNCHECKED.get() and count > bound():
         raise MemoryBoundError(f"{what} would need {count / 2**30:.3g} GiB; {bound_advice()}")
+
+
+def is_of_memory(text: str) -> bool:
+    """Say whether what a runtime says is that it was not given memory."""
+    return _OF_MEMORY.search(text) is not None
 
 
 def memory_refusal(error: MemoryError) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.kinds import FileKind
-from ir_interp.memory import bound_advice
+from ir_interp.memory import bound_advice, is_of_memory
 
 from ..report import Progress
 from .ends import for_model, joined
@@ -24,7 +23,6 @@ from .ready import Task, ready
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 
 _SECONDS = 600
-_OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)  # what runtimes say where there is too little
 
 
 class NotLoadedError(VerificationError):
@@ -203,6 +201,6 @@ def _run(task: Task, model: Path) -> None:
         raise IrInterpError(errors.strip())
     if code:
         lines = errors.strip().splitlines() or [f"it died with status {code}"]
-        advice = f"; {bound_advice()}" if _OF_MEMORY.search(lines[-1]) else ""
+        advice = f"; {bound_advice()}" if is_of_memory(lines[-1]) else ""
         problem = f"{model.name} does not run: {lines[-1]}{advice}"
         raise (NotLoadedError if code == NOT_LOADED else VerificationError)(problem)

@@ -175,3 +175,15 @@ def test_inputs_that_are_made_up(tmp_path: Path) -> None:
     source = save_model(tmp_path / "a.onnx", text)
     with pytest.raises(memory.MemoryBoundError, match=r"^input 'x' of shape \[1, 4611686018427387904, 8\] would need "):
         ir_interp.compare(source, source)
+
+
+def test_what_openvino_makes_constants_of(tmp_path: Path) -> None:
+    text = """g (float[1,4503599627370496,8,8] x) => (float[] y) <float[4] s = {1,1,2,2}, bool c = {1}> {
+        r = Resize <mode = "nearest"> (x, , s)
+        y = If (c) <then_branch = one () => (float[] a) { a = Add (r, r) },
+                    else_branch = other () => (float[] b) { b = Identity (r) }>
+    }"""
+    source = save_model(tmp_path / "a.onnx", text)
+    with pytest.raises(memory.MemoryBoundError, match=r"^more memory would be needed \(std::bad_alloc\); the bound"):
+        ir_interp.convert(source, tmp_path / "a.xml", verify=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.onnx"]
