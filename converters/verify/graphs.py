@@ -101,7 +101,7 @@ def _of_onnx(path: Path) -> Graph:
         for node in graph.node
     )
     return Graph(
-        inputs=tuple(_onnx_input(each) for each in graph.input if each.name not in held),
+        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in held),
         outputs=tuple(each.name for each in graph.output),
         steps=steps,
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
@@ -115,11 +115,13 @@ def _constant_shape(value: Value) -> PartialShape | None:
     return None if value is None else value.shape
 
 
-def _onnx_input(described: Any) -> Described:
-    from onnx import helper
+def _onnx_input(described: Any, where: str) -> Described:
+    from onnx import TensorProto, helper
 
     tensor = described.type.tensor_type
     dims = tensor.shape.dim
+    if tensor.elem_type not in TensorProto.DataType.values():
+        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {described.name!r}", where)
     return Described(
         name=described.name,
         lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),

@@ -179,7 +179,6 @@ def test_an_input_of_an_unknown_type(fails: Fails, tmp_path: Path) -> None:
     for line in (
         "inspect a.onnx",
         "explain a.onnx",
-        "audit a.onnx --run",
         "convert a.onnx a.xml",
         "compare a.onnx a.onnx",
     ):
