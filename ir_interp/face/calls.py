@@ -1,0 +1,112 @@
+"""Calls of image libraries: what one computes, which one made an image, one in front of a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ir_interp import arguments
+from ir_interp.arguments import checked
+from ir_interp.atomic import check_outputs
+from ir_interp.errors import SpecError
+from ir_interp.executor.resize import as_array
+from ir_interp.spec import ResizeSpec
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ir_interp.converters.verify.images import Images
+    from ir_interp.views.origin import Identified
+
+
+@checked
+def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
+    """Return what a resize of an image library computes, byte for byte: of pillow, opencv, torch or torchvision.
+
+    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
+    major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
+    element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
+
+    Raises ReadError for what the library does not have.
+    """
+    from ir_interp.library import get
+
+    wanted = arguments.optional(version, arguments.whole, "version")
+    return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
+
+
+@checked
+def identify(
+    pairs: Iterable[tuple[ArrayLike, ArrayLike]] | Callable[[Any, tuple[int, int]], Any],
+    *,
+    dtype: str = "uint8",
+    channels: int = 3,
+) -> Identified:
+    """Return which resizes of image libraries can have made the second image of each pair of the first.
+
+    Images are arrays [height, width] or [height, width, channels]. In place of ``pairs`` a function will do, which
+    takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
+    """
+    from ir_interp.views import origin
+
+    if callable(pairs):
+        return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
+    return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
+
+
+@checked
+def preprocess(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    like: str | None = None,
+    size: Sequence[int] | None = None,
+    letterbox: int | None = None,
+    image_size: Sequence[int] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    images: Images | None = None,
+) -> str:
+    """Put a resize of an image library in front of a model (.onnx, .xml), and return the name of its new input.
+
+    That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
+    ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
+    With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
+    ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
+    can be written. ``config``, a preprocessor_config.json of Hugging Face, stands for ``like``, ``size``, mean and
+    scale.
+
+    Raises ReadError for what cannot be read, InexactError for a call that has no such form.
+    """
+    from ir_interp.converters.brief import parts
+    from ir_interp.converters.preprocess import files as inner
+    from ir_interp.converters.preprocess import model
+    from ir_interp.converters.verify.images import Images
+
+    read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
+    settings = [arguments.path(config, "config")] if config is not None else []
+    check_outputs([written], [*parts(read), *settings])
+    if settings:
+        if letterbox is not None:
+            raise SpecError("letterbox has no effect with config")
+        wanted = model.of_config(settings[0])
+        if images is not None:
+            extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
+            wanted = replace(wanted, images=extra)
+    elif like is None or size is None:
+        raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
+    else:
+        colour = arguments.optional(letterbox, arguments.whole, "letterbox")
+        wanted = model.Preprocess(like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images())
+    if image_size is not None:
+        wanted = replace(wanted, image_size=_pair(image_size, "image_size"))
+    return inner.preprocess(read, written, wanted, arguments.optional(name, arguments.word, "name"))
+
+
+def _pair(lengths: Sequence[int], name: str) -> tuple[int, int]:
+    found = arguments.wholes(lengths, name)
+    if len(found) != 2 or min(found) < 1:
+        raise SpecError(f"{name} is {arguments.shown(lengths)}; expected height and width, as in (224, 224)")
+    return found[0], found[1]

@@ -1,0 +1,137 @@
+"""One resize of a source: explained, and drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ir_interp import arguments
+from ir_interp.arguments import checked
+from ir_interp.atomic import check_outputs, replacing
+from ir_interp.converters import files
+from ir_interp.converters.files import Source
+from ir_interp.errors import SpecError
+from ir_interp.kinds import FileKind
+from ir_interp.op import ResizeOp, choose
+from ir_interp.spec import Arithmetic, ResizeSpec
+from ir_interp.translation.dialect import Semantics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from ir_interp.views.explain import Explanation, Lengths, Readings
+    from ir_interp.views.figures import Picture
+
+
+@checked
+def explain(
+    source: Source,
+    layer: str | None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+) -> Explanation:
+    """Return which source pixels make each output of a resize, in every reading and arithmetic.
+
+    ``layer`` is the name of the resize, where the source has several. ``shape`` are the lengths of its input, where
+    they are open; ``sizes`` (output lengths) or ``scales`` (output / input) replace those of the layer.
+
+    Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
+    """
+    from ir_interp.views.explain import explanation
+
+    op = _one(source, layer)
+    return explanation(op, files.readings(op, source), _lengths(shape, sizes, scales))
+
+
+@checked
+def plot(
+    source: Source,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    what: Picture | str = "positions",
+    layer: str | None = None,
+    axis: int | None = None,
+    shape: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    x: ArrayLike | str | os.PathLike[str] | None = None,
+    against: Semantics | Arithmetic | ResizeSpec | Source | None = None,
+) -> Figure:
+    """Return a picture of a resize, a figure of Matplotlib; written to ``output``, .png or .svg, where that is given.
+
+    ``what`` is shown: where the outputs of an axis sample ("positions"), what they weigh by how much ("weights"), the
+    "kernel", or an "image" under two configurations and their difference. ``layer``, ``shape``, ``sizes`` and
+    ``scales`` are those of ``explain``; ``axis`` is by default the first that changes. Of an image, ``x`` is an array
+    or the path of one (.npy) or of an image, by default rings; ``against`` is the other configuration: a reading or
+    an arithmetic by its word, a spec, or where another resize stands; by default a runtime that is known to compute
+    something else, or a reading, else exact arithmetic.
+
+    Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
+    """
+    from ir_interp.views import figures, pictures
+    from ir_interp.views.explain import explanation
+
+    chosen = arguments.member(figures.Picture, what, "what")
+    wanted = arguments.optional(axis, arguments.whole, "axis")
+    place = None if output is None else _picture(arguments.path(output, "output"))
+    read = [
+        each for each in (source, x, against) if isinstance(each, str | os.PathLike) and not isinstance(each, bytes)
+    ]
+    check_outputs([place] if place else [], map(Path, read))
+    op = _one(source, layer)
+    found = files.readings(op, source)
+    given = _lengths(shape, sizes, scales)
+    figure: Figure
+    if chosen is figures.Picture.IMAGE:
+        other = _other(against, op, found)
+        values = arguments.path(x, "x") if isinstance(x, str | os.PathLike) else x
+        figure = figures.of_image(op, other, values, given)
+    else:
+        figure = figures.of_axis(explanation(op, found, given), chosen, wanted)
+    if place is not None:
+        with replacing(place) as (temporary,):
+            pictures.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
+    return figure
+
+
+def _picture(path: Path) -> Path:
+    if FileKind.of(path) not in (FileKind.PICTURE, FileKind.DRAWING):
+        raise SpecError(f"{path.name!r} is no name of a picture; expected .png or .svg")
+    return path
+
+
+def _other(
+    against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
+) -> tuple[str, ResizeSpec]:
+    """Return what to show a resize against, and its name: by default a runtime that computes something else."""
+    from ir_interp.converters.audit.verdicts import deviations
+    from ir_interp.views import figures
+
+    deviating = next(deviations(op), None) if against is None else None
+    return deviating or figures.configuration(against, op, found) or _configuration(against)
+
+
+def _configuration(source: Source) -> tuple[str, ResizeSpec]:
+    """Return the name and the spec of a source that holds nothing but a resize."""
+    return files.name_of(source, "against"), _one(source, None, "against").spec
+
+
+def _one(source: Source, layer: str | None, name: str = "source") -> ResizeOp:
+    """Return the resize of a source that is meant; ``name`` is the argument's."""
+    chosen = arguments.optional(layer, arguments.word, "layer")
+    return choose(files.load(source, name=name), chosen, files.name_of(source))
+
+
+def _lengths(shape: Sequence[int] | None, sizes: Sequence[int] | None, scales: Sequence[float] | None) -> Lengths:
+    from ir_interp.views.explain import Lengths
+
+    return Lengths(
+        shape=arguments.optional(shape, arguments.lengths, "shape"),
+        sizes=arguments.optional(sizes, arguments.wholes, "sizes"),
+        scales=arguments.optional(scales, arguments.reals, "scales"),
+    )
