@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind, is_image
 from ir_interp.memory import check_bytes
-from ir_interp.sources import check_regular
+from ir_interp.views.images import array as array_of
 
 from . import images
 from .graphs import Described, Graph
@@ -124,13 +124,7 @@ def _read(file: Path, wanted: Described, inputs: Inputs) -> NDArray[Any]:
     """Return the array or image of a file. Raises ReadError, IrInterpError where it is none, or does not fit."""
     if is_image(file):
         return images.read(file, wanted, inputs.shapes.get(wanted.name), inputs.images)
-    try:
-        check_regular(file)
-        array = np.load(file, allow_pickle=False)
-        if not isinstance(array, np.ndarray):
-            raise ReadError("not an array (.npy): it holds several", str(file))
-    except (OSError, ValueError, EOFError) as error:
-        raise IrInterpError(f"{file}: not an array (.npy): {error}") from None
+    array = array_of(file)
     if not fits(array.shape, wanted.lengths) or array.dtype != wanted.dtype:
         raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; {wanted.text}")
     return array

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def array(path: Path) -> NDArray[Any]:
         raise ValueError("it holds several arrays")
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, TokenError) as error:  # the last of a header that NumPy reads as Python
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 

@@ -114,6 +114,7 @@ NO_ARRAYS: dict[str, Callable[[Path], object]] = {
     "pickle": lambda path: path.write_bytes(pickle.dumps([1, 2])),
     "objects": lambda path: np.save(path, np.array([{}, None]), allow_pickle=True),
     "cut off": lambda path: path.write_bytes(_saved(np.zeros(SHAPE))[:-8]),
+    "a header of no Python": lambda path: path.write_bytes(_saved(np.zeros(SHAPE)).replace(b"}", b"(")),
     "header only": lambda path: path.write_bytes(_saved(np.zeros(SHAPE))[:9]),
     "several arrays": _npz,
     "zip": _zip,
