@@ -143,7 +143,8 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = set(packed.namelist())
     wanted = {str(path.relative_to(ROOT)) for name in OWN for path in (ROOT / name).rglob("*.py")}
     wanted = {f"ir_interp/{name}" if name.startswith("converters/") else name for name in wanted}
-    assert {name for name in names if ".dist-info/" not in name} == wanted | {"ir_interp/py.typed", "ir_interp_program.py"}
+    wanted |= {"ir_interp/py.typed", "ir_interp_program.py"}
+    assert {name for name in names if ".dist-info/" not in name} == wanted
     assert "ir_interp/converters/convert.py" in names
     assert "ir_interp/converters.py" in names
     metadata = {name.partition("/")[2] for name in names if ".dist-info/" in name}
