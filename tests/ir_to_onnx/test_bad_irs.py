@@ -6,8 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
+from lxml import etree
+from openvino import opset11 as ops
 
+import ir_interp
+from ir_interp import ReadError
 from ir_interp.cli.main import main
 from tests.support import ir_text
 from tests.support.ir_text import Edge, layer
@@ -169,3 +174,19 @@ def test_a_layer_without_a_version(refused: Callable[..., list[str]]) -> None:
 def test_a_file_cut_short(cut: int, refused: Callable[..., list[str]]) -> None:
     (said,) = refused(net()[:cut])
     assert said.startswith("net.xml: ")
+
+
+def test_scales_that_no_edge_brings(tmp_path: Path) -> None:
+    x = ops.parameter([1, 1, 8, 8], np.float32, name="x")
+    scales, axes = ops.constant(np.array([2, 2], np.float32)), ops.constant(np.array([2, 3]))
+    y = ops.interpolate(x, scales, "nearest", "scales", axes=axes)
+    y.set_friendly_name("up")
+    ov.save_model(ov.Model([y], [x], "net"), tmp_path / "net.xml", compress_to_fp16=False)
+    tree = etree.parse(tmp_path / "net.xml")
+    edges = tree.find("edges")
+    assert edges is not None
+    for edge in edges.findall("edge[@to-port='1']"):
+        edges.remove(edge)
+    tree.write(tmp_path / "net.xml")
+    with pytest.raises(ReadError, match=r'^net.xml:layer\[\d+ "up"\]: input 1 is not connected$'):
+        ir_interp.convert(tmp_path / "net.xml", tmp_path / "a.onnx", verify=False)

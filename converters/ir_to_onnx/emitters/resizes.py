@@ -18,10 +18,11 @@ def _interpolate(graph: Graph, op: Op) -> str:
     resize = replace(read_layer(op.net, op.layer, op.conversion.semantics), dtype=op.dtype())
     op.read.update(DIALECT.vocabulary, (name for name, _ in DIALECT.numbers.values()))
     target = ""
-    if resize.spec.target is AtRunTime.SIZES:
-        target = tensors.int64(graph, op, 1)
-    elif resize.spec.target is AtRunTime.SCALES:
-        target = op.inputs[1 if resize.version == 11 else 2]
+    if isinstance(resize.spec.target, AtRunTime):
+        in_sizes = resize.spec.target is AtRunTime.SIZES
+        place = 1 if in_sizes or resize.version == 11 else 2
+        op.port(place)  # an error where no edge leads to it
+        target = tensors.int64(graph, op, place) if in_sizes else op.inputs[place]
     made, row = resized(graph, resize, op.inputs[0], target)
     op.conversion.rows.append(row)
     return made
