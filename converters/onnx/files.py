@@ -63,6 +63,8 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
     _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
     _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
+    external = (entry for tensor in _tensors(model) for entry in tensor.external_data)
+    _check_texts((text for each in external for text in (each.key, each.value)), f"{where}:external_data")
     for function in model.functions:
         _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
         _check_node_texts(function.node, f"{where}:function/")
@@ -92,7 +94,7 @@ def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
         lengths = (each.dim_param for each in value.type.tensor_type.shape.dim)
         _check_texts((value.name, *lengths), f"{prefix}value")
     for tensor in graph.initializer:
-        _check_texts((tensor.name, *(entry.value for entry in tensor.external_data)), f"{prefix}initializer")
+        _check_texts((tensor.name,), f"{prefix}initializer")
     for index, node in enumerate(graph.node):
         for attribute in node.attribute:
             problem = _problem(attribute)

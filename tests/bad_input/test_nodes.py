@@ -327,3 +327,16 @@ def test_outputs_that_no_resize_has(outputs: list[str], fails_to_load: LoadFails
     model.graph.node[0].output[:] = outputs
     reason = f'a.onnx:node[0 "up"]: Resize has {len(outputs)} outputs; expected 1'
     assert fails_to_load("a.onnx", model.SerializeToString()) == reason
+
+
+def test_a_file_of_weights_whose_name_is_no_text(fails_to_load: LoadFails) -> None:
+    """That of a tensor which an attribute holds."""
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    node = helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", onnx.TensorProto.FLOAT, [1], [0]))
+    tensor = node.attribute[0].t
+    tensor.ClearField("float_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights")
+    model.graph.node.append(node)
+    content = model.SerializeToString().replace(b"weights", b"weight\xff")
+    assert fails_to_load("a.onnx", content) == "a.onnx:external_data: b'weight\\xff' is no text in UTF-8"
