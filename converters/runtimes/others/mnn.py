@@ -27,7 +27,7 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
     found = image_outcome(op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, _OWN_CUBIC, _OWN_NEAREST), offset_first)
     if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):
-        return differs("its cubic samples no place before the first pixel's middle, but that")
+        return differs("its cubic takes the first pixel's middle for all places before the first pixel's middle")
     return found
 
 
