@@ -25,7 +25,7 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import resize
+from ir_interp.executor.resize import region, resize
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import audit, compare, convert, load
@@ -156,6 +156,7 @@ __all__ = [
     "load",
     "plot",
     "preprocess",
+    "region",
     "resize",
     "spec",
 ]
