@@ -98,7 +98,7 @@ def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
     return np.clip(whole.astype(np.float64), bounds.min, bounds.max)
 
 
-def _columns(taps: Any) -> list[Array]:
+def columns(taps: Any) -> list[Array]:
     """Return the taps of each output, one column after the other."""
     return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
 
@@ -118,8 +118,8 @@ def _aligned(column: Array, axis: int, rank: int) -> Array:
 
 def _summed(x: Array, step: Along, origin: Shape) -> Array:
     """Return the sum along one axis of ``x``, which starts at ``origin``."""
-    indices = _columns(step.indices)
-    weights = [_aligned(each, step.axis, x.ndim) for each in _columns(step.weights)]
+    indices = columns(step.indices)
+    weights = [_aligned(each, step.axis, x.ndim) for each in columns(step.weights)]
     if step.sum is Sum.FIXED:
         half = 1 << (FIXED_BITS - 1)
         terms = (

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor.integers import planned
+from ir_interp.executor.integers import columns, planned
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import Along
 from ir_interp.plan.pieces import Piece, Range, whole
@@ -18,6 +18,7 @@ from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import Shape
 from ir_interp.spec import Alpha
 
+Indices = NDArray[np.intp]
 _TYPES_WITH_STEPS = ("uint8", "int32")  # with two sets of steps; those of other types take the same inputs
 
 
@@ -32,26 +33,37 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
     if any(start == stop for start, stop in outputs):
         return Piece(outputs, tuple((0, 0) for _ in outputs))
     inputs = list(outputs)
-    for axis, taken in _taken(bound, outputs):
-        least, most = int(taken.min()), int(taken.max()) + 1
-        is_first = inputs[axis] is outputs[axis]
-        inputs[axis] = (least, most) if is_first else (min(least, inputs[axis][0]), max(most, inputs[axis][1]))
+    for axis, (lowest, highest) in _reach(bound).items():
+        taken = slice(*outputs[axis])
+        inputs[axis] = (int(lowest[taken].min()), int(highest[taken].max()) + 1)
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
         inputs[-1] = (0, bound.out_shape[-1])  # of every pixel all channels, for the last changes the others
     return Piece(outputs, tuple(inputs))
 
 
-def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the inputs that outputs take, by axis: an axis comes as often as there are ways to sum along it."""
+@lru_cache(maxsize=16)
+def _reach(bound: Plan) -> dict[int, tuple[Indices, Indices]]:
+    """Return the first and the last input that each output takes, by axis, in any of the ways to sum along it."""
+    reach: dict[int, tuple[Indices, Indices]] = {}
+    for axis, indices in _taken(bound):
+        lowest, highest = indices.min(axis=1), indices.max(axis=1)
+        if axis in reach:
+            lowest, highest = np.minimum(lowest, reach[axis][0]), np.maximum(highest, reach[axis][1])
+        reach[axis] = lowest, highest
+    return reach
+
+
+def _taken(bound: Plan) -> Iterator[tuple[int, Indices]]:
+    """Yield the inputs that outputs take, by axis, [out, taps]."""
     changing = {axis.axis for axis in bound.axes}
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
-        yield axis.axis, taps.indices[slice(*outputs[axis.axis])]
+        yield axis.axis, taps.indices
     for dtype in _TYPES_WITH_STEPS:
-        for step in planned(bound, dtype, outputs) or ():
+        for step in planned(bound, dtype, whole(bound).outputs) or ():
             each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
             for axis_of_step, indices in each:
                 if axis_of_step in changing:  # of an axis that is copied a runtime takes neighbours, too, times 0
-                    yield axis_of_step, np.asarray(indices)
+                    yield axis_of_step, np.stack(columns(indices), axis=1).astype(np.intp)
 
 
 def _ranges(region: Sequence[slice], lengths: Shape) -> tuple[Range, ...]:

@@ -46,32 +46,13 @@ def resize(
     region: Sequence[slice] | None = None,
     whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize ``x`` as ``spec`` says.
-
-    ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
-    bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
-    input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
-    None. Where the spec lists all axes, those that it resizes will do, and the other way round. ``arithmetic``
-    replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the result. It has the dtype
-    of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64;
-    integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several threads, at most
-    IR_INTERP_THREADS of the environment; the result does not depend on their number.
-
-    ``region``, a slice for each axis, asks for that piece of the output alone. It has the bits that it has in the
-    whole, of every element type. (Of floats a BLAS could prevent it that adds the terms of a sum in an order that
-    depends on their place in a matrix: NumPy's own, OpenBLAS, does not for the matrices that are made here.) Where
-    ``x`` is not the whole input, but what ``ir_interp.region`` says that the piece needs of it, ``whole`` is the
-    shape of the whole.
-
-    Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
-    larger than ``MAX_BYTES``.
-    """
+    """Resize an array as ``spec`` says; ``ir_interp.large.resize`` says what all of this means."""
     x = as_array(x)
     shape = x.shape if whole is None else arguments.lengths(whole, "whole")
     if whole is not None and region is None:
         raise SpecError("whole has no effect without region")
     with unchecked():
-        bound = _bound(spec, shape, sizes, scales, arithmetic)
+        bound = planned(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
         piece = piece_of(bound, region)
         if region is None:
             return _resized(x, bound, piece, out)
@@ -100,17 +81,20 @@ def region(
     ``whole=shape``. Raises as ``resize`` does.
     """
     with unchecked():
-        bound = _bound(spec, arguments.lengths(shape, "shape"), sizes, scales, arithmetic)
+        lengths = arguments.lengths(shape, "shape")
+        bound = planned(spec, lengths, sizes=sizes, scales=scales, arithmetic=arithmetic)
         return piece_of(bound, output_slices).of_input(bound)
 
 
-def _bound(
+def planned(
     spec: ResizeSpec,
     shape: tuple[int, ...],
-    sizes: Sequence[int] | None,
-    scales: Sequence[float] | None,
-    arithmetic: Arithmetic | str | None,
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
 ) -> Plan:
+    """Return the plan of a call of ``resize``. Raises as that does."""
     if not isinstance(spec, ResizeSpec):
         raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
     return plan(bind(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic), shape)

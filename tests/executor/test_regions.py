@@ -94,19 +94,18 @@ _LENGTHS = st.sampled_from([1, 2, 3, 5, 8, 17, 33, 70])
 def _kernels(draw: st.DrawFn) -> Kernel:
     antialias = draw(st.sampled_from(Antialias))
     cut = draw(st.booleans()) and antialias is not Antialias.OFF
-    return draw(
-        st.sampled_from([
-            Nearest(rounding=draw(st.sampled_from(Rounding))),
-            Linear(antialias=antialias, exclude_outside=cut),
-            Cubic(a=-0.75, antialias=antialias, exclude_outside=cut),
-            Cubic(a=-0.5, exclude_outside=True),
-            Area(),
-            Mean(),
-            Box(antialias=antialias),
-            Hamming(antialias=antialias),
-            Lanczos(radius=3, antialias=antialias),
-        ])
-    )  # fmt: skip
+    kernels: list[Kernel] = [
+        Nearest(rounding=draw(st.sampled_from(Rounding))),
+        Linear(antialias=antialias, exclude_outside=cut),
+        Cubic(a=-0.75, antialias=antialias, exclude_outside=cut),
+        Cubic(a=-0.5, exclude_outside=True),
+        Area(),
+        Mean(),
+        Box(antialias=antialias),
+        Hamming(antialias=antialias),
+        Lanczos(radius=3, antialias=antialias),
+    ]
+    return draw(st.sampled_from(kernels))
 
 
 @st.composite
