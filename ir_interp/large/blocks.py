@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,16 @@ Chunks = tuple[tuple[int, ...], ...]
 Slices = tuple[slice, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A resize, its target known, of an array of a shape and an element type that lies in chunks."""
+
+    spec: ResizeSpec
+    shape: Shape
+    dtype: np.dtype[Any]
+    chunks: Chunks
+
+
 def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
     """Return an array of Dask, resized as a spec that is bound to its shape says: its bits are those of ``resize``.
 
@@ -34,7 +45,8 @@ def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
     out_shape = plan(spec, x.shape).out_shape
     wanted = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
     name = f"ir-interp-resize-{tokenize(x, spec, wanted)}"
-    tasks = _tasks(name, x, spec, wanted)
+    places = itertools.product(*(range(len(each)) for each in wanted))
+    tasks = tasks_of(name, x.name, Work(spec, x.shape, x.dtype, x.chunks), wanted, places)
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=[x])
     return dask.array.Array(graph, name, wanted, meta=x._meta, shape=out_shape)
 
@@ -73,26 +85,26 @@ def _edges(chunks: Sequence[int]) -> list[int]:
     return [0, *itertools.accumulate(chunks)]
 
 
-def _tasks(name: str, x: Any, spec: ResizeSpec, chunks: Chunks) -> dict[Any, Any]:
+def tasks_of(name: str, source: str, work: Work, chunks: Chunks, places: Iterable[tuple[int, ...]]) -> dict[Any, Any]:
+    """Return a graph of the blocks of an output at some places among its ``chunks``, over the chunks of ``source``."""
     from dask._task_spec import List, Task, TaskRef
 
     tasks: dict[Any, Any] = {}
-    out_edges, in_edges = list(map(_edges, chunks)), list(map(_edges, x.chunks))
-    for place in itertools.product(*(range(len(each)) for each in chunks)):
+    out_edges, in_edges = list(map(_edges, chunks)), list(map(_edges, work.chunks))
+    for place in places:
         piece = tuple(slice(edges[i], edges[i + 1]) for edges, i in zip(out_edges, place, strict=True))
-        needed = region(spec, x.shape, piece)
+        needed = region(work.spec, work.shape, piece)
         parts, targets = [], []
-        for number, (chunk, source, target) in enumerate(_overlaps(needed, in_edges)):
-            key = (x.name, *chunk)
-            lengths = tuple(each[i] for each, i in zip(x.chunks, chunk, strict=True))
-            if any(part != slice(0, length) for part, length in zip(source, lengths, strict=True)):
-                cut = (f"cut-{name}", *place, number)
-                tasks[cut] = Task(cut, part_of, TaskRef(key), source)
-                key = cut
+        for number, (chunk, cut, target) in enumerate(_overlaps(needed, in_edges)):
+            key: tuple[Any, ...] = (source, *chunk)
+            lengths = tuple(each[i] for each, i in zip(work.chunks, chunk, strict=True))
+            if any(part != slice(0, length) for part, length in zip(cut, lengths, strict=True)):
+                whole, key = key, (f"cut-{name}", *place, number)
+                tasks[key] = Task(key, part_of, TaskRef(whole), cut)
             parts.append(TaskRef(key))
             targets.append(target)
         at = (name, *place)
-        tasks[at] = Task(at, block, List(*parts), targets, spec, x.shape, piece, needed, x.dtype)
+        tasks[at] = Task(at, block, List(*parts), targets, work, piece, needed)
     return tasks
 
 
@@ -119,20 +131,12 @@ def part_of(chunk: Array, source: Slices) -> Array:
     return np.array(chunk[source])
 
 
-def block(
-    parts: Sequence[Array],
-    targets: Sequence[Slices],
-    spec: ResizeSpec,
-    shape: Shape,
-    piece: Slices,
-    needed: Slices,
-    dtype: np.dtype[Any],
-) -> Array:
+def block(parts: Sequence[Array], targets: Sequence[Slices], work: Work, piece: Slices, needed: Slices) -> Array:
     """Return a piece of the output, of the parts of the input that it needs, each with its place in these."""
     lengths = tuple(each.stop - each.start for each in needed)
     if len(parts) == 1 and parts[0].shape == lengths:
-        return resize(parts[0], spec, region=piece, whole=shape)
-    x = np.empty(lengths, dtype)
+        return resize(parts[0], work.spec, region=piece, whole=work.shape)
+    x = np.empty(lengths, work.dtype)
     for part, target in zip(parts, targets, strict=True):
         x[target] = part
-    return resize(x, spec, region=piece, whole=shape)
+    return resize(x, work.spec, region=piece, whole=work.shape)
