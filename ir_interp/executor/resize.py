@@ -22,6 +22,7 @@ from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Alpha, Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
@@ -132,6 +133,14 @@ def _integers(x: NDArray[Any], bound: Plan, piece: Piece) -> NDArray[Any] | None
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
         return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
     return run(x, bound, piece)
+
+
+def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
+    """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
+    if dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
+        return False
+    whole_outputs = whole_of(bound).outputs
+    return passes.are_named(bound) or integers.planned(bound, dtype.name, whole_outputs) is not None
 
 
 def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:
