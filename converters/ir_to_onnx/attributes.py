@@ -13,6 +13,7 @@ _TYPES = frozenset(  # the ports say them too
         "destination_type",
         "index_element_type",
         "output_type",
+        "roi_num_type",
         "sequence_length_type",
     )
 )

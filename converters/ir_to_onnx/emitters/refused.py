@@ -14,7 +14,6 @@ _STATE = (
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
 _DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
-_UNPROVEN = "no graph of ONNX has been proven to do the same yet"
 _ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
 REASONS = {
@@ -27,9 +26,6 @@ REASONS = {
     "MatrixNms": _DECAYS,
     "NMSRotated": _ROTATED,
     "ROIAlignRotated": _ROTATED,
-    "ExperimentalDetectronGenerateProposalsSingleImage": _UNPROVEN,
-    "ExperimentalDetectronDetectionOutput": _UNPROVEN,
-    "GenerateProposals": _UNPROVEN,
     "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
     "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
