@@ -37,6 +37,7 @@ WITHOUT_EFFECT: dict[str, frozenset[str]] = {
         "grusequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
         "lstmcell": (*_RECURRENT, *_WRITTEN_OF_OLD, "weights_format"),  # the last OpenVINO does not regard
         "lstmsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "matrixnms": ("gaussian_sigma",),  # where scores decay linearly
         "maxpool": (
             "axis",  # of places that nothing takes
             "exclude-pad",  # the model optimizer wrote it to every pooling

@@ -93,10 +93,34 @@ def detections(draw: Draw) -> Any:
     return layer("ExperimentalDetectronDetectionOutput", 6, *inputs, **stated)
 
 
+def matrix_nms(draw: Draw) -> Any:
+    images, classes, count = draw.between(1, 3), draw.between(1, 4), draw.between(1, 12)
+    normalized = draw.chance()
+    stated = {
+        "sort_result_type": draw.among("classid", "score", "none"),
+        "sort_result_across_batch": draw.chance(),
+        "output_type": draw.among("i32", "i64"),
+        "score_threshold": draw.among(0.0, 0.2),
+        "nms_top_k": draw.among(-1, 3, 100),
+        "keep_top_k": draw.among(-1, 4, 100),
+        "background_class": draw.among(-1, 0) if classes > 1 else -1,  # without any class the plugin dies
+        "decay_function": draw.among("gaussian", "linear"),
+        "gaussian_sigma": draw.among(2.0, 0.5),
+        "post_threshold": draw.among(0.0, 0.1),
+        "normalized": normalized,
+    }
+    boxes = corners(draw, (images, count), 1.0 if normalized else 30.0)
+    if draw.chance(0.3):
+        boxes[:, -1] = boxes[:, 0]  # twice the same
+        boxes[:, 0, 2] = boxes[:, 0, 0]  # no area
+    return layer("MatrixNms", 8, draw.input(boxes), draw.input(scores(draw, (images, classes, count))), **stated)
+
+
 TABLE: dict[str, Configuration] = {
     "GenerateProposals": generate_proposals,
     "ExperimentalDetectronGenerateProposalsSingleImage": single_image,
     "ExperimentalDetectronDetectionOutput": detections,
+    "MatrixNms": matrix_nms,
 }
 
 

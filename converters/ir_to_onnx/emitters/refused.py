@@ -13,7 +13,6 @@ _STATE = (
 )
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
-_DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
 _ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
 REASONS = {
@@ -23,7 +22,6 @@ REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
-    "MatrixNms": _DECAYS,
     "NMSRotated": _ROTATED,
     "ROIAlignRotated": _ROTATED,
     "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
