@@ -49,7 +49,8 @@ WITHOUT_EFFECT: dict[str, frozenset[str]] = {
             "offset",  # where the step follows from the lengths
         ),
         "priorboxclustered": ("img_h", "img_w"),  # the model optimizer wrote them; an input says them
-        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode, which is refused
+        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode
+        "deformablepsroipooling": ("part_size", "trans_std"),  # where there are no offsets
         "regionyolo": ("anchors", "axis", "end_axis", "mask", "num"),  # the output's port says what is flattened
         "rnncell": (*_RECURRENT, *_WRITTEN_OF_OLD),
         "rnnsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),

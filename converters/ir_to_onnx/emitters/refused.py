@@ -13,7 +13,6 @@ _STATE = (
 )
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it works on strings"
-_ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
 
 REASONS = {
     "ReadValue": _STATE,
@@ -22,9 +21,6 @@ REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
-    "NMSRotated": _ROTATED,
-    "ROIAlignRotated": _ROTATED,
-    "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
     "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
 }
