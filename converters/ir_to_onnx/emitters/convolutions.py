@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
+from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import tensors, weights, windows
 from ..op import Op
@@ -119,7 +122,30 @@ def _deformable(graph: Graph, op: Op) -> str:
     )
 
 
+def _binary(graph: Graph, op: Op) -> str:
+    """Multiply signs: 1 for what is positive, else -1. OpenVINO takes the bits of each byte from the lowest on here."""
+    op.word("mode", ("xnor-popcount",), "xnor-popcount")
+    pad, weights = op.real("pad_value"), op.known(1, "its weights are")
+    if pad not in (-1, 0, 1):
+        raise op.refusal(f"its pad_value {pad:g} is none of -1, 0, 1")
+    if weights.shape[1] % 8:
+        raise op.refusal("its channels fill no whole bytes, and OpenVINO reads those of others too")
+    bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
+    one, less = (operators.scalar(graph, each, "float32") for each in (1, -1))
+    positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))
+    x, over = graph.node("Where", positive, one, less), windows.read(op, weights.shape[2:])
+    _refuse_negative(op, over)
+    if pad and over.same:
+        raise op.refusal("its pads are known only at run time, and are not 0")
+    if pad:
+        pads = graph.ints((0, 0, *over.begin, 0, 0, *over.end))
+        x = graph.node("Pad", x, pads, operators.scalar(graph, pad, "float32"))
+        over = replace(over, begin=(0, 0), end=(0, 0))
+    return graph.node("Conv", x, graph.constant(np.where(bits, 1, -1), np.float32), **over.attributes)
+
+
 TABLE: dict[str, _Emitter] = {
+    "BinaryConvolution": _binary,
     "Convolution": _convolution(grouped=False),
     "GroupConvolution": _convolution(grouped=True),
     "ConvolutionBackpropData": _transposed(grouped=False),

@@ -12,7 +12,7 @@ _STATE = (
     "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
 )
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
-_STRINGS = "it works on strings"
+_STRINGS = "it cuts bytes into strings, or strings into bytes, and no layer of ONNX does either"
 
 REASONS = {
     "ReadValue": _STATE,
@@ -21,7 +21,6 @@ REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
-    "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
 }
 
