@@ -9,16 +9,16 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors, weights, windows
-from ..op import Op
+from .. import channel_scales, tensors, weights, windows
+from ..op import Array, Op
 from ..windows import Windows
 from .quantisation import is_in_integers
 
 _Emitter = Callable[[Graph, Op], str]
 
 
-def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
-    """Return the weights without a group axis of their own, and the number of groups.
+def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) -> tuple[str, int]:
+    """Return the weights without a group axis of their own, times factors of channels, and the number of groups.
 
     Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
     leave that in, and know of no weights; arithmetic with constants it computes once.
@@ -30,17 +30,29 @@ def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
     if held is None:
         return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
     held = held.without_groups()
+    held = held if factors is None else held.times(factors.ravel().repeat(rows)) or held
     return held.written(graph, op.layer.name) if in_integers else held.unpacked(graph), groups
 
 
 def _convolution(grouped: bool) -> _Emitter:
     def emit(graph: Graph, op: Op) -> str:
-        weights, groups = _weights(graph, op, grouped)
+        x, factors = _unscaled(graph, op) if grouped else (op.inputs[0], None)
+        weights, groups = _weights(graph, op, grouped, factors)
         over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         _refuse_negative(op, over)
-        return graph.node("Conv", op.inputs[0], weights, group=_if_several(groups), **over.attributes)
+        return graph.node("Conv", x, weights, group=_if_several(groups), **over.attributes)
 
     return emit
+
+
+def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
+    """Return the levels that go in where weights take in their scales, and these."""
+    found = channel_scales.unscaled(graph, op.inputs[0]) if is_in_integers(op) else None
+    held = weights.held(graph, op.inputs[1])
+    if found is None or held is None:
+        return op.inputs[0], None
+    fits = held.without_groups().times(found[1].ravel().repeat(op.lengths(1)[1]))
+    return found if fits is not None and fits.since <= graph.opset else (op.inputs[0], None)
 
 
 def _transposed(grouped: bool) -> _Emitter:
