@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
-from ir_interp.executor.resize import as_array, resize
+from ir_interp.executor.resize import as_array
+from ir_interp.large.resize import resize
 from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape
@@ -62,7 +63,7 @@ class ResizeOp:
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""
-        array = as_array(x)
+        array = x if hasattr(x, "ndim") else as_array(x)
         if self.shape is not None and array.ndim != len(self.shape):
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
