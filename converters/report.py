@@ -199,7 +199,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPolicy:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape.
+
+    ``interpolate`` is the version of Interpolate, where that is what they are.
+    """
 
     form: Form = Form.ANY
     strict: bool = False
+    interpolate: int = 11
