@@ -2,7 +2,8 @@
 
 Each engine runs in a process of its own and stays warm; rounds go from engine to engine, so that a machine that slows
 down slows all of them. What counts are medians of the rounds, and ratios within one run. Engines that are not
-installed are left out. An engine whose result is another than ours is shown with a star, and is not among the best. ``--json`` and ``--chart`` save the figures and draw them.
+installed are left out; one whose result is another than ours is shown with a star, and is not among the best.
+``--json`` and ``--chart`` save the figures and draw them.
 """
 
 from __future__ import annotations
