@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import Band, Pick, prepare
+from ir_interp.executor.bands import Band, Pick, stages
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.taps import axis_taps
 
@@ -27,6 +27,10 @@ Finish = Callable[[Array, Array], None]
 
 _TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
+
+
+Operations = tuple[Pick | Band, ...]
+"""What is done along an axis, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,20 +163,20 @@ def _tiles(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> tuple[Ti
     """Return the tiles of a plan: several outer items whole, or one item in spans of its first resized axis."""
     axes = sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))  # what shrinks goes first
     order = [each.axis for each in axes]
-    first, stages = min(order), _stages(shape, bound.out_shape, order)
+    first, shapes = min(order), _stages(shape, bound.out_shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, stages, strict=False)}
+    inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
 
-    def ready(axis: int, rows: slice) -> Pick | Band:
-        return prepare(taps[axis], rows.start, rows.stop, inner[axis], work)
+    def ready(axis: int, rows: slice) -> Operations:
+        return stages(taps[axis], rows.start, rows.stop, inner[axis], work)
 
     whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
     outer, rows = math.prod(shape[:first]), bound.out_shape[first]
-    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in stages))
+    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in shapes))
     tiles = []
     for rows_out in _slices(rows, height):
         operations = whole | {first: ready(first, rows_out)}
-        span = operations[first].span
+        span = operations[first][0].span
         for items in _slices(outer, batch):
             steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
             tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
@@ -199,18 +203,23 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
 
 
 def _steps(
-    lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Operations]
 ) -> tuple[AxisStep, ...]:
-    """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest."""
-    rows = operations[first].span
+    """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
+
+    Copies of the inputs that are needed go before everything else: the rest is then cast and multiplied.
+    """
+    rows = operations[first][0].span
     lengths[1] = rows.in_stop - rows.in_start
+    copies = [(axis, operations[axis][0]) for axis in sorted(order) if len(operations[axis]) > 1]
     steps = []
-    for axis in order:
-        place, span = axis - first + 1, operations[axis].span
+    for axis, operation in [*copies, *((axis, operations[axis][-1]) for axis in order)]:
+        place, span = axis - first + 1, operation.span
         before = _split(lengths, place)
-        needed = slice(None) if axis == first else slice(span.in_start, span.in_stop)
+        is_cut = axis == first and operation is operations[axis][0]  # the tile begins where its inputs do
+        needed = slice(None) if is_cut else slice(span.in_start, span.in_stop)
         lengths[place] = span.out_stop - span.out_start
-        steps.append(AxisStep(operations[axis], needed, before, _split(lengths, place)))
+        steps.append(AxisStep(operation, needed, before, _split(lengths, place)))
     return tuple(steps)
 
 
