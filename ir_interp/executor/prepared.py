@@ -1,0 +1,207 @@
+"""A resize of arrays of one shape and type: planned once, run as often as is wanted."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ir_interp.arguments import shown
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor import alpha, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import passes as passes_of
+from ir_interp.executor.store import store
+from ir_interp.memory import unchecked
+from ir_interp.plan import passes
+from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.whole import WholeSum, at_once, in_passes
+from ir_interp.shapes import Shape
+from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
+
+Array = NDArray[Any]
+MAX_BYTES = 8 * 2**30
+"""The largest intermediate or output array that ``resize`` will make."""
+
+_DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
+_SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
+
+
+class Prepared:
+    """A resize of arrays of one shape and type: a call runs it, and nothing is planned any more.
+
+    Any number of threads may call it at once. ``spec`` is what it computes, ``shape`` and ``dtype`` are those of the
+    arrays that it takes, ``out_shape`` that of the results.
+    """
+
+    def __init__(self, spec: ResizeSpec, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self.spec, self.shape, self.dtype = spec, shape, dtype
+        with unchecked():
+            self._bound = plan(spec, shape)
+        self.out_shape = self._bound.out_shape
+        self._work = dtype if isinstance(spec.kernel, Nearest) else _working_dtype(dtype)
+        self._pads = self._bound.padding if any(map(any, self._bound.padding)) else None
+        self._padded = tuple(size + sum(pads) for size, pads in zip(shape, self._bound.padding, strict=True))
+        _check_memory(self._bound, max(self._work.itemsize, dtype.itemsize))
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"
+
+    def __call__(self, x: Array, *, out: Array | None = None) -> Array:
+        """Return ``x`` resized; ``out``, a C-ordered array of the right shape and type, takes the result.
+
+        Raises ShapeError where ``x`` has another shape or type than this was prepared for.
+        """
+        if not isinstance(x, np.ndarray):
+            raise SpecError(f"x is {shown(x)}; expected an array")
+        if x.shape != self.shape or x.dtype != self.dtype:
+            wanted = f"{self.dtype} {list(self.shape)}"
+            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {wanted}")
+        return self.run(x, out)
+
+    def run(self, x: Array, out: Array | None) -> Array:
+        """Return ``x``, which is of the right shape and type, resized."""
+        y = self._output(x, out)
+        source = np.pad(x, self._pads) if self._pads else x
+        if not self._bound.axes:
+            y[...] = source
+        elif y.size:
+            with unchecked():
+                self._fill(source, y)
+        if isinstance(self.spec.coordinates, Crop):
+            _extrapolate(y, self._bound)
+        return y
+
+    def _output(self, x: Array, out: Array | None) -> Array:
+        if out is None:
+            return np.empty(self.out_shape, x.dtype)
+        if not isinstance(out, np.ndarray):
+            raise SpecError(f"out is {shown(out)}; expected an array")
+        if out.shape != self.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
+            wanted = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
+            raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+        if np.may_share_memory(x, out):
+            raise SpecError("out must not overlap the input")
+        return out
+
+    def _fill(self, x: Array, y: Array) -> None:
+        if self._jobs and compiled.run(x, y, self._jobs):
+            return
+        with compiled.counted() if self._jobs else nullcontext():
+            self._fill_in_numpy(x, y)
+
+    def _fill_in_numpy(self, x: Array, y: Array) -> None:
+        """Fill ``y``; where there are infinities or NaN, by plain sums.
+
+        A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well
+        as the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops
+        them.
+        """
+        found = self._integers(x)
+        if found is not None:
+            y[...] = found
+            return
+        tiles.run(x, y, self._tiles, self._work, self._finish(x))
+        seen = x if x.dtype == np.float16 else min(x, y, key=np.size)
+        if not isinstance(self.spec.kernel, Nearest) and not _is_finite(seen):
+            store(plain.run(x.astype(self._work), self._bound), y)
+
+    @cached_property
+    def _sums(self) -> tuple[WholeSum, ...]:
+        """The resize as sums of whole numbers; none where it is no such thing."""
+        once = at_once(self._bound, self.dtype.name)
+        return (once,) if once else in_passes(self._bound, self.dtype.name) or ()
+
+    @cached_property
+    def _jobs(self) -> tuple[compiled.Job, ...]:
+        return compiled.jobs(self._sums, self._padded, self.dtype) if self._sums else ()
+
+    @cached_property
+    def _tiles(self) -> tiles.Tiles:
+        return tiles.tiled(self._bound, self._padded, self._work)
+
+    @cached_property
+    def _rounding(self) -> Integers:
+        return rounding_at_once(self.spec, self.dtype.name)
+
+    def _finish(self, x: Array) -> tiles.Finish:
+        """Return what stores the sums of a tile."""
+        if self.dtype == np.float16:
+            return lambda values, target, _: half.store(values, target)
+        if self._sums and self._sums[0].doubt:
+            return partial(whole.store, source=x, sums=self._sums[0], shape=self.out_shape)
+        return lambda values, target, _: store(values, target, self._rounding)
+
+    def _integers(self, x: Array) -> Array | None:
+        """Return integers resized in the sums that the spec names; None where they are summed as floats are."""
+        if self.dtype.kind not in "iu" or isinstance(self.spec.kernel, Nearest):
+            return None
+        if not passes.are_named(self._bound):
+            return integers.run(x, self._bound)
+        run = passes_of.run
+        if self.spec.alpha is Alpha.PREMULTIPLIED:
+            return alpha.divided(run(alpha.multiplied(x), self._bound))
+        return run(x, self._bound)
+
+
+@lru_cache(maxsize=256)
+def prepared(spec: ResizeSpec, shape: Shape, dtype: np.dtype[Any]) -> Prepared:
+    """Return a resize that was prepared before, or is now."""
+    return Prepared(spec, shape, dtype)
+
+
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.name in _SINGLE:
+        return np.dtype(np.float32)
+    if dtype.name in _DOUBLE:
+        return np.dtype(np.float64)
+    raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
+
+
+def _is_finite(x: NDArray[Any]) -> bool:
+    """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
+    if x.dtype.kind in "iu":
+        return True
+    if x.dtype.name == "float16" and x.flags.c_contiguous:
+        return half.is_finite(x)
+    if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.dot(flat, flat)):
+                return True  # else an infinity, or values whose squares are
+    return bool(np.isfinite(x).all())
+
+
+def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
+    """Fill what a crop takes from outside the image."""
+    if not isinstance(bound.spec.coordinates, Crop):
+        return
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        if taps.outside is not None and taps.outside.any():
+            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
+
+
+def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
+    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
+    assert isinstance(spec.coordinates, Crop)
+    fill = np.empty(1, dtype)
+    cuts = spec.rounds is Integers.ONNXRUNTIME
+    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
+    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
+    return fill.reshape(())
+
+
+def _check_memory(bound: Plan, itemsize: int) -> None:
+    """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
+    padded = (size + sum(padding) for size, padding in zip(bound.in_shape, bound.padding, strict=True))
+    elements = max(math.prod(padded), math.prod(bound.out_shape), *bound.out_shape, 0)
+    if itemsize * elements > MAX_BYTES:
+        raise ShapeError(
+            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "
+            f"the limit (ir_interp.execute.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
+        )
