@@ -167,12 +167,12 @@ def _is_finite(x: NDArray[Any]) -> bool:
     """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
     if x.dtype.kind in "iu":
         return True
-    if x.dtype.name == "float16" and x.flags.c_contiguous:
+    if x.dtype.char == "e" and x.flags.c_contiguous:
         return half.is_finite(x)
-    if x.dtype.name in ("float32", "float64") and x.flags.c_contiguous:
+    if x.dtype.char in "fd" and x.flags.c_contiguous:
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.dot(flat, flat)):
+            if math.isfinite(np.dot(flat, flat)):
                 return True  # else an infinity, or values whose squares are
     return bool(np.isfinite(x).all())
 

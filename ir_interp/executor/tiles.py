@@ -194,9 +194,9 @@ def tiled(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> Tiles:
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    batch = min(_TILE_ELEMENTS // item, -(-outer // (2 * threads())))  # two tiles for every thread
+    share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS // 2 else outer  # of each thread
     height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
-    return max(1, batch), height
+    return max(1, min(_TILE_ELEMENTS // item, share)), height
 
 
 def _slices(length: int, each: int) -> list[slice]:

@@ -30,9 +30,10 @@ from ir_interp import (
 from ir_interp.executor.compiled import VARIABLE, is_installed
 from ir_interp.executor.prepared import Prepared
 from ir_interp.plan.whole import WholeSum
+from ir_interp.spec import Kernel
 
 Array = NDArray[Any]
-KERNELS = [
+KERNELS: list[Kernel] = [
     Linear(),
     Linear(antialias=Antialias.SHRINKING, exclude_outside=True),
     Cubic(a=-0.75),
@@ -59,8 +60,8 @@ def _resizes(draw: st.DrawFn) -> tuple[tuple[int, ...], ResizeSpec]:
         axes=tuple(axes),
         target=Sizes(sizes),
         integers=draw(
-            st.sampled_from([None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between="kept")])
-        ),  # type: ignore[arg-type]
+            st.sampled_from([None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)])
+        ),
     )
     return shape, spec
 
@@ -90,10 +91,10 @@ def _summed(x: Array, sums: WholeSum) -> Array:
         up = 2 * rest > one
         if 2 * rest == one:
             odd, positive = below % 2 == 1, value > 0
-            up = {Integers.HALF_EVEN: odd, Integers.HALF_AWAY: positive, None: True}[sums.rounding]  # type: ignore[index]
+            up = {Integers.HALF_EVEN: odd, Integers.HALF_AWAY: positive, None: True}[sums.rounding]
         return int(min(max(below + up, bounds.min), bounds.max))
 
-    return np.vectorize(rounded, otypes=[x.dtype])(wide)
+    return np.asarray(np.vectorize(rounded, otypes=[x.dtype])(wide))
 
 
 def _both(x: Array, spec: ResizeSpec, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
