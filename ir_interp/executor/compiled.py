@@ -22,7 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.tiles import in_threads, threads
-from ir_interp.plan.whole import WholeSum, Windows
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.passes import Pass
+from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.whole import WholeSum, Windows, gathered
 from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
 
@@ -87,13 +90,17 @@ def counted() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are."""
+    """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
+
+    Elements that are copied are ``seen_as`` integers of their size.
+    """
 
     loop: str
     shape_in: tuple[int, int, int]
     shape_out: tuple[int, int, int]
     arguments: tuple[Any, ...]
     out_shape: Shape
+    seen_as: np.dtype[Any] | None = None
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
@@ -132,6 +139,44 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     return Job(loop, lengths, made, (*own, *tail), tuple(out))
 
 
+def copies(bound: Plan, shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+    """Return the copies of a nearest resize of two neighbouring axes as a loop takes them; none of another."""
+    axes = sorted(bound.axes, key=lambda each: each.axis)
+    if len(axes) != 2 or axes[1].axis != axes[0].axis + 1 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
+        return ()
+    taps = {axis.axis: each.indices[:, 0] for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    first, last = axes[0].axis, axes[1].axis
+    depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
+    if depth > _MOST_TOGETHER or shape[last] * depth >= _LONGEST:
+        return ()
+    places = (outer, len(taps[first]), len(taps[last]) * depth)
+    own = (taps[first], (taps[last] * depth).astype(np.uint32), depth)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, bound.out_shape, bits),)
+
+
+def in_order(made: Sequence[Pass], shape: Shape, out_shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+    """Return two passes over an image that a loop makes in their own order; none where there is no such loop."""
+    if len(made) != 2 or dtype != np.uint8 or made[0].axis != made[1].axis + 1:
+        return ()
+    columns, rows = made
+    depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
+    if depth > _MOST_TOGETHER or shape[columns.axis] * depth >= _LONGEST:
+        return ()
+    lengths = (outer, shape[rows.axis], shape[columns.axis] * depth)
+    places = (outer, len(rows.indices), len(columns.indices) * depth)
+    if rows.bits_each and rows.indices.shape[1] == 2:
+        window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
+        bits = (rows.bits_before, rows.bits_each, rows.bits_after)
+        short = (rows.indices, rows.weights.astype(np.int32), *_columns(window, depth), depth, *bits)
+        return (Job("shortened", lengths, places, short, out_shape),)
+    if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
+        cells = (columns.indices * depth).astype(np.uint32)
+        own = (rows.indices, rows.weights, cells, columns.weights, depth, 0.0, 255.0)
+        return (Job("chained", lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
+    return ()
+
+
 def _rows(window: Windows) -> tuple[Array, Array]:
     return window.first, window.weights
 
@@ -147,7 +192,10 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
         return False
     for job in made:
         target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)
-        _run(getattr(loops, job.loop), x.reshape(job.shape_in), target.reshape(job.shape_out), job.arguments)
+        values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
+        if job.seen_as is not None:
+            values, places = values.view(job.seen_as), places.view(job.seen_as)
+        _run(getattr(loops, job.loop), values, places, job.arguments)
         x = target
     return True
 

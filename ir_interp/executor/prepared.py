@@ -64,6 +64,16 @@ class Prepared:
             raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {wanted}")
         return self.run(x, out)
 
+    def ready(self) -> Prepared:
+        """Return this resize with everything that a call needs: taps, tiles, loops."""
+        if self._bound.axes and 0 not in self.out_shape:
+            with unchecked():
+                if self._jobs:
+                    compiled.load()
+                else:
+                    _ = self._tiles
+        return self
+
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which is of the right shape and type, resized."""
         y = self._output(x, out)
@@ -119,7 +129,15 @@ class Prepared:
 
     @cached_property
     def _jobs(self) -> tuple[compiled.Job, ...]:
-        return compiled.jobs(self._sums, self._padded, self.dtype) if self._sums else ()
+        """The resize as compiled loops make it; none where there are no such loops."""
+        bound, shape = self._bound, self._padded
+        if isinstance(self.spec.kernel, Nearest):
+            return compiled.copies(bound, shape, self.dtype)
+        if self._sums:
+            return compiled.jobs(self._sums, shape, self.dtype)
+        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED or not passes.are_named(bound):
+            return ()
+        return compiled.in_order(passes.passes(bound, "uint8"), shape, self.out_shape, self.dtype)
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ir_interp.arguments import checked, shown
+from ir_interp.arguments import checked, lengths, shown
 from ir_interp.errors import SpecError
-from ir_interp.executor.prepared import prepared
+from ir_interp.executor.prepared import Prepared, prepared
 from ir_interp.plan.geometry import check_rank
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
@@ -47,6 +47,35 @@ def resize(
         raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
     bound = bind(spec, x.shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
     return prepared(bound, x.shape, x.dtype).run(x, out)
+
+
+@checked
+def prepare(
+    spec: ResizeSpec,
+    shape: Sequence[int],
+    dtype: DTypeLike = "float32",
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> Prepared:
+    """Return a resize of arrays of one ``shape`` and ``dtype``, planned once: for frames of a video, or a data loader.
+
+    The result is called as often as is wanted, by any number of threads: ``run(x)``, or ``run(x, out=y)``, gives what
+    ``resize`` gives, and plans nothing any more. ``sizes``, ``scales`` and ``arithmetic`` are those of ``resize``.
+    Where the extra ``fast`` is installed and has a loop for this resize, it is loaded now.
+
+    Raises what ``resize`` raises.
+    """
+    if not isinstance(spec, ResizeSpec):
+        raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
+    try:
+        element = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise SpecError(f"dtype is {shown(dtype)}; expected a type of NumPy") from None
+    taken = lengths(shape, "shape")
+    bound = bind(spec, taken, sizes=sizes, scales=scales, arithmetic=arithmetic)
+    return prepared(bound, taken, element).ready()
 
 
 def as_array(x: ArrayLike) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import axes_of_steps, rounding_at_once
 from ir_interp.plan.passes import are_named, passes
 from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.spec import Alpha, FixedPoint, Integers, Nearest
+from ir_interp.spec import Alpha, Integers, Nearest
 
 _BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
@@ -74,15 +74,15 @@ def in_passes(bound: Plan, dtype: str) -> tuple[WholeSum, ...] | None:
     """Return the passes of an image library as sums; None where they are others."""
     if dtype not in _EIGHT_BITS or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
         return None
-    if not isinstance(bound.spec.rounds, FixedPoint) or 0 in bound.out_shape:
+    if 0 in bound.out_shape:
         return None
     found: list[WholeSum] = []
     waiting: list[Windows] = []
     lengths = [size + sum(pads) for size, pads in zip(bound.in_shape, bound.padding, strict=True)]
     for step in passes(bound, dtype):
-        if step.bits_before or step.bits_each or step.factor != 1.0 or step.rounding is not None:
+        if step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
-        waiting.append(_gathered(step.axis, lengths[step.axis], step.indices, step.weights))
+        waiting.append(gathered(step.axis, lengths[step.axis], step.indices, step.weights))
         if step.saturates:
             windows = _sorted(waiting)
             if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
@@ -98,10 +98,10 @@ def _sorted(windows: Sequence[Windows]) -> tuple[Windows, ...]:
 
 def _windows(axis: int, length: int, taps: Taps, bits: int) -> Windows:
     assert taps.weights is not None
-    return _gathered(axis, length, taps.indices, np.rint(np.ldexp(taps.weights, bits)).astype(np.int64))
+    return gathered(axis, length, taps.indices, np.rint(np.ldexp(taps.weights, bits)).astype(np.int64))
 
 
-def _gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
+def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
     """Return taps as windows: those of one pixel are added up, and those without weight are left out."""
     used = weights != 0
     lowest = np.where(used, indices, length - 1).min(axis=1)

@@ -137,7 +137,8 @@ def test_images_in_several_threads(
     np.testing.assert_array_equal(loops, products)
 
 
-def test_nothing_is_imported_for_a_small_resize() -> None:
+def test_nothing_is_imported_for_a_small_resize(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
     code = (
         "import sys, numpy, ir_interp\n"
         "spec = ir_interp.ResizeSpec(kernel=ir_interp.Linear(), axes=(0, 1), target=ir_interp.Sizes((30, 30)))\n"
