@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,12 @@ class Prepared:
         if found is not None:
             y[...] = found
             return
-        tiles.run(x, y, self._tiles, self._work, self._finish(x))
+        if self._sums and self._sums[0].doubt:
+            rounding = whole.Rounding(self._sums[0])
+            tiles.run(x, y, self._tiles, self._work, rounding.store)
+            rounding.settle(x, y)
+            return
+        tiles.run(x, y, self._tiles, self._work, self._finish)
         seen = x if x.dtype == np.float16 else min(x, y, key=np.size)
         if not isinstance(self.spec.kernel, Nearest) and not _is_finite(seen):
             store(plain.run(x.astype(self._work), self._bound), y)
@@ -147,13 +152,12 @@ class Prepared:
     def _rounding(self) -> Integers:
         return rounding_at_once(self.spec, self.dtype.name)
 
-    def _finish(self, x: Array) -> tiles.Finish:
-        """Return what stores the sums of a tile."""
+    def _finish(self, values: Array, target: Array, tile: tiles.Tile) -> None:
+        """Store the sums of a tile."""
         if self.dtype == np.float16:
-            return lambda values, target, _: half.store(values, target)
-        if self._sums and self._sums[0].doubt:
-            return partial(whole.store, source=x, sums=self._sums[0], shape=self.out_shape)
-        return lambda values, target, _: store(values, target, self._rounding)
+            half.store(values, target)
+        else:
+            store(values, target, self._rounding)
 
     def _integers(self, x: Array) -> Array | None:
         """Return integers resized in the sums that the spec names; None where they are summed as floats are."""

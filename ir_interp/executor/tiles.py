@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor.bands import Band, Pick, stages
+from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.spec import Nearest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -170,8 +172,7 @@ def tiled(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> Tiles:
 
     Each is several outer items whole, or one item in spans of its first resized axis.
     """
-    axes = sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))  # what shrinks goes first
-    order = [each.axis for each in axes]
+    order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
     first, shapes = min(order), _stages(shape, bound.out_shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
@@ -180,6 +181,7 @@ def tiled(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> Tiles:
         return stages(taps[axis], rows.start, rows.stop, inner[axis], work)
 
     whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
+    shapes[0] = tuple(_needed(taps[axis], length) if axis in taps else length for axis, length in enumerate(shape))
     outer, rows = math.prod(shape[:first]), bound.out_shape[first]
     batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in shapes))
     tiles = []
@@ -190,6 +192,18 @@ def tiled(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> Tiles:
             steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
             tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
     return Tiles(first, tuple(tiles))
+
+
+def _needed(taps: Taps, length: int) -> int:
+    """Return how many inputs of an axis have a weight."""
+    return min(length, int(np.count_nonzero(np.bincount(taps.indices.reshape(-1), minlength=1))))
+
+
+def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
+    """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces."""
+    if isinstance(bound.spec.kernel, Nearest):
+        return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
+    return lambda axis: (axis.out_size / axis.in_size, -axis.axis)
 
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
