@@ -60,10 +60,13 @@ each inference, and use a slower kernel.
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear where zero is one of its levels, before and
 after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
-Any other is written as arithmetic with a Round. Two kinds are special:
+Any other is written as arithmetic with a Round. Three kinds are special:
 
 - Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
-  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales.
+  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales. The weights of the
+  convolution before, and of one of single channels behind, take the factors in: then both are of integers.
+- Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
+  QuantizeLinear: onnxruntime would make integers of the weights, of one scale for all.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
   levels the other way.
 

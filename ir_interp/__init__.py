@@ -26,11 +26,12 @@ from ir_interp.errors import (
     VerificationError,
 )
 from ir_interp.executor.prepared import Prepared
-from ir_interp.executor.resize import prepare, resize
+from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import audit, compare, convert, load
 from ir_interp.face.options import Progress
+from ir_interp.large.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
@@ -47,12 +48,14 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    Gaussian,
     Hamming,
     Integers,
     Lanczos,
     Length,
     Linear,
     Mean,
+    Mitchell,
     Nearest,
     Pad,
     Passes,
@@ -107,6 +110,7 @@ __all__ = [
     "FixedPoint",
     "FloatingPoint",
     "Form",
+    "Gaussian",
     "Grade",
     "Hamming",
     "HistogramBin",
@@ -121,6 +125,7 @@ __all__ = [
     "Linear",
     "Located",
     "Mean",
+    "Mitchell",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
@@ -159,6 +164,7 @@ __all__ = [
     "plot",
     "prepare",
     "preprocess",
+    "region",
     "resize",
     "spec",
 ]

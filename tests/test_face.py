@@ -161,8 +161,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, jax, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
@@ -174,8 +174,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "reference, runtime, torch; "
+        "against 'documnt': expected one of document, exact, jax, onnxruntime, opencv, opencv_exact, openvino, pillow, "
+        "reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (

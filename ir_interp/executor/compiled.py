@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ir_interp.executor.tiles import in_threads, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass
+from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import axis_taps
 from ir_interp.plan.whole import WholeSum, Windows, gathered
 from ir_interp.shapes import Shape
@@ -139,12 +140,14 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     return Job(loop, lengths, made, (*own, *tail), tuple(out))
 
 
-def copies(bound: Plan, shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the copies of a nearest resize of two neighbouring axes as a loop takes them; none of another."""
     axes = sorted(bound.axes, key=lambda each: each.axis)
     if len(axes) != 2 or axes[1].axis != axes[0].axis + 1 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
         return ()
-    taps = {axis.axis: each.indices[:, 0] for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    taken = zip(bound.axes, axis_taps(bound), strict=True)
+    taps = {axis.axis: piece.taps(each, axis.axis).indices[:, 0] for axis, each in taken}
+    shape = _lengths(piece)
     first, last = axes[0].axis, axes[1].axis
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
     if depth > _MOST_TOGETHER or shape[last] * depth >= _LONGEST:
@@ -152,14 +155,14 @@ def copies(bound: Plan, shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     places = (outer, len(taps[first]), len(taps[last]) * depth)
     own = (taps[first], (taps[last] * depth).astype(np.uint32), depth)
     bits = np.dtype(f"u{dtype.itemsize}")
-    return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, bound.out_shape, bits),)
+    return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, bits),)
 
 
-def in_order(made: Sequence[Pass], shape: Shape, out_shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return two passes over an image that a loop makes in their own order; none where there is no such loop."""
-    if len(made) != 2 or dtype != np.uint8 or made[0].axis != made[1].axis + 1:
+def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
+    """Return two passes over bytes that a loop makes in their own order; none where there is no such loop."""
+    if len(made) != 2 or made[0].axis != made[1].axis + 1:
         return ()
-    columns, rows = made
+    (columns, rows), shape, out_shape = made, _lengths(piece), piece.shape
     depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
     if depth > _MOST_TOGETHER or shape[columns.axis] * depth >= _LONGEST:
         return ()
@@ -175,6 +178,10 @@ def in_order(made: Sequence[Pass], shape: Shape, out_shape: Shape, dtype: np.dty
         own = (rows.indices, rows.weights, cells, columns.weights, depth, 0.0, 255.0)
         return (Job("chained", lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
     return ()
+
+
+def _lengths(piece: Piece) -> Shape:
+    return tuple(stop - start for start, stop in piece.inputs)
 
 
 def _rows(window: Windows) -> tuple[Array, Array]:

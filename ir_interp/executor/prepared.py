@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,11 +18,11 @@ from ir_interp.executor import passes as passes_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
-from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import axis_taps
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
-from ir_interp.shapes import Shape
 from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
 
 Array = NDArray[Any]
@@ -39,15 +40,15 @@ class Prepared:
     arrays that it takes, ``out_shape`` that of the results.
     """
 
-    def __init__(self, spec: ResizeSpec, shape: Shape, dtype: np.dtype[Any]) -> None:
-        self.spec, self.shape, self.dtype = spec, shape, dtype
-        with unchecked():
-            self._bound = plan(spec, shape)
-        self.out_shape = self._bound.out_shape
-        self._work = dtype if isinstance(spec.kernel, Nearest) else _working_dtype(dtype)
-        self._pads = self._bound.padding if any(map(any, self._bound.padding)) else None
-        self._padded = tuple(size + sum(pads) for size, pads in zip(shape, self._bound.padding, strict=True))
-        _check_memory(self._bound, max(self._work.itemsize, dtype.itemsize))
+    def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
+        self.spec, self.dtype, self.out_shape = bound.spec, dtype, piece.shape
+        self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
+        self._bound, self._piece = bound, piece
+        self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)
+        padding = piece.padding(bound)
+        self._pads = padding if any(map(any, padding)) else None
+        self._padded = tuple(stop - start for start, stop in piece.inputs)
+        _check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
 
     def __repr__(self) -> str:
         return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"
@@ -77,14 +78,11 @@ class Prepared:
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which is of the right shape and type, resized."""
         y = self._output(x, out)
-        source = np.pad(x, self._pads) if self._pads else x
-        if not self._bound.axes:
-            y[...] = source
-        elif y.size:
+        if y.size:
             with unchecked():
-                self._fill(source, y)
-        if isinstance(self.spec.coordinates, Crop):
-            _extrapolate(y, self._bound)
+                self._fill(np.pad(x, self._pads) if self._pads else x, y)
+                if isinstance(self.spec.coordinates, Crop):
+                    _extrapolate(y, self._bound, self._piece)
         return y
 
     def _output(self, x: Array, out: Array | None) -> Array:
@@ -100,53 +98,68 @@ class Prepared:
         return out
 
     def _fill(self, x: Array, y: Array) -> None:
-        if self._jobs and compiled.run(x, y, self._jobs):
-            return
-        with compiled.counted() if self._jobs else nullcontext():
-            self._fill_in_numpy(x, y)
+        """Fill ``y`` from ``x``, padded already."""
+        if not self._bound.axes:
+            y[...] = _without_alpha(x, self._bound, self._piece)[0]
+        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+            with compiled.counted() if self._jobs else nullcontext():
+                self._fill_in_numpy(x, y)
 
     def _fill_in_numpy(self, x: Array, y: Array) -> None:
-        """Fill ``y``; where there are infinities or NaN, by plain sums.
-
-        A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well
-        as the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops
-        them.
-        """
         found = self._integers(x)
         if found is not None:
             y[...] = found
             return
+        x, piece = _without_alpha(x, self._bound, self._piece)
         if self._sums and self._sums[0].doubt:
             rounding = whole.Rounding(self._sums[0])
             tiles.run(x, y, self._tiles, self._work, rounding.store)
             rounding.settle(x, y)
             return
         tiles.run(x, y, self._tiles, self._work, self._finish)
-        seen = x if x.dtype == np.float16 else min(x, y, key=np.size)
-        if not isinstance(self.spec.kernel, Nearest) and not _is_finite(seen):
-            store(plain.run(x.astype(self._work), self._bound), y)
+        if not isinstance(self.spec.kernel, Nearest):
+            self._mend(x, y, piece)
+
+    def _mend(self, x: Array, y: Array, piece: Piece) -> None:
+        """Make what infinities and NaN reach by plain sums.
+
+        A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
+        the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops
+        them.
+        """
+        if _is_finite(x if x.dtype == np.float16 else min(x, y, key=np.size)):
+            return
+        infinite = ~np.isfinite(x)
+        if infinite.any():  # else sums are infinite that are too large
+            finite = np.where(infinite, np.zeros((), x.dtype), x)
+            tiles.run(finite, y, self._tiles, self._work, self._finish)
+            reached = np.empty_like(y)
+            with np.errstate(over="ignore", invalid="ignore"):
+                store(plain.run(x.astype(self._work), self._bound, piece), reached)
+            np.copyto(y, reached, where=plain.touched(infinite, self._bound, piece))
 
     @cached_property
     def _sums(self) -> tuple[WholeSum, ...]:
         """The resize as sums of whole numbers; none where it is no such thing."""
-        once = at_once(self._bound, self.dtype.name)
-        return (once,) if once else in_passes(self._bound, self.dtype.name) or ()
+        once = at_once(self._bound, self._piece, self.dtype.name)
+        return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
     @cached_property
     def _jobs(self) -> tuple[compiled.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
-        bound, shape = self._bound, self._padded
+        bound, piece = self._bound, self._piece
         if isinstance(self.spec.kernel, Nearest):
-            return compiled.copies(bound, shape, self.dtype)
+            return compiled.copies(bound, piece, self.dtype)
         if self._sums:
-            return compiled.jobs(self._sums, shape, self.dtype)
+            return compiled.jobs(self._sums, self._padded, self.dtype)
         if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED or not passes.are_named(bound):
             return ()
-        return compiled.in_order(passes.passes(bound, "uint8"), shape, self.out_shape, self.dtype)
+        return compiled.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:
-        return tiles.tiled(self._bound, self._padded, self._work)
+        piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
+        return tiles.tiled(self._bound, piece, self._work)
 
     @cached_property
     def _rounding(self) -> Integers:
@@ -161,20 +174,28 @@ class Prepared:
 
     def _integers(self, x: Array) -> Array | None:
         """Return integers resized in the sums that the spec names; None where they are summed as floats are."""
+        bound, piece = self._bound, self._piece
         if self.dtype.kind not in "iu" or isinstance(self.spec.kernel, Nearest):
             return None
-        if not passes.are_named(self._bound):
-            return integers.run(x, self._bound)
+        if not passes.are_named(bound):
+            return integers.run(x, bound, piece)
         run = passes_of.run
         if self.spec.alpha is Alpha.PREMULTIPLIED:
-            return alpha.divided(run(alpha.multiplied(x), self._bound))
-        return run(x, self._bound)
+            return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
+        return run(x, bound, piece)
 
 
 @lru_cache(maxsize=256)
-def prepared(spec: ResizeSpec, shape: Shape, dtype: np.dtype[Any]) -> Prepared:
-    """Return a resize that was prepared before, or is now."""
-    return Prepared(spec, shape, dtype)
+def prepared(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> Prepared:
+    """Return a piece of a resize that was prepared before, or is now."""
+    return Prepared(bound, piece, dtype)
+
+
+def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:
+    """Return the channels of a piece alone, where it had all of them for the sake of the last."""
+    if bound.spec.alpha is not Alpha.PREMULTIPLIED:
+        return x, piece
+    return x[..., slice(*piece.outputs[-1])], replace(piece, inputs=(*piece.inputs[:-1], piece.outputs[-1]))
 
 
 def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -199,11 +220,12 @@ def _is_finite(x: NDArray[Any]) -> bool:
     return bool(np.isfinite(x).all())
 
 
-def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
+def _extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
     """Fill what a crop takes from outside the image."""
     if not isinstance(bound.spec.coordinates, Crop):
         return
-    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
+        taps = piece.taps(each, axis.axis)
         if taps.outside is not None and taps.outside.any():
             y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
 
@@ -218,10 +240,10 @@ def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
     return fill.reshape(())
 
 
-def _check_memory(bound: Plan, itemsize: int) -> None:
+def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
     """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
-    padded = (size + sum(padding) for size, padding in zip(bound.in_shape, bound.padding, strict=True))
-    elements = max(math.prod(padded), math.prod(bound.out_shape), *bound.out_shape, 0)
+    needed = (stop - start for start, stop in piece.inputs)
+    elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
     if itemsize * elements > MAX_BYTES:
         raise ShapeError(
             f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ir_interp.arguments import checked, lengths, shown
-from ir_interp.errors import SpecError
+from ir_interp import arguments
+from ir_interp.arguments import checked, shown
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor.needs import piece_of
 from ir_interp.executor.prepared import Prepared, prepared
-from ir_interp.plan.geometry import check_rank
+from ir_interp.memory import unchecked
+from ir_interp.plan.geometry import Plan, check_rank, plan
+from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed
@@ -27,26 +32,60 @@ def resize(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
+    region: Sequence[slice] | None = None,
+    whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize ``x`` as ``spec`` says.
-
-    ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
-    bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
-    input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
-    None. Where the spec lists all axes, those that it resizes will do, and the other way round. ``arithmetic``
-    replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the result. It has the dtype
-    of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64;
-    integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several threads, at most
-    IR_INTERP_THREADS of the environment; the result does not depend on their number.
-
-    Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
-    larger than ``MAX_BYTES``.
-    """
+    """Resize an array as ``spec`` says; ``ir_interp.large.resize`` says what all of this means."""
     x = as_array(x)
-    if not isinstance(spec, ResizeSpec):
-        raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
-    bound = bind(spec, x.shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
-    return prepared(bound, x.shape, x.dtype).run(x, out)
+    shape = x.shape if whole is None else arguments.lengths(whole, "whole")
+    if whole is not None and region is None:
+        raise SpecError("whole has no effect without region")
+    with unchecked():
+        if region is None:
+            spec = bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
+            return _prepared(spec, shape, x.dtype).run(x, out)
+        bound = planned(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        piece = piece_of(bound, region)
+        at_hand = piece.of_input(bound)
+        if whole is None:
+            x = x[at_hand]
+        elif x.shape != (needed := tuple(each.stop - each.start for each in at_hand)):
+            raise ShapeError(f"x has shape {list(x.shape)}; this region needs {list(needed)}: {_spelled(at_hand)}")
+        return prepared(bound, piece, x.dtype).run(x, out)
+
+
+@lru_cache(maxsize=256)
+def _prepared(spec: ResizeSpec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Prepared:
+    bound = plan(spec, shape)
+    return prepared(bound, whole_of(bound), dtype)
+
+
+def _spec(given: ResizeSpec) -> ResizeSpec:
+    if not isinstance(given, ResizeSpec):
+        raise SpecError(f"spec is {shown(given)}; expected a ResizeSpec")
+    return given
+
+
+@checked
+def region(
+    spec: ResizeSpec,
+    shape: Sequence[int],
+    output_slices: Sequence[slice],
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> tuple[slice, ...]:
+    """Return which piece of an input of ``shape`` a piece of the output of ``resize`` needs, whatever its dtype.
+
+    ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; those left out are whole. ``sizes``, ``scales``
+    and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with ``region=output_slices``,
+    ``whole=shape``. Raises as ``resize`` does.
+    """
+    with unchecked():
+        lengths = arguments.lengths(shape, "shape")
+        bound = planned(spec, lengths, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        return piece_of(bound, output_slices).of_input(bound)
 
 
 @checked
@@ -67,15 +106,30 @@ def prepare(
 
     Raises what ``resize`` raises.
     """
-    if not isinstance(spec, ResizeSpec):
-        raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
     try:
         element = np.dtype(dtype)
     except (TypeError, ValueError):
         raise SpecError(f"dtype is {shown(dtype)}; expected a type of NumPy") from None
-    taken = lengths(shape, "shape")
-    bound = bind(spec, taken, sizes=sizes, scales=scales, arithmetic=arithmetic)
-    return prepared(bound, taken, element).ready()
+    with unchecked():
+        lengths = arguments.lengths(shape, "shape")
+        spec = bind(_spec(spec), lengths, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        return _prepared(spec, lengths, element).ready()
+
+
+def planned(
+    spec: ResizeSpec,
+    shape: tuple[int, ...],
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> Plan:
+    """Return the plan of a call of ``resize``. Raises as that does."""
+    return plan(bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic), shape)
+
+
+def _spelled(slices: Sequence[slice]) -> str:
+    return "[" + ", ".join(f"{each.start}:{each.stop}" for each in slices) + "]"
 
 
 def as_array(x: ArrayLike) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from ir_interp.executor import half
 from ir_interp.executor.bands import Band, Pick, stages
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
+from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.spec import Nearest
 
@@ -167,36 +168,41 @@ def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return buffers[which][:needed].view(dtype).reshape(shape)
 
 
-def tiled(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> Tiles:
-    """Return the tiles of a plan for a padded ``shape``.
-
-    Each is several outer items whole, or one item in spans of its first resized axis.
-    """
+def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
+    """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
     order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
-    first, shapes = min(order), _stages(shape, bound.out_shape, order)
+    shape = tuple(stop - start for start, stop in piece.inputs)
+    first, shapes = min(order), _stages(shape, piece.shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
 
-    def ready(axis: int, rows: slice) -> Operations:
-        return stages(taps[axis], rows.start, rows.stop, inner[axis], work)
+    def ready(axis: int, rows: Range) -> Operations:
+        return stages(taps[axis], *rows, inner[axis], work)
 
-    whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
-    shapes[0] = tuple(_needed(taps[axis], length) if axis in taps else length for axis, length in enumerate(shape))
-    outer, rows = math.prod(shape[:first]), bound.out_shape[first]
-    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in shapes))
+    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
+    weighed = {axis: _weighed(piece.taps(taps[axis], axis)) for axis in order}
+    shapes[0] = tuple(weighed.get(axis, length) for axis, length in enumerate(shape))
+    outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
+    batch, height = _tile_size(outer, stop - start, max(math.prod(stage[first:]) for stage in shapes))
     tiles = []
-    for rows_out in _slices(rows, height):
-        operations = whole | {first: ready(first, rows_out)}
-        span = operations[first][0].span
+    for rows in _slices(stop - start, height):
+        operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
+        rows_in = _needed(operations[first][0], piece.origin[first])
         for items in _slices(outer, batch):
-            steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
-            tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
+            lengths = [items.stop - items.start, *shape[first:]]
+            steps = _steps(lengths, order, first, operations, piece.origin)
+            tiles.append(Tile(items, rows_in, rows, steps))
     return Tiles(first, tuple(tiles))
 
 
-def _needed(taps: Taps, length: int) -> int:
-    """Return how many inputs of an axis have a weight."""
-    return min(length, int(np.count_nonzero(np.bincount(taps.indices.reshape(-1), minlength=1))))
+def _needed(operation: Pick | Band, origin: int) -> slice:
+    """Return the inputs of an operation, counted from ``origin``."""
+    return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
+
+
+def _weighed(taps: Taps) -> int:
+    """Return how many inputs of an axis outputs take."""
+    return len(np.unique(taps.indices))
 
 
 def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
@@ -225,7 +231,9 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
     return stages
 
 
-def _steps(lengths: list[int], order: list[int], first: int, operations: dict[int, Operations]) -> tuple[AxisStep, ...]:
+def _steps(
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Operations], origin: tuple[int, ...]
+) -> tuple[AxisStep, ...]:
     """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
 
     Copies of the inputs that are needed go before everything else: the rest is then cast and multiplied.
@@ -235,11 +243,11 @@ def _steps(lengths: list[int], order: list[int], first: int, operations: dict[in
     copies = [(axis, operations[axis][0]) for axis in sorted(order) if len(operations[axis]) > 1]
     steps = []
     for axis, operation in [*copies, *((axis, operations[axis][-1]) for axis in order)]:
-        place, span = axis - first + 1, operation.span
+        place, is_first = axis - first + 1, operation is operations[axis][0]
         before = _split(lengths, place)
-        is_cut = axis == first and operation is operations[axis][0]  # the tile begins where its inputs do
-        needed = slice(None) if is_cut else slice(span.in_start, span.in_stop)
-        lengths[place] = span.out_stop - span.out_start
+        is_cut = is_first and axis == first  # the tile begins where its inputs do
+        needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
+        lengths[place] = operation.span.out_stop - operation.span.out_start
         steps.append(AxisStep(operation, needed, before, _split(lengths, place)))
     return tuple(steps)
 

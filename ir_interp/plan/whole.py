@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import axes_of_steps, rounding_at_once
 from ir_interp.plan.passes import are_named, passes
+from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.spec import Alpha, Integers, Nearest
 
@@ -53,7 +54,7 @@ class WholeSum:
     doubt: float = 0.0
 
 
-def at_once(bound: Plan, dtype: str) -> WholeSum | None:
+def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
     rounding = rounding_at_once(bound.spec, dtype)
     known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
@@ -66,11 +67,16 @@ def at_once(bound: Plan, dtype: str) -> WholeSum | None:
     bits = _fitting_bits(taps, _EIGHT_BITS[dtype])
     if bits is None:
         return None
-    made = [_windows(axis.axis, axis.in_size, each, bits) for axis, each in zip(bound.axes, taps, strict=True)]
+    made = []
+    for axis, each in zip(bound.axes, taps, strict=True):
+        cut = piece.taps(each, axis.axis)
+        assert cut.weights is not None
+        weights = np.rint(np.ldexp(cut.weights, bits)).astype(np.int64)
+        made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
     return WholeSum(_sorted(made), bits * len(made), rounding, _doubt(taps, bits, _EIGHT_BITS[dtype]))
 
 
-def in_passes(bound: Plan, dtype: str) -> tuple[WholeSum, ...] | None:
+def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
     """Return the passes of an image library as sums; None where they are others."""
     if dtype not in _EIGHT_BITS or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
         return None
@@ -78,11 +84,10 @@ def in_passes(bound: Plan, dtype: str) -> tuple[WholeSum, ...] | None:
         return None
     found: list[WholeSum] = []
     waiting: list[Windows] = []
-    lengths = [size + sum(pads) for size, pads in zip(bound.in_shape, bound.padding, strict=True)]
-    for step in passes(bound, dtype):
+    for step in map(piece.of_pass, passes(bound, dtype)):
         if step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
-        waiting.append(gathered(step.axis, lengths[step.axis], step.indices, step.weights))
+        waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
         if step.saturates:
             windows = _sorted(waiting)
             if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
@@ -96,9 +101,9 @@ def _sorted(windows: Sequence[Windows]) -> tuple[Windows, ...]:
     return tuple(sorted(windows, key=lambda each: each.axis))
 
 
-def _windows(axis: int, length: int, taps: Taps, bits: int) -> Windows:
-    assert taps.weights is not None
-    return gathered(axis, length, taps.indices, np.rint(np.ldexp(taps.weights, bits)).astype(np.int64))
+def _length(piece: Piece, axis: int) -> int:
+    start, stop = piece.inputs[axis]
+    return stop - start
 
 
 def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:

@@ -28,7 +28,6 @@ from ir_interp import (
     Sizes,
 )
 from ir_interp.executor.compiled import VARIABLE, is_installed
-from ir_interp.executor.prepared import Prepared
 from ir_interp.plan.whole import WholeSum
 from ir_interp.spec import Kernel
 
@@ -111,7 +110,7 @@ def test_bytes_are_those_of_whole_numbers(drawn: tuple[tuple[int, ...], ResizeSp
     shape, spec = drawn
     x = _bytes(shape, dtype)
     wanted = x
-    sums = Prepared(spec, shape, x.dtype)._sums
+    sums = ir_interp.prepare(spec, shape, dtype)._sums
     with pytest.MonkeyPatch.context() as patch:
         products, loops = _both(x, spec, patch)
     np.testing.assert_array_equal(loops, products)
