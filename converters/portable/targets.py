@@ -9,7 +9,7 @@ from functools import partial
 
 from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
+from ir_interp.spec import AtRunTime, Nearest
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import Grade, compared
 
@@ -98,15 +98,6 @@ def _openvino(node: FoundNode) -> Outcome:
 
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
-    spec = op.spec
-    integers = "int" in (op.dtype or "")
-    decided = (
-        isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
-    )
-    if made.at_run_time and (
-        decided or integers
-    ):  # weights of a continuous kernel move by no more than they are rounded
-        return "the CPU plugin divides by multiplying, which may move an index that is found at run time"
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
