@@ -17,13 +17,14 @@ from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
 from ..forecasts.tensorrt import importer
 from ..onnx import neighbours, operator_sets
+from ..onnx.graph import Graph
 from ..onnx.origins import may_change, open_axes
 from ..onnx.primitives import Primitives
 from ..onnx.resizes import FoundNode, dialect_version
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
-from .primitives import PrimitivesForOpenVINO
+from .primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 
@@ -40,7 +41,7 @@ class Target:
     opset: int | None = None
     forecast: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
-    primitives: type[Primitives] = Primitives
+    primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
 
 
@@ -143,10 +144,10 @@ _RUNTIMES = {
         name="openvino",
         forecast=_openvino,
         problem=_openvino_problem,
-        primitives=PrimitivesForOpenVINO,
+        primitives=for_openvino,
         note=openvino.precision_note,
     ),
     **{name: _of_other(each) for name, each in others().items()},
 }
-_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=PrimitivesForOpenVINO)
+_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
 _NAMED = {**_RUNTIMES, _ANY.name: _ANY}

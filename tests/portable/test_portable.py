@@ -16,7 +16,7 @@ import ir_interp
 from ir_interp import InexactError, IrInterpError, ReadError, VerificationError
 from ir_interp.converters.onnx import operator_sets
 from ir_interp.converters.onnx.graph import Graph
-from ir_interp.converters.portable.primitives import PrimitivesForOpenVINO
+from ir_interp.converters.portable.primitives import ExactPrimitivesForOpenVINO
 from ir_interp.converters.runtimes import openvino
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import computes
@@ -110,6 +110,14 @@ FORMS = {
     ),
     "antialias of dynamic dimensions": (
         graph(SIZES, 'Resize <mode = "cubic", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        18,
+        "openvino",
+        "Resize-18 -> weighted sums along axes 2, 3, indices at run time",
+        "exact, in several operations",
+        "antialias dropped",
+    ),
+    "antialias of dynamic dimensions, the last axis first": (
+        graph("int64[2] z = {6, 5}", 'Resize <mode = "linear", antialias = 1, axes = [3, 2]> (t, , , z)', OPEN),
         18,
         "openvino",
         "Resize-18 -> weighted sums along axes 2, 3, indices at run time",
@@ -568,7 +576,7 @@ def test_quotients_round_as_ieee_754_says(known: bool, tmp_path: Path) -> None:
     b: Array = np.array(0.7, np.float32) if known else _scales(len(a))
     nodes = Graph(opset=13)
     divisor = nodes.constant(b) if known else "b"
-    nodes.rename(PrimitivesForOpenVINO(nodes).elementwise("divide", "a", divisor), "y")
+    nodes.rename(ExactPrimitivesForOpenVINO(nodes).elementwise("divide", "a", divisor), "y")
     nodes.rename(nodes.node("Div", "a", divisor), "plain")
     ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [len(a)]) for name in ("a", "b", "y", "plain")]
     made = nodes.model("g", ends[: 1 if known else 2], ends[2:])
