@@ -24,7 +24,7 @@ from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..onnx import precision
+from ..onnx import precision, qoperator
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
@@ -51,7 +51,8 @@ class Built:
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
     """Return an ONNX model as an OpenVINO model, that of one in half precision in float32 between its ends.
 
-    For the frontend loses more of half precision than the model does: it computes parts of it before they are run.
+    For the frontend loses more of half precision than the model does: it computes parts of it before they are run. A
+    model of quantised operators is built of plain ones between quantisations: some of them the frontend reads wrongly.
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
     OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
     """
@@ -65,8 +66,9 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         return _Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
 
     with scratch() as folder:
+        path = qoperator.in_plain_operators(source, folder) if qoperator.has_quantised_operators(source) else source
         halves = precision.is_half(source)
-        path = precision.in_float32(source, folder, keeps_ends=True) if halves else source
+        path = precision.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
         except UnsupportedLayerError as refusal:
