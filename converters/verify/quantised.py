@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.errors import VerificationError
+
 from ..onnx import precision, qoperator
 from ..report import Verification
 from . import differences
 from .differences import StretchError, check, compare
 from .graphs import Graph, Step, Value, read
 from .processes import Runs
+from .runners import Named
+from .spread import apart, own_spread
 
 Array = NDArray[Any]
 _OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
@@ -50,8 +54,12 @@ def quantises(graph: Graph) -> bool:
     return bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
 
 
-def verified(run: Runs, source: Path, result: Path) -> Verification:
-    """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs."""
+def verified(run: Runs, source: Path, result: Path, whole: Named, made_whole: Named) -> Verification:
+    """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs.
+
+    What both make as a whole is told beside it, and proves nothing.
+    """
+    told = _as_a_whole(run, source, result, whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
     roundings = _roundings(read(source))
     ends = [each.after for each in roundings]
@@ -68,7 +76,21 @@ def verified(run: Runs, source: Path, result: Path) -> Verification:
     )
     for output in outputs:
         check(output)
-    return Verification(outputs=outputs, note=_note(len(both), len(roundings), at_edges, count))
+    return Verification(outputs=outputs, note=f"{_note(len(both), len(roundings), at_edges, count)}; {told}")
+
+
+def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:
+    """Return how far two models differ as a whole, also where OpenVINO multiplies in 8 bits, as it does by itself."""
+    models = {source: wanted, result: got}
+    for model in filter(run.models.in_openvino, models):
+        try:
+            models[model] = run(model, in_8_bits=True)[0]
+        except VerificationError:
+            return f"as a whole they differ by {apart(wanted, got):.3g}"
+    ways = (
+        f"{apart(wanted, got):.3g}, by {apart(models[source], models[result]):.3g} where OpenVINO multiplies in 8 bits"
+    )
+    return f"as a whole they differ by {ways}; the source differs from itself by {own_spread(run, source, wanted)}"
 
 
 def _comparable(run: Runs, model: Path) -> tuple[Path, bool]:
