@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ def test_levels_are_the_same(network: Path, tmp_path: Path) -> None:
     assert {"QLinearConv", "QLinearAdd", "QLinearSigmoid"} <= set(kinds)
     report = ir_interp.convert(network, tmp_path / "a.xml")
     assert [row.name for row in report.rows] == ["up"]
+    assert report.verification is not None
+    whole = (
+        r"as a whole they differ by \d\S*, by \d\S* where OpenVINO works in 8 bits; the source differs from itself by "
+    )
+    assert re.search(f"^5 stretches between quantisations, .*; {whole}", report.verification.note)
     x = np.random.default_rng(1).random((1, 3, 20, 24), np.float32)
     plainly = onnxruntime.SessionOptions()  # optimised, onnxruntime rounds otherwise, and differs from itself by more
     plainly.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +129,6 @@ def test_a_quantised_model_is_proven_stretch_by_stretch(quantised: Path, tmp_pat
     verification = ir_interp.convert(quantised, tmp_path / "a.xml").verification
     assert verification is not None
     assert all(each.passes for each in verification.outputs)
-    whole = (
-        r"as a whole they differ by [\d.e-]+, by [\d.e-]+ where OpenVINO multiplies in 8 bits; the source differs from"
-    )
-    assert re.search(whole, verification.note)
 
 
 @pytest.mark.parametrize("place", [1, 4])
