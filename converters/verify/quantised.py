@@ -87,9 +87,7 @@ def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named
             models[model] = run(model, in_8_bits=True)[0]
         except VerificationError:
             return f"as a whole they differ by {apart(wanted, got):.3g}"
-    ways = (
-        f"{apart(wanted, got):.3g}, by {apart(models[source], models[result]):.3g} where OpenVINO multiplies in 8 bits"
-    )
+    ways = f"{apart(wanted, got):.3g}, by {apart(models[source], models[result]):.3g} where OpenVINO works in 8 bits"
     return f"as a whole they differ by {ways}; the source differs from itself by {own_spread(run, source, wanted)}"
 
 
