@@ -594,6 +594,23 @@ def _scales(count: int) -> Array:
     return np.random.default_rng(4).uniform(0.3, 4, count).astype(np.float32)
 
 
+@pytest.mark.parametrize("target", ["openvino", "onnx:13", "onnx:17"])
+def test_a_rank_behind_an_operator_of_onnxruntime(target: str, tmp_path: Path) -> None:
+    """ONNX's shape inference stops there; OpenVINO's frontend does not."""
+    resize = 'Resize <mode = "cubic", axes = [2, 3], exclude_outside = 1> (t, , s)'
+    text = f"""<ir_version: 9, opset_import: ["" : 18, "com.microsoft" : 1]>
+        g (float[n,2,h,w] x) => (float[n,2,p,q] y) <float[2] s = {{1.5, 2}}> {{
+            t = com.microsoft.Gelu(x)
+            [up] y = {resize}
+        }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target=target, verify=False)
+    feeds = {"x": values(1, 2, 7, 8)}
+    run = openvino_outputs if target == "openvino" else onnxruntime_outputs
+    (found,), (wanted,) = run(tmp_path / "p.onnx", feeds), onnxruntime_outputs(tmp_path / "m.onnx", feeds)
+    assert_equal(found, wanted)
+
+
 def test_random_nodes() -> None:
     """``python -m tests.sweeps.portable`` does so with more of them."""
     ports = list(sweep(25, 3, (*TARGETS, "onnx:9")))
