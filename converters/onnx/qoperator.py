@@ -80,7 +80,7 @@ def in_plain_operators(path: Path, folder: Path) -> Path:
     model = inlined(onnx.load(str(path), load_external_data=False), path.name)
     load_external_data_for_model(model, str(path.parent))
     opset = default_opset(model, path.name)
-    for graph in list(graphs(model.graph)):
+    for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
         writer = _Writer(graph, opset, path.name)
         nodes = [made for node in graph.node for made in writer.written(node)]
         del graph.node[:]

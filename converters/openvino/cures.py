@@ -130,7 +130,7 @@ def fill_empties(model: onnx.ModelProto) -> bool:
     Those that resizes alone read stay: they are inputs that are not given.
     """
     fresh, found = _Names(model.graph), False
-    for graph in list(graphs(model.graph)):
+    for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
         others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
         read = {name for node in others for name in node.input} | {value.name for value in graph.output}
         held = [each for each in graph.initializer if each.name in read and _is_empty(each)]

@@ -71,7 +71,9 @@ def test_a_branch_without_elements(form: str, tmp_path: Path) -> None:
     held = "<int64[0] none = {}>" if form == "an initialiser" else ""
     nothing = "e = Identity(none)" if held else "e = Constant <value = int64[0] {}> ()"
     text = f"""
-        g (float[5] x) => (float[k] y) {held} {{
+        g (float[5] x) => (float[k] y, int64[1] count) {held} {{
+            outside = Constant <value = int64[0] {{}}> ()
+            count = Shape(outside)
             r = ReduceSum <keepdims = 0> (x)
             zero = Constant <value = float {{0}}> ()
             few = Less(r, zero)
