@@ -25,11 +25,12 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import resize
+from ir_interp.executor.resize import region
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import audit, compare, convert, load
 from ir_interp.face.options import Progress
+from ir_interp.large.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
@@ -46,12 +47,14 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    Gaussian,
     Hamming,
     Integers,
     Lanczos,
     Length,
     Linear,
     Mean,
+    Mitchell,
     Nearest,
     Pad,
     Passes,
@@ -106,6 +109,7 @@ __all__ = [
     "FixedPoint",
     "FloatingPoint",
     "Form",
+    "Gaussian",
     "Grade",
     "Hamming",
     "HistogramBin",
@@ -120,6 +124,7 @@ __all__ = [
     "Linear",
     "Located",
     "Mean",
+    "Mitchell",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
@@ -156,6 +161,7 @@ __all__ = [
     "load",
     "plot",
     "preprocess",
+    "region",
     "resize",
     "spec",
 ]

@@ -21,6 +21,7 @@ class FileKind(Enum):
     PICTURE = ".png"
     DRAWING = ".svg"
     PAGE = ".html"
+    LINES = ".jsonl"
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:

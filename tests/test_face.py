@@ -123,8 +123,9 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, only, opset, "
-        "progress, reports, seed, semantics, shapes, source, state, strict, target, verify; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
+        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
@@ -160,8 +161,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, jax, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
@@ -173,8 +174,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "reference, runtime, torch; "
+        "against 'documnt': expected one of document, exact, jax, onnxruntime, opencv, opencv_exact, openvino, pillow, "
+        "reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
 
-from ..onnx import precision, qoperator
+from ..onnx import levels, precision, qoperator
 from ..report import Verification
 from . import differences
 from .differences import StretchError, check, compare
@@ -66,7 +66,10 @@ def verified(run: Runs, source: Path, result: Path, whole: Named, made_whole: Na
     shown = [*ends, *(each.before for each in roundings)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     given = {name: own[name] for name in ends if name in own}
-    got, made = run(result, ends, given=given, in_openvino=second)
+    in_levels = {levels.of(each.after): each for each in roundings if each.after in own and each.level.size > 1}
+    given |= {name: np.rint(own[each.after] / each.level).astype(np.float32) for name, each in in_levels.items()}
+    got, made = run(result, [*ends, *in_levels], given=given, in_openvino=second)
+    made = {each.after: made[name] * each.level for name, each in in_levels.items() if name in made} | made
     both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
     at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
@@ -145,9 +148,9 @@ def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
     excused = off & (apart <= np.abs(each.level) * (1 + _SLACK) + reach) & each.is_at_edge(before, reach)
     wrong = off & ~excused
     if wrong.any():
-        levels = float((apart / np.abs(each.level))[wrong].max())
+        most = float((apart / np.abs(each.level))[wrong].max())
         where = f"the stretch that ends with the quantisation {each.after!r} is the first that differs"
-        raise StretchError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {levels:.3g} levels")
+        raise StretchError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {most:.3g} levels")
     return int(off.sum())
 
 

@@ -12,17 +12,19 @@ from ir_interp.executor.bands import prepare
 from ir_interp.executor.integers import rounded
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes
+from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 
 
-def run(x: Array, bound: Plan) -> Array:
+def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized in the passes of a plan."""
     values = x
     for each in passes(bound, x.dtype.name):
-        values = _finished(_summed(values, each), each, x.dtype)
+        cut = piece.of_pass(each)
+        values = _finished(_summed(values, cut), cut, x.dtype)
     return values.astype(x.dtype)
 
 

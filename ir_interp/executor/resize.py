@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ir_interp import arguments
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import alpha, half, integers, plain, tiles
 from ir_interp.executor import passes as passes_of
+from ir_interp.executor.needs import piece_of
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Alpha, Arithmetic, Crop, Integers, Nearest, ResizeSpec, Scales, Sizes
@@ -40,63 +44,114 @@ def resize(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
     out: NDArray[Any] | None = None,
+    region: Sequence[slice] | None = None,
+    whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize ``x`` as ``spec`` says.
-
-    ``x`` has any rank from 1 and any dtype: floats, bfloat16 (``ml_dtypes``) and integers for every kernel, also
-    bool and strings for nearest, which copies its values untouched. ``sizes`` (elements) or ``scales`` (output /
-    input), in the order of ``spec.axes``, replace the target of the spec; one of them must be given where that is
-    None. Where the spec lists all axes, those that it resizes will do, and the other way round. ``arithmetic``
-    replaces the spec's. ``out``, a C-ordered array of the right shape and dtype, takes the result. It has the dtype
-    of ``x``: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64;
-    integers saturate, and are rounded as ``spec.rounds`` says. Large resizes run on several threads, at most
-    IR_INTERP_THREADS of the environment; the result does not depend on their number.
-
-    Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
-    larger than ``MAX_BYTES``.
-    """
+    """Resize an array as ``spec`` says; ``ir_interp.large.resize`` says what all of this means."""
     x = as_array(x)
+    shape = x.shape if whole is None else arguments.lengths(whole, "whole")
+    if whole is not None and region is None:
+        raise SpecError("whole has no effect without region")
+    with unchecked():
+        bound = planned(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        piece = piece_of(bound, region)
+        if region is None:
+            return _resized(x, bound, piece, out)
+        at_hand = piece.of_input(bound)
+        if whole is None:
+            x = x[at_hand]
+        elif x.shape != (needed := tuple(each.stop - each.start for each in at_hand)):
+            raise ShapeError(f"x has shape {list(x.shape)}; this region needs {list(needed)}: {_spelled(at_hand)}")
+        return _resized(x, bound, piece, out)
+
+
+@checked
+def region(
+    spec: ResizeSpec,
+    shape: Sequence[int],
+    output_slices: Sequence[slice],
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> tuple[slice, ...]:
+    """Return which piece of an input of ``shape`` a piece of the output of ``resize`` needs, whatever its dtype.
+
+    ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; those left out are whole. ``sizes``, ``scales``
+    and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with ``region=output_slices``,
+    ``whole=shape``. Raises as ``resize`` does.
+    """
+    with unchecked():
+        lengths = arguments.lengths(shape, "shape")
+        bound = planned(spec, lengths, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        return piece_of(bound, output_slices).of_input(bound)
+
+
+def planned(
+    spec: ResizeSpec,
+    shape: tuple[int, ...],
+    *,
+    sizes: Sequence[int] | None = None,
+    scales: Sequence[float] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+) -> Plan:
+    """Return the plan of a call of ``resize``. Raises as that does."""
     if not isinstance(spec, ResizeSpec):
         raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
-    with unchecked():
-        return _resized(x, spec, sizes, scales, arithmetic, out)
+    return plan(bind(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic), shape)
 
 
-def _resized(
-    x: NDArray[Any],
-    spec: ResizeSpec,
-    sizes: Sequence[int] | None,
-    scales: Sequence[float] | None,
-    arithmetic: Arithmetic | str | None,
-    out: NDArray[Any] | None,
-) -> NDArray[Any]:
-    bound = plan(bind(spec, x.shape, sizes=sizes, scales=scales, arithmetic=arithmetic), x.shape)
-    work = x.dtype if isinstance(spec.kernel, Nearest) else _working_dtype(x.dtype)
-    _check_memory(bound, max(work.itemsize, x.dtype.itemsize))
-    y = _output(x, bound, out)
-    source = np.pad(x, bound.padding) if any(map(any, bound.padding)) else x
-    if not bound.axes:
-        y[...] = source
-    elif y.size:
-        found = _integers(source, bound)
-        if found is None:
-            _fill(source, y, bound, work)
+def _resized(x: NDArray[Any], bound: Plan, piece: Piece, out: NDArray[Any] | None) -> NDArray[Any]:
+    """Return a piece of a resize, of what it needs of the input."""
+    work = x.dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(x.dtype)
+    _check_memory(bound, piece, max(work.itemsize, x.dtype.itemsize))
+    y = _output(x, piece.shape, out)
+    if not y.size:
+        return y
+    padding = piece.padding(bound)
+    source = np.pad(x, padding) if any(map(any, padding)) else x
+    found = _integers(source, bound, piece) if bound.axes else None
+    if found is not None:
+        y[...] = found
+    else:
+        source, piece = _without_alpha(source, bound, piece)
+        if not bound.axes:
+            y[...] = source
         else:
-            y[...] = found
-    _extrapolate(y, bound)
+            _fill(source, y, bound, piece, work)
+    _extrapolate(y, bound, piece)
     return y
 
 
-def _integers(x: NDArray[Any], bound: Plan) -> NDArray[Any] | None:
+def _integers(x: NDArray[Any], bound: Plan, piece: Piece) -> NDArray[Any] | None:
     """Return integers resized in the sums that the spec names; None where they are summed as floats are."""
     if x.dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
         return None
     if not passes.are_named(bound):
-        return integers.run(x, bound)
+        return integers.run(x, bound, piece)
     run = passes_of.run
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
-        return alpha.divided(run(alpha.multiplied(x), bound))
-    return run(x, bound)
+        return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
+    return run(x, bound, piece)
+
+
+def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
+    """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
+    if dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
+        return False
+    whole_outputs = whole_of(bound).outputs
+    return passes.are_named(bound) or integers.planned(bound, dtype.name, whole_outputs) is not None
+
+
+def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:
+    """Return the channels of a piece alone, where it had all of them for the sake of the last."""
+    if bound.spec.alpha is not Alpha.PREMULTIPLIED:
+        return x, piece
+    return x[..., slice(*piece.outputs[-1])], replace(piece, inputs=(*piece.inputs[:-1], piece.outputs[-1]))
+
+
+def _spelled(slices: Sequence[slice]) -> str:
+    return "[" + ", ".join(f"{each.start}:{each.stop}" for each in slices) + "]"
 
 
 def as_array(x: ArrayLike) -> NDArray[Any]:
@@ -154,26 +209,35 @@ def _of_axes(target: Sizes | Scales, axes: Sequence[int]) -> Sizes | Scales:
     return Scales(tuple(target.values[axis] for axis in axes))
 
 
-def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, work: np.dtype[Any]) -> None:
-    """Fill ``y``; where there are infinities or NaN, by plain sums.
+def _fill(x: NDArray[Any], y: NDArray[Any], bound: Plan, piece: Piece, work: np.dtype[Any]) -> None:
+    """Fill ``y``; what infinities and NaN reach, by plain sums.
 
     A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
     the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops them.
     """
-    store = partial(_store, rounding=rounding_at_once(bound.spec, y.dtype.name))
-    tiles.run(x, y, bound, work, half.store if y.dtype == np.float16 else store)
+    store = (
+        half.store if y.dtype == np.float16 else partial(_store, rounding=rounding_at_once(bound.spec, y.dtype.name))
+    )
+    tiles.run(x, y, bound, piece, work, store)
     shown = x if x.dtype == np.float16 else min(x, y, key=np.size)
-    if not isinstance(bound.spec.kernel, Nearest) and not _is_finite(shown):
-        _store(plain.run(x.astype(work), bound), y)
+    if isinstance(bound.spec.kernel, Nearest) or _is_finite(shown):
+        return
+    infinite = ~np.isfinite(x)
+    if infinite.any():  # else sums are infinite that are too large
+        tiles.run(np.where(infinite, np.zeros((), x.dtype), x), y, bound, piece, work, store)
+        reached = np.empty_like(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            _store(plain.run(x.astype(work), bound, piece), reached)
+        np.copyto(y, reached, where=plain.touched(infinite, bound, piece))
 
 
-def _output(x: NDArray[Any], bound: Plan, out: NDArray[Any] | None) -> NDArray[Any]:
+def _output(x: NDArray[Any], shape: tuple[int, ...], out: NDArray[Any] | None) -> NDArray[Any]:
     if out is None:
-        return np.empty(bound.out_shape, x.dtype)
+        return np.empty(shape, x.dtype)
     if not isinstance(out, np.ndarray):
         raise SpecError(f"out is {shown(out)}; expected an array")
-    if out.shape != bound.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
-        wanted = f"{x.dtype} array of shape {list(bound.out_shape)} in C order"
+    if out.shape != shape or out.dtype != x.dtype or not out.flags.c_contiguous:
+        wanted = f"{x.dtype} array of shape {list(shape)} in C order"
         raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
     if np.may_share_memory(x, out):
         raise SpecError("out must not overlap the input")
@@ -202,11 +266,12 @@ def _is_finite(x: NDArray[Any]) -> bool:
     return bool(np.isfinite(x).all())
 
 
-def _extrapolate(y: NDArray[Any], bound: Plan) -> None:
+def _extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
     """Fill what a crop takes from outside the image."""
     if not isinstance(bound.spec.coordinates, Crop):
         return
-    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
+        taps = piece.taps(each, axis.axis)
         if taps.outside is not None and taps.outside.any():
             y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
 
@@ -244,10 +309,10 @@ def _store(values: NDArray[Any], target: NDArray[Any], rounding: Integers = Inte
     target[values <= float(bounds.min)] = bounds.min
 
 
-def _check_memory(bound: Plan, itemsize: int) -> None:
+def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
     """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
-    padded = (size + sum(padding) for size, padding in zip(bound.in_shape, bound.padding, strict=True))
-    elements = max(math.prod(padded), math.prod(bound.out_shape), *bound.out_shape, 0)
+    needed = (stop - start for start, stop in piece.inputs)
+    elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
     if itemsize * elements > MAX_BYTES:
         raise ShapeError(
             f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "

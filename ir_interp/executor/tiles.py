@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ir_interp.executor import half
 from ir_interp.executor.bands import Band, Pick, prepare
 from ir_interp.plan.geometry import Plan
+from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import axis_taps
 
 if TYPE_CHECKING:
@@ -49,15 +50,15 @@ class Tile:
     steps: tuple[AxisStep, ...]
 
 
-def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) -> None:
-    """Fill ``y`` with ``x``, padded already, resized along every axis of ``bound``, in arithmetic of dtype ``work``.
+def run(x: Array, y: Array, bound: Plan, piece: Piece, work: np.dtype[Any], finish: Finish) -> None:
+    """Fill a piece, ``y``, from ``x``, padded already, along every axis of ``bound``, in arithmetic of dtype ``work``.
 
     ``finish(values, target)`` stores values of ``work`` where ``y`` has another dtype.
     """
     axis = min(each.axis for each in bound.axes)
     outer = math.prod(x.shape[:axis])
     source, target = (array.reshape(outer, array.shape[axis], -1) for array in (x, y))
-    tiles = _tiles(bound, x.shape, work)
+    tiles = _tiles(bound, piece, work)
     waiting = iter(tiles)
 
     def take_tiles() -> None:
@@ -155,28 +156,35 @@ def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 @lru_cache(maxsize=128)
-def _tiles(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> tuple[Tile, ...]:
-    """Return the tiles of a plan: several outer items whole, or one item in spans of its first resized axis."""
+def _tiles(bound: Plan, piece: Piece, work: np.dtype[Any]) -> tuple[Tile, ...]:
+    """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
     axes = sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))  # what shrinks goes first
     order = [each.axis for each in axes]
-    first, stages = min(order), _stages(shape, bound.out_shape, order)
+    shape = tuple(stop - start for start, stop in piece.inputs)
+    first, stages = min(order), _stages(shape, piece.shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, stages, strict=False)}
 
-    def ready(axis: int, rows: slice) -> Pick | Band:
-        return prepare(taps[axis], rows.start, rows.stop, inner[axis], work)
+    def ready(axis: int, rows: Range) -> Pick | Band:
+        return prepare(taps[axis], *rows, inner[axis], work)
 
-    whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
-    outer, rows = math.prod(shape[:first]), bound.out_shape[first]
-    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in stages))
+    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
+    outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
+    batch, height = _tile_size(outer, stop - start, max(math.prod(stage[first:]) for stage in stages))
     tiles = []
-    for rows_out in _slices(rows, height):
-        operations = whole | {first: ready(first, rows_out)}
-        span = operations[first].span
+    for rows in _slices(stop - start, height):
+        operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
+        rows_in = _needed(operations[first], piece.origin[first])
         for items in _slices(outer, batch):
-            steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
-            tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
+            lengths = [items.stop - items.start, *shape[first:]]
+            steps = _steps(lengths, order, first, operations, piece.origin)
+            tiles.append(Tile(items, rows_in, rows, steps))
     return tuple(tiles)
+
+
+def _needed(operation: Pick | Band, origin: int) -> slice:
+    """Return the inputs of an operation, counted from ``origin``."""
+    return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
 
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
@@ -199,7 +207,7 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
 
 
 def _steps(
-    lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band], origin: tuple[int, ...]
 ) -> tuple[AxisStep, ...]:
     """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest."""
     rows = operations[first].span
@@ -208,7 +216,7 @@ def _steps(
     for axis in order:
         place, span = axis - first + 1, operations[axis].span
         before = _split(lengths, place)
-        needed = slice(None) if axis == first else slice(span.in_start, span.in_stop)
+        needed = slice(None) if axis == first else _needed(operations[axis], origin[axis])
         lengths[place] = span.out_stop - span.out_start
         steps.append(AxisStep(operations[axis], needed, before, _split(lengths, place)))
     return tuple(steps)
