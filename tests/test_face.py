@@ -24,6 +24,7 @@ from tests.support.graphs import save_model
 FUNCTIONS: list[Callable[..., Any]] = [
     ir_interp.load,
     ir_interp.resize,
+    ir_interp.prepare,
     ir_interp.convert,
     ir_interp.audit,
     ir_interp.compare,
@@ -123,8 +124,9 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, only, opset, "
-        "progress, reports, seed, semantics, shapes, source, state, strict, target, verify; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
+        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
@@ -205,6 +207,7 @@ WRONG = (5, -1.5, "?", "", b"?", None, True, object(), [5], ["?"], [[1], [1, 2]]
 GIVEN: dict[Callable[..., Any], dict[str, Any]] = {
     ir_interp.load: {"source": "a.onnx"},
     ir_interp.resize: {"x": X, "spec": None},
+    ir_interp.prepare: {"spec": None, "shape": X.shape},
     ir_interp.convert: {"source": "a.onnx", "destination": "b.onnx", "target": "onnx:13", "verify": False},
     ir_interp.audit: {"models": "a.onnx"},
     ir_interp.compare: {"first": "a.onnx", "second": "a.onnx"},

@@ -84,6 +84,16 @@ def convert(
             parser=options.whole, metavar="INTEGER", help="ONNX operator set: 11 to 24, of a single layer from 7."
         ),
     ] = None,
+    ir: Annotated[
+        int | None,
+        typer.Option(parser=options.whole, metavar="INTEGER", help="Version of an .xml: 11, or 10 (up to 2021.4)."),
+    ] = None,
+    interpolate: Annotated[
+        int | None,
+        typer.Option(
+            parser=options.whole, metavar="INTEGER", help="Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1."
+        ),
+    ] = None,
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
     semantics: Annotated[
         Semantics,
@@ -170,6 +180,8 @@ def convert(
                 source,
                 destination,
                 opset=opset,
+                ir=ir,
+                interpolate=interpolate,
                 dialect=dialect,
                 semantics=semantics,
                 target=target,
