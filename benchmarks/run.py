@@ -159,26 +159,27 @@ def _input(case: Case) -> Any:
     return rng.random(case.shape, np.float32).astype(case.dtype)
 
 
+OWN = ("ours", "fast")
+PEERS = ("onnxruntime", "openvino", "torch", "opencv", "pillow")
+
+
 def table(times: dict[str, Times], engines: list[str]) -> str:
-    """Return milliseconds as a table, with the ratios to onnxruntime, where it took part, and to the best peer."""
+    """Return milliseconds as a table, with the ratios of both of ours to the best peer, and how many cases are won."""
     shown = [name for name in engines if any({name, name + OTHERWISE} & row.keys() for row in times.values())]
-    columns = ["onnxruntime", "best"] if "onnxruntime" in shown else ["best"]
-    lines = [f"| case | {' | '.join(shown)} | {' | '.join('/' + each for each in columns)} |"]
-    lines.append("|---" + "|---:" * (len(shown) + len(columns)) + "|")
-    ratios: dict[str, list[float]] = {name: [] for name in columns}
+    own = [name for name in OWN if name in shown]
+    lines = [f"| case | {' | '.join(shown)} | {' | '.join(f'{name}/best' for name in own)} |"]
+    lines.append("|---" + "|---:" * (len(shown) + len(own)) + "|")
+    ratios: dict[str, list[float]] = {name: [] for name in own}
     for case, row in times.items():
-        peers = {name: row[name] for name in shown if name in row and name not in ("ours", "copy")}
-        against = {"onnxruntime": peers.get("onnxruntime"), "best": min(peers.values(), default=None)}
+        best = min((row[name] for name in PEERS if name in row), default=None)
         cells = [_cell(row, name) for name in shown]
-        for key in columns:
-            other = against[key]
-            if other:
-                ratios[key].append(row["ours"] / other)
-            cells.append(f"{row['ours'] / other:.2f}" if other else "")
+        for name in own:
+            if best:
+                ratios[name].append(row[name] / best)
+            cells.append(f"{row[name] / best:.2f}" if best else "")
         lines.append(f"| {case} | {' | '.join(cells)} |")
     means = [f"{math.exp(statistics.fmean(map(math.log, each))):.2f}" if each else "" for each in ratios.values()]
-    lines.append(f"| geometric mean |{' |' * len(shown)} {' | '.join(means)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"| geometric mean |{' |' * len(shown)} {' | '.join(means)} |"])
 
 
 def _cell(row: Times, engine: str) -> str:
