@@ -194,10 +194,9 @@ def _line(name: str, outcome: Outcome) -> str:
     if outcome.refusal or outcome.verification is None:
         return f"| {name} | {outcome.layers} | refused: {outcome.refusal} |"
     worst = max(outcome.verification.outputs, key=lambda each: each.absolute / each.limit)
-    return (
-        f"| {name} | {outcome.layers} | {outcome.original or ''} | {outcome.nodes} | {worst.absolute:.1e} | {worst.limit:.1e} |"
-        f" {outcome.seconds:.1f} |"
-    )
+    cells = name, outcome.layers, outcome.original or "", outcome.nodes
+    numbers = f"{worst.absolute:.1e}", f"{worst.limit:.1e}", f"{outcome.seconds:.1f}"
+    return f"| {' | '.join(map(str, cells + numbers))} |"
 
 
 if __name__ == "__main__":
