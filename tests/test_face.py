@@ -130,7 +130,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of arithmetic, out, scales, sizes, spec, x; "
+        "resize() has no argument 'size'; expected one of arithmetic, chunks, out, region, scales, sizes, spec, whole, x; "
         "did you mean 'sizes'?",
     ),
     (
