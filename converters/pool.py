@@ -1,4 +1,7 @@
-"""Hand items out to processes, and take their answers as they come; an item that ends its process costs only itself."""
+"""Hand items out to processes, and take their answers as they come.
+
+An item whose process ends is tried once more; where that ends another one, it costs only itself.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Died:
     status: int
 
     def __str__(self) -> str:
-        return f"the process that worked on it died with status {self.status}"
+        return f"the processes that worked on it died, the last with status {self.status}"
 
 
 def each(function: str, items: Sequence[Any], setting: Any, count: int) -> Iterator[tuple[int, Any]]:
@@ -60,7 +63,7 @@ def each(function: str, items: Sequence[Any], setting: Any, count: int) -> Itera
 
 
 class _Worker(threading.Thread):
-    """One process at a time that works through a share; where it ends, the next one goes on behind the item."""
+    """One process at a time that works through a share; where it ends, the next one goes on."""
 
     def __init__(self, function: str, share: list[tuple[int, Any]], setting: Any, place: Path, answers: Any) -> None:
         super().__init__(daemon=True)
@@ -69,6 +72,7 @@ class _Worker(threading.Thread):
         self._place = place
         self._answers = answers
         self._stopped = False
+        self._again = False
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
@@ -99,9 +103,12 @@ class _Worker(threading.Thread):
             before = len(self._share)
             status, begun = self._one_process()
             starts = 0 if begun or len(self._share) < before else starts + 1
-            if begun:
+            if begun and not self._again:
+                self._again = True  # somebody else may have ended it
+            elif begun:
                 number, _ = self._share.pop(0)
                 self._say((number, Died(status)))
+                self._again = False
             elif starts == _STARTS:
                 raise IrInterpError(f"a process died with status {status} before it began to work")
 
@@ -119,6 +126,7 @@ class _Worker(threading.Thread):
                 else:
                     begun = False
                     number, _ = self._share.pop(0)
+                    self._again = False
                     self._say((number, answer[0]))
             return process.wait(), begun and not self._stopped
 

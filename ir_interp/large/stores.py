@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.executor.resize import in_steps, planned, region
+from ir_interp.executor.prepared import in_steps
+from ir_interp.executor.resize import planned, region
 from ir_interp.large.blocks import Chunks, Work, chosen, tasks_of
 from ir_interp.large.labelled import centres
 from ir_interp.memory import resident_bytes

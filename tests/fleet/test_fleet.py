@@ -66,7 +66,8 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
 
 
 def _answer(item: int, setting: int) -> int:
-    if item == setting:
+    if item == setting or (item == 4 and not Path("seen").exists()):
+        Path("seen").touch()
         os.kill(os.getpid(), signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
     print("what runtimes print is no answer", flush=True)
     os.write(1, b"neither this")
@@ -80,7 +81,7 @@ def test_what_kills_its_process_costs_only_itself() -> None:
         answers = dict(pool.each(function, range(7), 3, 2))
     finally:
         sys.path.pop(0)
-    assert str(answers.pop(3)) == "the process that worked on it died with status -9"
+    assert str(answers.pop(3)) == "the processes that worked on it died, the last with status -9"
     assert answers == {number: number * 10 for number in (0, 1, 2, 4, 5, 6)}
 
 
