@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor import resize as execute
-from ir_interp.executor.bands import Band, Pick
+from ir_interp.executor.products import Band, Pick
 
 _ROUNDS = 15
 
