@@ -1,7 +1,7 @@
 """Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, translate it to the others.
 
-``load`` reads, ``resize`` runs, ``convert`` translates; ``audit``, ``compare``, ``explain`` and ``plot`` show what
-runtimes and files make of it. ``ResizeSpec`` is what they share.
+``load`` reads, ``resize`` runs, ``prepare`` plans once what then runs often, ``convert`` translates; ``audit``,
+``compare``, ``explain`` and ``plot`` show what runtimes and files make of it. ``ResizeSpec`` is what they share.
 
 A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers,
 docs/layer-json.md), in any case. Wherever a ``source`` is taken, a model in memory will do as well: an
@@ -25,7 +25,8 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import region
+from ir_interp.executor.prepared import Prepared
+from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import audit, compare, convert, load
@@ -132,6 +133,7 @@ __all__ = [
     "Pad",
     "Passes",
     "Picture",
+    "Prepared",
     "Progress",
     "ReadError",
     "ResizeOp",
@@ -160,6 +162,7 @@ __all__ = [
     "identify",
     "load",
     "plot",
+    "prepare",
     "preprocess",
     "region",
     "resize",

@@ -24,6 +24,7 @@ from tests.support.graphs import save_model
 FUNCTIONS: list[Callable[..., Any]] = [
     ir_interp.load,
     ir_interp.resize,
+    ir_interp.prepare,
     ir_interp.convert,
     ir_interp.audit,
     ir_interp.compare,
@@ -129,8 +130,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of arithmetic, out, scales, sizes, spec, x; "
-        "did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of arithmetic, chunks, out, region, scales, sizes, spec, "
+        "whole, x; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
@@ -206,6 +207,7 @@ WRONG = (5, -1.5, "?", "", b"?", None, True, object(), [5], ["?"], [[1], [1, 2]]
 GIVEN: dict[Callable[..., Any], dict[str, Any]] = {
     ir_interp.load: {"source": "a.onnx"},
     ir_interp.resize: {"x": X, "spec": None},
+    ir_interp.prepare: {"spec": None, "shape": X.shape},
     ir_interp.convert: {"source": "a.onnx", "destination": "b.onnx", "target": "onnx:13", "verify": False},
     ir_interp.audit: {"models": "a.onnx"},
     ir_interp.compare: {"first": "a.onnx", "second": "a.onnx"},

@@ -12,9 +12,9 @@ from ir_interp.kinds import MODELS, FileKind, expect
 from ir_interp.op import ResizeOp
 
 from ..forecasts import tensorrt
+from ..forecasts.ranks import completed
 from ..onnx.resizes import FoundNode
 from . import mistakes, shapes
-from .ranks import completed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,8 +187,26 @@ _ROWS = 2  # of a matrix: with one, BLAS sums in another order
 _LONGEST = 256  # inputs of a product: BLAS cuts longer sums, from some 400 on, at places of its own
 _PANEL = 128  # inputs that are summed at once where a sum is longer
 _CHUNK_ROWS = 128
+_SPARSE = {False: 0.75, True: 0.6}  # of a stretch of inputs: where fewer have a weight, these are copied first; True:
+# where neighbours along the axis are neighbours in memory, nearly, and a copy is as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
 _BLOCK_LEFT, _BLOCK_RIGHT = 8, 16  # outputs of a block: what a matrix product wants on that side
+
+
+def stages(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> tuple[Pick | Band, ...]:
+    """Return what ``prepare`` does, after a copy of the inputs that have a weight, where these are few."""
+    whole = prepare(taps, start, stop, inner, dtype)
+    if isinstance(whole, Pick) or _along(taps).longest > _PANEL:
+        return (whole,)
+    assert taps.weights is not None
+    indices, weights = taps.indices[start:stop], taps.weights[start:stop]
+    used = np.unique(indices[weights != 0])
+    if not 0 < len(used) <= _SPARSE[inner < _MIN_INNER] * (whole.span.in_stop - whole.span.in_start):
+        return (whole,)
+    first, last = int(used[0]), int(used[-1])
+    pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
+    places = np.searchsorted(used, np.where(weights != 0, indices, first))
+    return pick, _band(places, weights, start, inner if inner < _MIN_INNER else 0, dtype)
 
 
 def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> Pick | Band:

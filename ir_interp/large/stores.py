@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.executor.prepared import in_steps
 from ir_interp.executor.resize import planned, region
 from ir_interp.large.blocks import Chunks, Work, chosen, tasks_of
 from ir_interp.large.labelled import centres
@@ -29,7 +30,8 @@ from ir_interp.version import VERSION
 Array = NDArray[Any]
 Told = Callable[[str, int, int], None]
 _BLOCKS_AT_ONCE = 1000  # of one graph
-_BYTES_OF_WORK = 16  # for each input of a block: sums, and what they are made of
+_BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
+_BYTES_OF_TILES = 2**26  # where they are summed in tiles, as floats are
 _ADVICE = "pip install 'ir-interp[dask]'"
 
 
@@ -129,7 +131,8 @@ def block_bytes(work: Work, lengths: Shape) -> int:
     piece = tuple(slice(at, at + each) for at, each in zip(middle, lengths, strict=True))
     needed = region(work.spec, work.shape, piece)
     elements = math.prod(each.stop - each.start for each in needed)
-    return int(elements * (2 * work.dtype.itemsize + _BYTES_OF_WORK))
+    sums = elements * _BYTES_OF_SUMS if in_steps(planned(work.spec, work.shape), work.dtype) else _BYTES_OF_TILES
+    return int(elements * 2 * work.dtype.itemsize + sums)
 
 
 def _threads(work: Work, chunks: Chunks, memory: int) -> int:
