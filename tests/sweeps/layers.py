@@ -62,7 +62,8 @@ def _sweep(
 ) -> Iterator[tuple[str, int, Found | Refused | Crashed]]:
     keys = [key for key in drawn() if only.lower() in key[1].lower()]
     with Child() as child:
-        for key in keys:
+        for number, key in enumerate(keys, 1):
+            print(f"{number} of {len(keys)}: {key[1]}", file=sys.stderr, flush=True)
             jobs = [(key, seed, opsets) for seed in range(configurations)]
             for seed, found in enumerate(child.map(become, jobs)):
                 yield f"{key[0]} {key[1]}", seed, found
