@@ -28,7 +28,7 @@ from ir_interp.errors import (
 from ir_interp.executor.resize import resize
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
-from ir_interp.face.models import audit, compare, convert, load
+from ir_interp.face.models import audit, compare, convert, fix, load
 from ir_interp.face.options import Progress
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
+    from ir_interp.converters.fix.files import Fixed
+    from ir_interp.converters.fix.model import Mended
+    from ir_interp.converters.fix.remedies import Remedy
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
@@ -103,6 +106,7 @@ __all__ = [
     "Explanation",
     "Finding",
     "FirstLayer",
+    "Fixed",
     "FixedPoint",
     "FloatingPoint",
     "Form",
@@ -120,6 +124,7 @@ __all__ = [
     "Linear",
     "Located",
     "Mean",
+    "Mended",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
@@ -129,6 +134,7 @@ __all__ = [
     "Picture",
     "Progress",
     "ReadError",
+    "Remedy",
     "ResizeOp",
     "ResizeSpec",
     "Rounding",
@@ -152,6 +158,7 @@ __all__ = [
     "compare",
     "convert",
     "explain",
+    "fix",
     "identify",
     "load",
     "plot",
@@ -165,6 +172,9 @@ _RESULTS = {
     "converters.audit.findings": ("Audited", "Finding"),
     "converters.audit.report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
+    "converters.fix.files": ("Fixed",),
+    "converters.fix.model": ("Mended",),
+    "converters.fix.remedies": ("Remedy",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),

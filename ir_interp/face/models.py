@@ -20,6 +20,7 @@ from ir_interp.translation.dialect import Semantics
 if TYPE_CHECKING:
     from ir_interp.converters.audit.preprocessing import Preprocessing
     from ir_interp.converters.audit.report import Audit
+    from ir_interp.converters.fix.files import Fixed
     from ir_interp.converters.report import ConversionReport, Form, StateForm
     from ir_interp.converters.verify.images import Images
     from ir_interp.converters.verify.models import ModelComparison
@@ -167,6 +168,48 @@ def _preprocessing(
         trained=arguments.word(trained, "trained"),
         image=None if image is None else arguments.path(image, "image"),
     )
+
+
+@checked
+def fix(
+    source: Source,
+    destination: str | os.PathLike[str],
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    layers: Iterable[str] = (),
+    verify: bool = True,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, Files] | None = None,
+    images: Images | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fixed:
+    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI015).
+
+    ``select`` and ``ignore`` choose codes, or their beginnings, ``layers`` resizes by name; by default all. Nothing but
+    the nodes of these resizes, and new constants for them, changes: the file is read again, and what was meant to
+    change is undone in it, which gives the bytes of the source. Where there is nothing to mend, the file is copied.
+
+    ``verify`` runs the model before and after in onnxruntime, on ``inputs``, ``images``, ``seed`` and ``shapes`` as for
+    ``convert``, and the result tells how far they differ.
+
+    Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
+    VerificationError where the result does not run. Nothing is written then.
+    """
+    from ir_interp.converters.audit.report import Options as Choice
+    from ir_interp.converters.fix import files as inner
+
+    options = inner.Options(
+        choice=Choice(select=arguments.words(select, "select"), ignore=arguments.words(ignore, "ignore")),
+        layers=arguments.words(layers, "layers"),
+        verify=arguments.flag(verify, "verify"),
+        inputs=inputs_of(shapes, inputs, images, seed),
+        progress=progress_of(progress),
+    )
+    with files.as_file(source) as path:
+        found = inner.fix(path, arguments.path(destination, "destination"), options)
+    return replace(found, source=files.shown_path(source, path))
 
 
 @checked
