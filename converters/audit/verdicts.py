@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,11 @@ class Verdict:
     def short(self) -> str:
         """The verdict without its reason, as in ``differs 0.57``."""
         return self.kind.value + (f" {self.difference:.2g}" if self.difference else "")
+
+    @property
+    def cause(self) -> str:
+        """The reason, without how many pixels it was seen in."""
+        return re.sub(r"(; )?\d+ of \d+ pixels$", "", self.reason)
 
     def __str__(self) -> str:
         size = f" by {self.difference:.3g}" if self.difference else ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.fix.files import Fixed
     from ir_interp.converters.report import ConversionReport, Form, StateForm
+    from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.verify.images import Images
     from ir_interp.converters.verify.models import ModelComparison
 
@@ -250,3 +251,34 @@ def compare(
             progress=progress_of(progress),
         )
     return replace(found, first=files.shown_path(first, mine), second=files.shown_path(second, theirs))
+
+
+@checked
+def reproduce(
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    runtime: str | None = None,
+    layer: str | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    progress: Progress | None = None,
+) -> Reproduced:
+    """Write a folder that shows what an installed runtime does wrong with a resize, for those who can mend it.
+
+    ``source`` is a model (.onnx; .xml for openvino), or a known fault of docs/faults.md ("mnn:nearest-ceil"), which
+    names its ``runtime`` itself. Of a model it is the resize ``layer``, or the first that the runtime does not
+    compute, with inputs of the lengths ``shapes``. The folder, which must not be there or be empty, gets that node
+    alone in the smallest shape that shows it, an input, what is expected, what the runtime makes, a script that needs
+    only NumPy and the runtime, and a README.md with formula, source and versions.
+
+    Raises IrInterpError where the runtime is not installed, or there is nothing to show.
+    """
+    from ir_interp.converters.reproduce import reproduce as inner
+
+    options = inner.Options(
+        runtime=arguments.optional(runtime, arguments.word, "runtime"),
+        layer=arguments.optional(layer, arguments.word, "layer"),
+        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
+        progress=progress_of(progress),
+    )
+    return inner.reproduce(arguments.path(source, "source"), arguments.path(folder, "folder"), options)

@@ -60,12 +60,12 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import _tools  # MNN's converter without its command line, which wants a package that reports its use
     import MNN.expr
     import MNN.nn
-    import onnx
 
-    graph, converted = onnx.load(model, load_external_data=False).graph, f"{model}.mnn"
+    converted = f"{model}.mnn"
     options = ["-f", "ONNX", "--modelFile", model, "--MNNModel", converted, "--bizCode", "ir_interp"]
     _tools.mnnconvert(["mnnconvert", *options])
-    net = MNN.nn.load_module_from_file(converted, [graph.input[0].name], [graph.output[0].name])
+    names = MNN.nn.load_module_from_file(converted, [], []).get_info()
+    net = MNN.nn.load_module_from_file(converted, names["inputNames"], names["outputNames"])
     (made,) = net.forward([MNN.expr.const(x, list(x.shape), MNN.expr.NCHW)])
     made = MNN.expr.convert(made, MNN.expr.NCHW)
     return np.array(made.read()).reshape(made.shape)

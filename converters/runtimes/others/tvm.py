@@ -54,6 +54,7 @@ RUNTIME = OtherRuntime(
     version="0.27",
     package="tvm",
     distribution="apache-tvm",
+    also=("onnx",),
     outcome=outcome,
     run=_run,
 )
