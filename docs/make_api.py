@@ -30,7 +30,7 @@ ALIASES = {
     "Readings": explain.Readings,
     "Way": explain.Way,
 }
-_FUNCTIONS = ("load", "resize", "convert", "audit", "fix", "reproduce", "compare", "explain", "plot")
+_FUNCTIONS = ("load", "resize", "convert", "audit", "fix", "reproduce", "kit", "compare", "explain", "plot")
 
 
 def text() -> str:

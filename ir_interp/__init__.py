@@ -28,7 +28,7 @@ from ir_interp.errors import (
 from ir_interp.executor.resize import resize
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
-from ir_interp.face.models import audit, compare, convert, fix, load, reproduce
+from ir_interp.face.models import audit, compare, convert, fix, kit, load, reproduce
 from ir_interp.face.options import Progress
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.fix.remedies import Remedy
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
     from ir_interp.converters.reproduce.folder import Reproduced
+    from ir_interp.converters.reproduce.kit import Kit
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
@@ -120,6 +121,7 @@ __all__ = [
     "Integers",
     "IrInterpError",
     "Kind",
+    "Kit",
     "Lanczos",
     "Length",
     "Linear",
@@ -162,6 +164,7 @@ __all__ = [
     "explain",
     "fix",
     "identify",
+    "kit",
     "load",
     "plot",
     "preprocess",
@@ -180,6 +183,7 @@ _RESULTS = {
     "converters.fix.remedies": ("Remedy",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),
+    "converters.reproduce.kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 from ir_interp.errors import ReadError, closest, spelled
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
-from ir_interp.spec import Linear, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import differences
 
 from ..audit.audit import audit
 from ..audit.findings import Audited
 from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
-from ..onnx.resizes import given_names
-from ..openvino.one_layer import write_layer
 from ..runtimes.outcome import Kind
+from .nodes import Layer, Node
 
 _IR_VERSION = 8
 _UPSAMPLE_ENDS = 10
@@ -33,75 +28,6 @@ _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted")
 _OF_LAYERS = {"openvino"}  # what runs IRs as they are
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
 _DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A Resize or Upsample of ONNX: ``version`` of the operator set, ``given`` inputs after the data by name."""
-
-    version: int = 19
-    shape: tuple[int, ...] = (1, 1, 5, 6)
-    dtype: str = "float32"
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, tuple[float, ...]]
-
-    suffix = ".onnx"
-
-    def save(self, path: Path) -> None:
-        """Write it as a model of nothing else."""
-        values = {name: np.array(value, _DTYPES[name]) for name, value in self.given.items()}
-        if self.version in (11, 12):  # where a name may not be left out
-            values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
-        names = [name if name in values else "" for name in given_names(self.version)]
-        node = helper.make_node(
-            "Upsample" if self.version < _UPSAMPLE_ENDS else "Resize",
-            ["x", *names],
-            ["y"],
-            name="resize",
-            **self.attributes,
-        )
-        element = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
-        x = helper.make_tensor_value_info("x", element, self.shape)
-        y = helper.make_tensor_value_info("y", element, [None] * len(self.shape))
-        constants = [numpy_helper.from_array(value, name) for name, value in values.items()]
-        graph = helper.make_graph([node], "fault", [x], [y], constants)
-        opset = helper.make_opsetid("", self.version)
-        onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION), path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """An Interpolate of an IR, of a ``version``; ``given`` are its sizes or scales, and axes."""
-
-    version: int = 11
-    shape: tuple[int, ...] = (1, 1, 5, 6)
-    dtype: str = "float32"
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, tuple[float, ...]]
-
-    suffix = ".xml"
-
-    def save(self, path: Path) -> None:
-        """Write it as an IR of nothing else."""
-        stated = {"shape_calculation_mode": "sizes" if "sizes" in self.given else "scales"} if self.version > 1 else {}
-        axes = self.given.get("axes")
-        spec = ResizeSpec(
-            kernel=Linear(),
-            axes=None if axes is None else tuple(map(int, axes)),
-            target=Sizes(tuple(map(int, self.given["sizes"])))
-            if "sizes" in self.given
-            else Scales(self.given["scales"]),
-        )
-        op = ResizeOp(
-            name="resize",
-            where="fault",
-            spec=spec,
-            dialect="openvino",
-            version=self.version,
-            shape=self.shape,
-            dtype=self.dtype,
-        )
-        write_layer(op, {**stated, **self.attributes}, path)
 
 
 def _sizes(*values: float) -> dict[str, tuple[float, ...]]:
@@ -116,12 +42,11 @@ _ANTIALIAS = {"mode": "linear", "antialias": 1}
 _CORNERS = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
 _SYMMETRIC = {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"}
 _ASYMMETRIC = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
-_TF = {"mode": "nearest", "nearest_mode": "ceil", "coordinate_transformation_mode": "tf_half_pixel_for_nn"}
+_TF = {"mode": "nearest", "coordinate_transformation_mode": "tf_half_pixel_for_nn"}
 _CROP = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
 _POLICY = {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"}
 _CUBIC = {"mode": "cubic"}
 _SINGLE = {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}
-_CHANNELS_LAST = {"mode": "cubic", "coordinate_transformation_mode": "tf_crop_and_resize"}
 _IMAGE = (1, 1, 8, 9)
 _IR_LINEAR = {"mode": "linear_onnx"}
 _PADDED = {"mode": "linear_onnx", "pads_begin": "0,1,0,0", "pads_end": "0,0,0,0"}
@@ -147,7 +72,18 @@ PLACES: Mapping[str, Node | Layer] = {
     "nearest-tie-scales": Node(
         shape=(1, 1, 1, 7), attributes={**_ASYMMETRIC, "nearest_mode": "round_prefer_ceil"}, given=_sizes(1, 1, 1, 4)
     ),
-    "tf-half-pixel-kept-axis": Node(version=11, attributes=_TF, given=_sizes(1, 1, 5, 9)),
+    "tf-half-pixel-kept-axis": Node(version=11, attributes={**_TF, "mode": "linear"}, given=_scales(1, 1, 1, 2)),
+    "tf-half-pixel-ceil": Node(version=11, attributes={**_TF, "nearest_mode": "ceil"}, given=_sizes(1, 1, 8, 9)),
+    "tf-half-pixel-sizes": Node(version=11, attributes=_TF, given=_sizes(1, 1, 8, 9)),
+    "tf-half-pixel-scales": Node(version=11, attributes=_TF, given=_scales(1, 1, 3, 0.5)),
+    "nearest-tie-fraction": Node(
+        shape=(1, 1, 10, 1), attributes={"mode": "nearest", "nearest_mode": "ceil"}, given=_scales(1, 1, 2.6, 1)
+    ),
+    "length-by-float32": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.4, 1)),
+    "corners-nearest-fraction": Node(
+        attributes={"mode": "nearest", "nearest_mode": "ceil", "coordinate_transformation_mode": "align_corners"},
+        given=_scales(1, 1, 2.6, 1),
+    ),
     "one-output": Node(attributes=_CORNERS, given=_sizes(1, 1, 1, 9)),
     "sizes-before-13": Node(version=11, attributes={"mode": "linear"}, given=_sizes(1, 1, 8, 9)),
     "upsample-nearest": Node(version=9, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
@@ -158,9 +94,9 @@ PLACES: Mapping[str, Node | Layer] = {
     "crop": Node(attributes=_CROP, given={"roi": (0, 0, 0.2, 0.2, 1, 1, 0.8, 0.8), **_sizes(1, 1, 8, 9)}),
     "crop-kept-scale": Node(attributes=_CROP, given={"roi": (0, 0, 0.2, 0.2, 1, 1, 0.8, 0.8), **_scales(1, 1, 1, 2)}),
     "crop-channels-last": Node(
-        shape=(1, 5, 6, 2),
-        attributes=_CHANNELS_LAST,
-        given={"roi": (0, 0.1, 0.2, 0, 1, 0.9, 0.8, 1), **_scales(1, 2, 2, 1)},
+        shape=(1, 6, 5, 2),
+        attributes={**_CROP, "antialias": 1},
+        given={"roi": (0, 0.4, -0.1, 0, 1, 1.3, 1.2, 1), **_sizes(1, 4, 9, 2)},
     ),
     "cubic-channels-last-kept": Node(shape=(1, 5, 6, 2), attributes=_CUBIC, given=_scales(1, 2, 1.1, 1)),
     "no-length-changes": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.1, 1.1)),
@@ -213,19 +149,24 @@ class Fault:
     @property
     def causes(self) -> set[str]:
         """The parts of the reason, without the numbers that only say of what."""
-        return set(re.sub(r"\d+", "", self.reason).split("; "))
+        return causes(self.reason)
+
+
+def causes(reason: str) -> set[str]:
+    """Return the parts of a reason, without the numbers that only say of what."""
+    return set(re.sub(r"\d+", "", reason).split("; "))
 
 
 @cache
 def faults() -> Mapping[str, Fault]:
     """Return the faults that are known, by name: of each runtime the first place for each reason."""
     found: dict[str, Fault] = {}
-    causes: set[tuple[str, str]] = set()
+    known: set[tuple[str, str]] = set()
     with scratch() as folder:
         for each in _told(PLACES, folder, _RUNTIMES):
-            new = {(each.runtime, cause) for cause in each.causes} - causes
+            new = {(each.runtime, cause) for cause in each.causes} - known
             if new and not each.reason.startswith(_UNKNOWN):
-                causes |= new
+                known |= new
                 found[each.name] = each
     return dict(sorted(found.items(), key=lambda each: (each[1].runtime, _KINDS.index(each[1].kind))))
 
@@ -239,22 +180,22 @@ def _told(names: Iterable[str], folder: Path, runtimes: Collection[str]) -> Iter
         for row in audit(paths, runtimes=sorted(asked))[0]:
             for runtime, verdict in row.forecast.items():
                 if verdict.kind is not Kind.SAME:
-                    reason = _reason(row, runtime)
-                    yield Fault(runtime=runtime, place=Path(row.file).stem, kind=verdict.kind, reason=reason, op=row.op)
+                    place, why = Path(row.file).stem, reason(row, runtime)
+                    yield Fault(runtime=runtime, place=place, kind=verdict.kind, reason=why, op=row.op)
 
 
 def _path(name: str, folder: Path) -> Path:
     return folder / f"{name}{PLACES[name].suffix}"
 
 
-def _reason(row: Audited, runtime: str) -> str:
+def reason(row: Audited, runtime: str) -> str:
     """Return why a runtime does what is forecast; where its rules say it by another meaning, in what that differs."""
-    told = row.forecast[runtime].cause
+    told = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
     made = (LAYER_RUNTIMES if row.op.dialect == "openvino" else RUNTIMES)[runtime].forecast(row.op)
     if told or made.spec is None:
         return told or made.reason
     apart = differences(row.op.spec, made.spec, row.op.shape)
-    named = ", ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
+    named = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
     return named or "float32 decides ties otherwise"
 
 

@@ -89,7 +89,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
 def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDArray[Any], probe.Ran]:
     """Return an input of small whole numbers that shows the difference, what is expected of it, and what is made."""
     for seed in range(8):
-        x = np.random.default_rng(seed).integers(0, _DIGITS, static_shape(op.shape)).astype(op.dtype or "float32")
+        x = _digits(op, seed)
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])
@@ -97,6 +97,12 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         if ran.output is None or ran.output.shape != wanted.shape or _apart(wanted, ran.output) > 0:
             return x, wanted, ran
     raise IrInterpError(f"{op.name}: no input of small whole numbers shows a difference in {runtime}")
+
+
+def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:
+    dtype = np.dtype(op.dtype or "float32")
+    lowest = -_DIGITS if dtype.kind == "i" else 0
+    return np.random.default_rng(seed).integers(lowest, _DIGITS, static_shape(op.shape)).astype(dtype)
 
 
 def _apart(wanted: NDArray[Any], made: NDArray[Any]) -> float:

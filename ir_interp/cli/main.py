@@ -22,6 +22,7 @@ from ir_interp.cli import (
     fix,
     identify,
     inspect,
+    kit,
     options,
     plot,
     preprocess,
@@ -74,6 +75,7 @@ app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(convert.convert)
 app.command("fix", epilog=fix.EXAMPLES)(fix.fix)
 app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+app.command("kit", epilog=kit.EXAMPLES)(kit.kit)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("plot", epilog=plot.EXAMPLES)(plot.plot)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.fix.files import Fixed
     from ir_interp.converters.report import ConversionReport, Form, StateForm
     from ir_interp.converters.reproduce.folder import Reproduced
+    from ir_interp.converters.reproduce.kit import Kit
     from ir_interp.converters.verify.images import Images
     from ir_interp.converters.verify.models import ModelComparison
 
@@ -282,3 +283,15 @@ def reproduce(
         progress=progress_of(progress),
     )
     return inner.reproduce(arguments.path(source, "source"), arguments.path(folder, "folder"), options)
+
+
+@checked
+def kit(folder: str | os.PathLike[str]) -> Kit:
+    """Write a conformance kit: a few hundred models of one Resize or Upsample, with inputs and what is expected.
+
+    Its runner needs Python, NumPy and a runtime, and none of this project: for machines that have no more (NPUs,
+    phones). The folder must not be there, or be empty.
+    """
+    from ir_interp.converters.reproduce import kit as inner
+
+    return inner.write(arguments.path(folder, "folder"))
