@@ -16,7 +16,7 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"forecasts"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify", "brief"},
     {"files"},
-    {"onnx", "layer_json"},
+    {"onnx", "layer_json", "tflite"},
     {"decompose", "registry", "report", "child"},
     {"dialects"},
     {"runtimes"},

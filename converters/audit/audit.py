@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.kinds import MODELS, FileKind
+from ir_interp.kinds import AUDITED, FileKind
 from ir_interp.memory import memory_refusal
 
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES, Runtime
+from ..forecasts.table import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import shapes
@@ -29,7 +29,7 @@ def models(paths: Iterable[Path]) -> list[Path]:
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
         inside = [Path(folder, name) for folder, _, names in os.walk(path) for name in names]
-        found += sorted(each for each in inside if FileKind.of(each) in MODELS) if path.is_dir() else [path]
+        found += sorted(each for each in inside if FileKind.of(each) in AUDITED) if path.is_dir() else [path]
     return found
 
 
@@ -66,7 +66,7 @@ def audit(
 
 def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
-    for name, runtime in (RUNTIMES if resize.node else LAYER_RUNTIMES).items():
+    for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:
             verdicts[name] = judge(resize.op, _forecast(runtime, resize))
             titles[name] = runtime.title

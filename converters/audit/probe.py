@@ -19,7 +19,7 @@ from ir_interp.scratch import scratch
 
 from ..child import started
 from ..report import Progress, silent
-from ..runtimes.running import RUNNERS, Run
+from ..runtimes.running import ALL, Run
 from ..runtimes.telemetry import openvino_silent
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -115,11 +115,11 @@ def _main(folder: Path) -> None:
 def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
     with openvino_silent():
         import openvino  # noqa: F401  # and later imports find it
-    return RUNNERS["openvino"].run(model, x)
+    return ALL["openvino"].run(model, x)
 
 
 INSTALLED: Mapping[str, Run] = {
-    **{name: each.run for name, each in RUNNERS.items() if each.is_installed},
+    **{name: each.run for name, each in ALL.items() if each.is_installed},
     "openvino": _in_openvino,
     "openvino-converted": _in_openvino,
 }

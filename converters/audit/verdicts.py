@@ -78,7 +78,7 @@ def differs(op: ResizeOp, made: Outcome) -> bool:
 
 def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
     """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
-    for runtime in runtimes_of(op):
+    for runtime in runtimes_of(op).values():
         made = runtime.forecast(op)
         if made.spec is not None and differs(op, made):
             yield runtime.title, made.spec

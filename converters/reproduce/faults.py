@@ -17,7 +17,7 @@ from ir_interp.translation.meaning import differences
 
 from ..audit.audit import audit
 from ..audit.findings import Audited
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
+from ..forecasts.table import RUNTIMES, runtimes_of
 from ..runtimes.outcome import Kind
 from .nodes import Layer, Node
 
@@ -191,7 +191,7 @@ def _path(name: str, folder: Path) -> Path:
 def reason(row: Audited, runtime: str) -> str:
     """Return why a runtime does what is forecast; where its rules say it by another meaning, in what that differs."""
     told = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
-    made = (LAYER_RUNTIMES if row.op.dialect == "openvino" else RUNTIMES)[runtime].forecast(row.op)
+    made = runtimes_of(row.op)[runtime].forecast(row.op)
     if told or made.spec is None:
         return told or made.reason
     apart = differences(row.op.spec, made.spec, row.op.shape)

@@ -40,6 +40,7 @@ class Node:
         if self.version in (11, 12):  # where a name may not be left out
             values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
         names = [name if name in values else "" for name in given_names(self.version)]
+        names = names[: max(place for place, name in enumerate(names) if name) + 1]
         node = helper.make_node(
             "Upsample" if self.version < _UPSAMPLE_ENDS else "Resize",
             ["x", *names],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +18,7 @@ Run = Callable[[str, NDArray[Any]], NDArray[Any]]
 class Runner:
     """How a runtime is run: ``run`` needs the module ``package``, which pip installs as ``distribution``.
 
-    ``also`` are further distributions that it imports.
+    ``also`` are further distributions that it needs.
     """
 
     package: str
@@ -28,4 +29,7 @@ class Runner:
     @property
     def is_installed(self) -> bool:
         """Whether it can be run here."""
-        return find_spec(self.package) is not None
+        try:
+            return find_spec(self.package) is not None and all(map(metadata.version, self.also))
+        except ModuleNotFoundError:  # its parent, or a distribution
+            return False

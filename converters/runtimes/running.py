@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import litert
 from .others import others
 from .runner import Run, Runner
 
-__all__ = ["RUNNERS", "Run"]
+__all__ = ["ALL", "RUNNERS", "Run"]
 
 
 def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -51,4 +52,6 @@ RUNNERS: Mapping[str, Runner] = MappingProxyType(
         **others(),
     }
 )
-"""By the names that audits have for them; there is no TensorRT that every machine can install."""
+"""Those of ONNX, by the names that audits have for them; there is no TensorRT that every machine can install."""
+ALL = MappingProxyType({**RUNNERS, "litert": litert.RUNNER})
+"""Those of TFLite files as well."""

@@ -84,7 +84,7 @@ _LIBRARIES = {
     Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
-_TORCH_NEAREST = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
+_BY_STEP = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
 _RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
 _SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
@@ -102,7 +102,8 @@ def positions(axis: AxisPlan) -> Positions:
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic)
     index = np.arange(axis.out_size, dtype=np.float32)
-    at = np.asarray(source(axis, index, _SINGLE), dtype=np.float32).astype(np.float64)
+    numbers = _BY_STEP if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
 
@@ -120,7 +121,7 @@ def _in_library(axis: AxisPlan) -> Any:
         step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
         return (step * index + step // 2 - axis.in_size % 2) / _FIXED
     if axis.arithmetic is Arithmetic.TORCH and (nearest or axis.coordinates is Coordinates.ASYMMETRIC):
-        return source(axis, index.astype(np.float32), _TORCH_NEAREST).astype(np.float64)
+        return source(axis, index.astype(np.float32), _BY_STEP).astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic is Arithmetic.OPENCV else at
 
@@ -167,11 +168,11 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return choose((axis.scale == 1) & (n == m), lambda: i, lambda: over(i + half, s))
         case Coordinates.TFLITE_CORNERS:
-            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * (n - 1) / (m - 1))
+            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (s * n))
             return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
-        case Coordinates.ALIGN_CORNERS if axis.arithmetic is Arithmetic.OPENVINO:
+        case Coordinates.ALIGN_CORNERS if axis.arithmetic in (Arithmetic.OPENVINO, Arithmetic.LITERT):
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
         case Coordinates.ALIGN_CORNERS:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))

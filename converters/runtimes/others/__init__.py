@@ -25,12 +25,16 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherRuntime(Runner):
-    """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there."""
+    """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
+
+    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like.
+    """
 
     name: str
     title: str
     version: str
     outcome: Outcomes
+    takes_primitives: bool = True
 
 
 @cache

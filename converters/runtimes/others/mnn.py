@@ -14,7 +14,7 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first
+from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first, own_cubic
 from ..outcome import Outcome, differs
 from . import OtherRuntime
 
@@ -25,7 +25,9 @@ _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    found = image_outcome(op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, _OWN_CUBIC, _OWN_NEAREST), offset_first)
+    found = image_outcome(
+        op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST), offset_first
+    )
     if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):
         return differs("its cubic takes the first pixel's middle for all places before the first pixel's middle")
     return found
@@ -39,20 +41,12 @@ def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
     return shape is None or spec.waits or any(axis.offset < 0 for axis in plan(spec, shape).axes)
 
 
-def _cubic(spec: ResizeSpec) -> ResizeSpec:
-    kernel = spec.kernel
-    if not isinstance(kernel, Cubic):
-        return spec
-    return replace(spec, kernel=replace(kernel, a=_COEFFICIENT, exclude_outside=False))
-
-
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
     if not isinstance(spec.kernel, Nearest) or spec.kernel.rounding not in _TAKEN_FOR_HALF_DOWN:
         return spec
     return replace(spec, kernel=Nearest(rounding=Rounding.ROUND_PREFER_FLOOR))
 
 
-_OWN_CUBIC = Reading(f"its cubic has the coefficient {_COEFFICIENT}, and no exclude_outside", _cubic)
 _OWN_NEAREST = Reading("it takes ceil and round_prefer_ceil for round_prefer_floor", _nearest)
 
 
