@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One resize: an input of ``shape`` and ``dtype`` to ``sizes`` along ``axes``."""
+    """One resize: an input of ``shape`` and ``dtype`` to ``sizes`` along ``axes``.
+
+    ``like`` names the call of an image library whose bytes are made, as ``ir-interp run --like`` takes it.
+    """
 
     name: str
     mode: str
@@ -17,6 +20,7 @@ class Case:
     coordinates: str = "half_pixel"
     antialias: bool = False
     dtype: str = "float32"
+    like: str = ""
 
     @property
     def out_shape(self) -> tuple[int, ...]:
@@ -29,8 +33,35 @@ def _image(name: str, mode: str, shape: tuple[int, ...], sizes: tuple[int, ...],
     return Case(name=name, mode=mode, shape=shape, sizes=sizes, axes=(2, 3), **more)  # type: ignore[arg-type]
 
 
+def _photos(sides: tuple[int, int], sizes: tuple[int, int], *modes: str) -> list[Case]:
+    """Return resizes of an image as people have them: height x width x 3, as bytes and as floats."""
+    cases = []
+    for dtype in ("uint8", "float32"):
+        for mode in modes:
+            kernel, _, antialias = mode.partition(" ")
+            corner = kernel in ("nearest", "area")
+            cases.append(
+                Case(
+                    name=f"{dtype} {sides[1]}x{sides[0]} to {sizes[1]}x{sizes[0]} {mode}",
+                    mode=kernel,
+                    shape=(*sides, 3),
+                    sizes=sizes,
+                    axes=(0, 1),
+                    coordinates="asymmetric" if corner else "half_pixel",
+                    antialias=bool(antialias),
+                    dtype=dtype,
+                )
+            )
+    return cases
+
+
+def _library(call: str, sides: tuple[int, int], sizes: tuple[int, int]) -> Case:
+    name = f"{call} {sides[1]}x{sides[0]} to {sizes[1]}x{sizes[0]}"
+    return Case(name=name, mode="", shape=(*sides, 3), sizes=sizes, axes=(0, 1), dtype="uint8", like=call)
+
+
 HD = (1, 3, 1080, 1920)
-CASES = [
+MAPS = [
     _image("nearest x2 64x128x128", "nearest", (1, 64, 128, 128), (256, 256), coordinates="asymmetric"),
     _image("nearest 1080p to 640", "nearest", HD, (640, 640), coordinates="asymmetric"),
     _image("linear x2 64x128x128", "linear", (1, 64, 128, 128), (256, 256)),
@@ -62,3 +93,21 @@ GROWTH = [
     _image(f"linear x2 {side}x{side}", "linear", (1, 1, side, side), (2 * side, 2 * side))
     for side in (64, 128, 256, 512, 1024, 2048, 4096)
 ]
+
+CAMERA, THUMB = (3279, 4928), (567, 852)
+UHD, FULL = (2160, 3840), (1080, 1920)
+VGA = (480, 640)
+_EVERY = ("nearest", "linear", "cubic", "linear antialias", "cubic antialias", "area")
+IMAGES = [
+    *_photos(CAMERA, THUMB, *_EVERY),
+    *_photos(UHD, FULL, "linear", "area"),
+    *_photos(VGA, (224, 224), "nearest", "linear", "cubic", "linear antialias"),
+    *_photos(VGA, (640, 640), "linear", "cubic"),
+]
+LIBRARIES = [
+    _library(call, sides, sizes)
+    for sides, sizes in ((CAMERA, THUMB), (VGA, (224, 224)))
+    for call in ("pillow:bilinear", "pillow:bicubic", "pillow:lanczos", "opencv:linear", "opencv:cubic", "opencv:area")
+]
+SUITES = {"maps": MAPS, "images": IMAGES, "libraries": LIBRARIES}
+CASES = [case for suite in SUITES.values() for case in suite]

@@ -2,7 +2,8 @@
 
 Each engine runs in a process of its own and stays warm; rounds go from engine to engine, so that a machine that slows
 down slows all of them. What counts are medians of the rounds, and ratios within one run. Engines that are not
-installed are left out. ``--json`` and ``--chart`` save the figures and draw them.
+installed are left out; one whose result is another than ours is shown with a star, and is not among the best.
+``--json`` and ``--chart`` save the figures and draw them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import CASES, GROWTH, Case
-from engines import ENGINES, UnsupportedError
+from cases import CASES, GROWTH, SUITES, Case
+from engines import ENGINES, UnsupportedError, agrees
 
-Times = dict[str, float | None]
+Times = dict[str, float]
+OTHERWISE = "*"
+"""Behind the name of an engine that computes something else: its time is shown, and is never the best."""
 
 
 def main() -> None:
@@ -32,12 +35,18 @@ def main() -> None:
     arguments = _arguments()
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(arguments.threads)
     with _Fleet(list(ENGINES), arguments.threads) as fleet:
-        times = {case.name: fleet.time(case, arguments.rounds) for case in _chosen(CASES, arguments.only)}
+        times = {
+            suite: {case.name: fleet.time(case, arguments.rounds) for case in _chosen(cases, arguments.only)}
+            for suite, cases in SUITES.items()
+            if arguments.suite in ("", suite)
+        }
         growth = {}
-        if not arguments.only:
+        if not arguments.only and not arguments.suite:
             growth = {case.name: fleet.time(case, arguments.rounds, only="ours") for case in GROWTH}
     engines = fleet.engines
-    print(table(times, engines, arguments.threads))
+    for suite, rows in times.items():
+        if rows:
+            print(f"{suite}: milliseconds, {arguments.threads} threads", table(rows, engines), sep="\n")
     if growth:
         print(growth_table(growth))
     if arguments.json:
@@ -45,13 +54,14 @@ def main() -> None:
     if arguments.chart:
         from chart import draw
 
-        draw(times, arguments.chart)
+        draw(times["maps"], arguments.chart)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2, help="threads for every engine")
     parser.add_argument("--rounds", type=int, default=15, help="rounds of every case")
+    parser.add_argument("--suite", default="", choices=["", *SUITES], help="one suite of cases")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--json", type=Path, help="save the medians, in seconds")
     parser.add_argument("--chart", type=Path, help="draw a chart as PNG (needs matplotlib)")
@@ -91,18 +101,20 @@ class _Fleet:
         return list(self._pipes)
 
     def time(self, case: Case, rounds: int, only: str = "") -> Times:
-        """Return the median seconds of every engine; None where it does not do the case."""
+        """Return the median seconds of every engine that does the case."""
         pipes = {name: pipe for name, pipe in self._pipes.items() if only in ("", name)}
         taken: dict[str, list[float]] = {}
+        marks: dict[str, str] = {}
         for name, pipe in pipes.items():
             pipe.send(case)
-            if pipe.recv():
-                taken[name] = []
+            answer = pipe.recv()
+            if answer is not None:
+                taken[name], marks[name] = [], "" if answer else OTHERWISE
         for _ in range(rounds):
             for name, seconds in taken.items():
                 pipes[name].send("go")
                 seconds.append(pipes[name].recv())
-        return {name: statistics.median(taken[name]) if name in taken else None for name in pipes}
+        return {name + marks[name]: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def _serve(name: str, threads: int, pipe: Connection) -> None:
@@ -122,12 +134,12 @@ def _serve(name: str, threads: int, pipe: Connection) -> None:
             try:
                 run = ENGINES[name](message, threads)
             except UnsupportedError:
-                pipe.send(False)
+                pipe.send(None)
                 continue
             x = _input(message)
-            run(x)
-            repeats = max(1, min(50, int(0.02 / max(_seconds(run, x, 1), 1e-6))))
-            pipe.send(True)
+            same = name == "copy" or agrees(message, x, run(x))
+            repeats = max(1, min(200, int(0.02 / max(_seconds(run, x, 2), 1e-6))))
+            pipe.send(same)
         else:
             assert run is not None
             pipe.send(_seconds(run, x, repeats))
@@ -147,31 +159,42 @@ def _input(case: Case) -> Any:
     return rng.random(case.shape, np.float32).astype(case.dtype)
 
 
-def table(times: dict[str, Times], engines: list[str], threads: int) -> str:
-    """Return milliseconds as a table, with the ratios to onnxruntime and to the best peer."""
-    peers = [name for name in ("onnxruntime", "openvino", "torch") if name in engines]
-    lines = [f"milliseconds, {threads} threads", f"| case | {' | '.join(engines)} | /onnxruntime | /best |"]
-    lines.append("|---" + "|---:" * (len(engines) + 2) + "|")
-    ratios: dict[str, list[float]] = {"onnxruntime": [], "best": []}
-    for name, row in times.items():
-        mine, theirs = row["ours"], [row[peer] for peer in peers if row.get(peer)]
-        against = {"onnxruntime": row.get("onnxruntime"), "best": min((t for t in theirs if t), default=None)}
-        cells = [f"{row[engine] * 1e3:.2f}" if row.get(engine) else "" for engine in engines]  # type: ignore[operator]
-        for key, other in against.items():
-            if mine and other:
-                ratios[key].append(mine / other)
-            cells.append(f"{mine / other:.2f}" if mine and other else "")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+OWN = ("ours", "fast")
+PEERS = ("onnxruntime", "openvino", "torch", "opencv", "pillow")
+
+
+def table(times: dict[str, Times], engines: list[str]) -> str:
+    """Return milliseconds as a table, with the ratios of both of ours to the best peer, and how many cases are won."""
+    shown = [name for name in engines if any({name, name + OTHERWISE} & row.keys() for row in times.values())]
+    own = [name for name in OWN if name in shown]
+    lines = [f"| case | {' | '.join(shown)} | {' | '.join(f'{name}/best' for name in own)} |"]
+    lines.append("|---" + "|---:" * (len(shown) + len(own)) + "|")
+    ratios: dict[str, list[float]] = {name: [] for name in own}
+    for case, row in times.items():
+        best = min((row[name] for name in PEERS if name in row), default=None)
+        cells = [_cell(row, name) for name in shown]
+        for name in own:
+            if best:
+                ratios[name].append(row[name] / best)
+            cells.append(f"{row[name] / best:.2f}" if best else "")
+        lines.append(f"| {case} | {' | '.join(cells)} |")
     means = [f"{math.exp(statistics.fmean(map(math.log, each))):.2f}" if each else "" for each in ratios.values()]
-    lines.append(f"| geometric mean |{' |' * len(engines)} {means[0]} | {means[1]} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"| geometric mean |{' |' * len(shown)} {' | '.join(means)} |"])
+
+
+def _cell(row: Times, engine: str) -> str:
+    """Return the milliseconds of an engine; with a star where it computes something else."""
+    for name in (engine, engine + OTHERWISE):
+        if name in row:
+            return f"{row[name] * 1e3:.2f}{name.removeprefix(engine)}"
+    return ""
 
 
 def growth_table(growth: dict[str, Times]) -> str:
     """Return our time per output element against the size of the image."""
     lines = ["", "| growth | ms | ns per output element |", "|---|---:|---:|"]
     for case in GROWTH:
-        seconds = growth[case.name]["ours"] or math.nan
+        seconds = growth[case.name]["ours"]
         lines.append(f"| {case.name} | {seconds * 1e3:.2f} | {seconds * 1e9 / math.prod(case.out_shape):.2f} |")
     return "\n".join(lines)
 

@@ -113,7 +113,8 @@ class State:
     """What a model keeps between inferences, which its translation takes and returns.
 
     ``initial`` are its elements before the first inference: one where all are equal, none where it is empty then.
-    ``output`` is None where nothing changes it.
+    Where they are computed from inputs it is None, and ``first`` names the input that is true in the first inference
+    alone. ``output`` is None where nothing changes it.
     """
 
     variable: str
@@ -122,7 +123,8 @@ class State:
     dtype: str
     shape: PartialShape
     initial_shape: PartialShape
-    initial: tuple[Any, ...]
+    initial: tuple[Any, ...] | None
+    first: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -132,8 +134,11 @@ class State:
     def text(self) -> str:
         """What it became, in one line."""
         shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
-        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
         kept = f"output {self.output!r}" if self.output else "nothing changes it"
+        if self.initial is None:
+            at_first = f"at first computed, where {self.first!r} is true"
+            return f"state {self.variable!r}: input {self.input!r}, {kept}; {at_first}"
+        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
         return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
 
 
@@ -204,7 +209,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPolicy:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape.
+
+    ``interpolate`` is the version of Interpolate, where that is what they are.
+    """
 
     form: Form = Form.ANY
     strict: bool = False
+    interpolate: int = 11

@@ -40,7 +40,9 @@ ReadValue and Assign become an input and an output of the model, behind all othe
 model hands back what it returned. A decoder's cache, as optimum-intel makes it, gets the names that it had before
 (`past_key_values.0.key`, `present.0.key`); any other variable `v` becomes an input `v` and an output `v.next`. The
 metadata of the model has `states`, a JSON list with names, types, shapes and what each state is before the first
-inference. `--state refuse` refuses such models instead. An initial value that is computed from inputs is refused.
+inference. `--state refuse` refuses such models instead. Where an initial value is computed from inputs, as that of a
+decoder's cross attention, the last input is `states.first`: it is true in the first inference, and what is given as
+that state does not count then.
 
 What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
 by name.
@@ -60,10 +62,13 @@ each inference, and use a slower kernel.
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear where zero is one of its levels, before and
 after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
-Any other is written as arithmetic with a Round. Two kinds are special:
+Any other is written as arithmetic with a Round. Three kinds are special:
 
 - Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
-  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales.
+  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales. The weights of the
+  convolution before, and of one of single channels behind, take the factors in: then both are of integers.
+- Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
+  QuantizeLinear: onnxruntime would make integers of the weights, of one scale for all.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
   levels the other way.
 

@@ -1,7 +1,7 @@
 """Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, translate it to the others.
 
-``load`` reads, ``resize`` runs, ``convert`` translates; ``audit``, ``compare``, ``explain`` and ``plot`` show what
-runtimes and files make of it. ``ResizeSpec`` is what they share.
+``load`` reads, ``resize`` runs, ``prepare`` plans once what then runs often, ``convert`` translates; ``audit``,
+``compare``, ``explain`` and ``plot`` show what runtimes and files make of it. ``ResizeSpec`` is what they share.
 
 A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers,
 docs/layer-json.md), in any case. Wherever a ``source`` is taken, a model in memory will do as well: an
@@ -25,11 +25,13 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.resize import resize
+from ir_interp.executor.prepared import Prepared
+from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import audit, compare, convert, fix, kit, load, reproduce
 from ir_interp.face.options import Progress
+from ir_interp.large.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
@@ -46,12 +48,14 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    Gaussian,
     Hamming,
     Integers,
     Lanczos,
     Length,
     Linear,
     Mean,
+    Mitchell,
     Nearest,
     Pad,
     Passes,
@@ -112,6 +116,7 @@ __all__ = [
     "FixedPoint",
     "FloatingPoint",
     "Form",
+    "Gaussian",
     "Grade",
     "Hamming",
     "HistogramBin",
@@ -128,6 +133,7 @@ __all__ = [
     "Located",
     "Mean",
     "Mended",
+    "Mitchell",
     "ModelComparison",
     "Nearest",
     "OutputComparison",
@@ -135,6 +141,7 @@ __all__ = [
     "Pad",
     "Passes",
     "Picture",
+    "Prepared",
     "Progress",
     "ReadError",
     "Remedy",
@@ -167,7 +174,9 @@ __all__ = [
     "kit",
     "load",
     "plot",
+    "prepare",
     "preprocess",
+    "region",
     "reproduce",
     "resize",
     "spec",

@@ -22,6 +22,7 @@ class FileKind(Enum):
     PICTURE = ".png"
     DRAWING = ".svg"
     PAGE = ".html"
+    LINES = ".jsonl"
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:

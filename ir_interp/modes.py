@@ -112,6 +112,9 @@ class Arithmetic(Word):
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
     TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
+    TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps a pixel
+    JAX = "jax"  # float32 in JAX's order for nearest, else float64
+    SCIPY = "scipy"  # float64 in SciPy's order
 
     @property
     def is_library(self) -> bool:
@@ -119,7 +122,8 @@ class Arithmetic(Word):
         return self in _LIBRARIES
 
 
-_LIBRARIES = frozenset((Arithmetic.PILLOW, Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.TORCH))
+_RUNTIMES = {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT}
+_LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 
 class Integers(Word):

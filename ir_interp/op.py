@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
-from ir_interp.executor.resize import as_array, resize
+from ir_interp.executor.resize import as_array
+from ir_interp.large.resize import resize
 from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape
@@ -62,7 +63,7 @@ class ResizeOp:
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""
-        array = as_array(x)
+        array = x if hasattr(x, "ndim") else as_array(x)
         if self.shape is not None and array.ndim != len(self.shape):
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
@@ -101,7 +102,7 @@ def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: st
     )
 
 
-_WANTED = {"sizes": ("iu", "integers"), "scales": ("f", "floats")}
+_WANTED = {"sizes": (("int", "uint"), "integers"), "scales": (("float", "bfloat"), "floats")}
 
 
 def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count: int | None) -> None:
@@ -109,22 +110,14 @@ def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count
 
     ``shape`` is that of the tensor and ``dtype`` the NumPy name of its element type, None where unknown.
     """
-    letters, wanted = _WANTED[kind]
-    if dtype is not None and dtype != "bfloat16" and _kind(dtype) not in letters:
+    kinds, wanted = _WANTED[kind]
+    if dtype is not None and dtype.rstrip(string.digits) not in kinds:  # a file may name any type
         raise ReadError(f"{kind} are {dtype}; expected {wanted}")
     if shape is not None and len(shape) != 1:
         lengths = ", ".join("?" if length is None else str(length) for length in shape)
         raise ReadError(f"{kind} have shape [{lengths}]; expected a list")
     if shape is not None and None not in (*shape, count) and shape[0] != count:
         raise ReadError(f"{kind} are a list of {shape[0]}; expected {count}, one for each axis")
-
-
-def _kind(dtype: str) -> str:
-    """Return the letter of a kind of element types; none of a type that a file made up."""
-    try:
-        return np.dtype(dtype).kind
-    except TypeError:
-        return "?"
 
 
 def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:

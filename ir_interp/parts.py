@@ -51,10 +51,14 @@ class Crop:
 
 
 class _Kernel:
-    """What every kernel has: its word, and whether it is widened where an axis shrinks, and cut at the edges."""
+    """What every kernel has: its word, and whether it is widened where an axis shrinks, and cut at the edges.
+
+    One that ``smooths`` changes the values of an axis that keeps its length too.
+    """
 
     __slots__ = ()
     word: ClassVar[str]
+    smooths: ClassVar[bool] = False
     antialias = Antialias.OFF
     exclude_outside = False
 
@@ -182,6 +186,34 @@ _MOST_LOBES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(_Kernel):
+    """Bell of a standard deviation of half a pixel, cut at 3/2 pixels (TensorFlow). Weights are made to sum to 1."""
+
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "gaussian"
+    smooths: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mitchell(_Kernel):
+    """Mitchell and Netravali's piecewise cubic of radius 2, both of whose coefficients are 1/3; it smooths."""
+
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "mitchell"
+    smooths: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(_Kernel):
     """Mean of whole pixels: of every one that an output pixel covers, be it in part (PyTorch's adaptive pooling)."""
 
@@ -195,7 +227,7 @@ class Area(_Kernel):
     word: ClassVar[str] = "area"
 
 
-Continuous = Linear | Cubic | Box | Hamming | Lanczos
+Continuous = Linear | Cubic | Box | Hamming | Lanczos | Gaussian | Mitchell
 """What weighs pixels by their distance."""
 
 Kernel = Nearest | Continuous | Area | Mean

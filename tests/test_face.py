@@ -24,6 +24,7 @@ from tests.support.graphs import save_model
 FUNCTIONS: list[Callable[..., Any]] = [
     ir_interp.load,
     ir_interp.resize,
+    ir_interp.prepare,
     ir_interp.convert,
     ir_interp.audit,
     ir_interp.compare,
@@ -123,13 +124,14 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, only, opset, "
-        "progress, reports, seed, semantics, shapes, source, state, strict, target, verify; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
+        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of arithmetic, out, scales, sizes, spec, x; "
-        "did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of arithmetic, chunks, out, region, scales, sizes, spec, "
+        "whole, x; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
@@ -160,8 +162,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, litert, onnxruntime, opencv, opencv_exact, openvino, "
-        "pillow, torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "openvino, pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
@@ -173,8 +175,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, litert, onnxruntime, opencv, opencv_exact, openvino, "
-        "pillow, reference, runtime, torch; "
+        "against 'documnt': expected one of document, exact, jax, litert, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (
@@ -205,6 +207,7 @@ WRONG = (5, -1.5, "?", "", b"?", None, True, object(), [5], ["?"], [[1], [1, 2]]
 GIVEN: dict[Callable[..., Any], dict[str, Any]] = {
     ir_interp.load: {"source": "a.onnx"},
     ir_interp.resize: {"x": X, "spec": None},
+    ir_interp.prepare: {"spec": None, "shape": X.shape},
     ir_interp.convert: {"source": "a.onnx", "destination": "b.onnx", "target": "onnx:13", "verify": False},
     ir_interp.audit: {"models": "a.onnx"},
     ir_interp.compare: {"first": "a.onnx", "second": "a.onnx"},

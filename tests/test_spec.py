@@ -76,8 +76,8 @@ def test_a_wrong_word() -> None:
         "did you mean 'align_corners'?"
     )
     assert refusal(ResizeSpec, arithmetic="openvion") == (
-        "arithmetic: unknown 'openvion'; expected one of exact, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "torch; did you mean 'openvino'?"
+        "arithmetic: unknown 'openvion'; expected one of exact, jax, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, scipy, tensorflow, torch; did you mean 'openvino'?"
     )
 
 
@@ -133,7 +133,7 @@ def test_arguments_of_resize() -> None:
         resize(X, made(), scales=("2", 2))  # type: ignore[arg-type]
     with pytest.raises(SpecError, match=r"^scales: 2 is not a list of numbers$"):
         resize(X, made(), scales=2)  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match=r"^arithmetic: unknown 'onnx'; expected one of exact, onnxruntime, opencv, "):
+    with pytest.raises(SpecError, match=r"^arithmetic: unknown 'onnx'; expected one of exact, jax, onnxruntime, "):
         resize(X, made(), arithmetic="onnx")
     with pytest.raises(SpecError, match=r"^arithmetic: 32 is none of 'exact', 'onnxruntime', 'openvino', "):
         resize(X, made(), arithmetic=32)  # type: ignore[arg-type]
@@ -145,12 +145,12 @@ def test_kernels() -> None:
         "kernel: 'nearest' needs rounding, as in Nearest(rounding='round_prefer_floor')"
     )
     assert refusal(ResizeSpec, kernel="bilinear") == (
-        "kernel: unknown 'bilinear'; expected one of area, box, cubic, hamming, lanczos, linear, mean, "
-        "nearest; did you mean 'linear'?"
+        "kernel: unknown 'bilinear'; expected one of area, box, cubic, gaussian, hamming, lanczos, linear, "
+        "mean, mitchell, nearest; did you mean 'linear'?"
     )
     assert refusal(ResizeSpec, kernel=Linear) == (
         "kernel: Linear is none of Nearest(rounding='round_prefer_floor'), Linear(), Cubic(a=-0.75), "
-        "Box(), Hamming(), Lanczos(radius=3), Area(), Mean()"
+        "Box(), Hamming(), Lanczos(radius=3), Gaussian(), Mitchell(), Area(), Mean()"
     )
     assert made(kernel="linear").kernel == Linear()
     assert made(kernel="area", coordinates="asymmetric").kernel == Area()

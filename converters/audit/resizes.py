@@ -12,10 +12,10 @@ from ir_interp.kinds import AUDITED, FileKind, expect
 from ir_interp.op import ResizeOp
 
 from ..forecasts import tensorrt
+from ..forecasts.ranks import completed
 from ..onnx.resizes import FoundNode
 from ..tflite import files as of_tflite
 from . import mistakes, shapes
-from .ranks import completed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

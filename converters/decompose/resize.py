@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
 from ir_interp.executor.integers import changing, sampled
-from ir_interp.executor.resize import extrapolated
+from ir_interp.executor.prepared import extrapolated
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan

@@ -13,6 +13,7 @@ _TYPES = frozenset(  # the ports say them too
         "destination_type",
         "index_element_type",
         "output_type",
+        "roi_num_type",
         "sequence_length_type",
     )
 )
@@ -36,6 +37,7 @@ WITHOUT_EFFECT: dict[str, frozenset[str]] = {
         "grusequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
         "lstmcell": (*_RECURRENT, *_WRITTEN_OF_OLD, "weights_format"),  # the last OpenVINO does not regard
         "lstmsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "matrixnms": ("gaussian_sigma",),  # where scores decay linearly
         "maxpool": (
             "axis",  # of places that nothing takes
             "exclude-pad",  # the model optimizer wrote it to every pooling
@@ -47,7 +49,8 @@ WITHOUT_EFFECT: dict[str, frozenset[str]] = {
             "offset",  # where the step follows from the lengths
         ),
         "priorboxclustered": ("img_h", "img_w"),  # the model optimizer wrote them; an input says them
-        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode, which is refused
+        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode
+        "deformablepsroipooling": ("part_size", "trans_std"),  # where there are no offsets
         "regionyolo": ("anchors", "axis", "end_axis", "mask", "num"),  # the output's port says what is flattened
         "rnncell": (*_RECURRENT, *_WRITTEN_OF_OLD),
         "rnnsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),

@@ -49,6 +49,14 @@ class Weights:
         graph.exact.add(scale)
         return graph.node("Mul", x, scale)
 
+    def times(self, factors: NDArray[np.float32]) -> Weights | None:
+        """Return weights times a factor of each channel that they make; None where their scales lie otherwise."""
+        if self.axis not in (None, 0) or self.block or factors.size != self.values.shape[0]:
+            return None
+        scale = np.broadcast_to(self.scale, factors.size) * factors.ravel()
+        zero = None if self.zero is None else np.broadcast_to(self.zero, factors.size).copy()
+        return replace(self, scale=scale.astype(np.float32), zero=zero, axis=0)
+
     def _along(self, numbers: Array) -> Array:
         """Return scales or zero points with as many axes as the values."""
         if numbers.ndim != 1:

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 
+from ..forecasts.ranks import completed
 from ..onnx import operator_sets
 from ..onnx.files import default_opset, external_files, read_file
 from ..onnx.graph import Graph
@@ -46,7 +47,7 @@ def write_model(
     writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, chosen.opset or own))
     refusals = _other_nodes(model, source.name, own, chosen)
     rows = []
-    for found in nodes_in(model, source):
+    for found in completed(source, nodes_in(model, source)):
         try:
             rows.append(writer.row(found))
         except InexactError as refusal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from enum import Enum
 from functools import partial
@@ -48,6 +49,20 @@ Json = Annotated[
         callback=_named("--report", "report", FileKind.JSON),
         help="Write the report to this file too, as JSON.",
     ),
+]
+
+
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        callback=_named("--results", "file of results", FileKind.LINES),
+        help="Of many models: add the result of each to this file as it comes, one line of JSON; skip what it holds.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="With --results, of a dask.distributed cluster: tcp://..."),
 ]
 
 
@@ -130,6 +145,18 @@ def remember(arguments: Sequence[str]) -> None:
 def command() -> str:
     """Return what was asked for, as a line of a shell."""
     return shlex.join(["ir-interp", *_COMMAND.get()])
+
+
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def memory(text: str) -> int:
+    """Return ``1GiB`` and the like as bytes. Raises BadParameter for anything else."""
+    for unit, size in _UNITS.items():
+        with suppress(ValueError):
+            if text.endswith(unit) and 0 < (count := real(text.removesuffix(unit))) < math.inf:
+                return int(count * size)
+    raise typer.BadParameter(f"{text!r} is no amount of memory; expected one as in 512MiB, 1.5GiB")
 
 
 def style(wanted: Enum | None, as_json: bool, quiet: bool = False) -> str:

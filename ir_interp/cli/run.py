@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp.atomic import check_outputs, replacing
-from ir_interp.cli import options
+from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
+from ir_interp.memory import check_bytes
 from ir_interp.names import shown
 from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic
@@ -30,6 +32,8 @@ Examples:
   ir-interp run layer.xml --input photo.png --output small.png
 
   ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
+
+  ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
 """
 
 
@@ -37,8 +41,8 @@ def run(
     file: Annotated[
         Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json; with --like, what is resized.")
     ],
-    output: Annotated[Path, typer.Option("--output", help="An array (.npy) or an image.")],
-    source: Annotated[Path | None, typer.Option("--input", help="An array (.npy) or an image.")] = None,
+    output: Annotated[Path, typer.Option("--output", help="An array (.npy), an image, or .zarr.")],
+    source: Annotated[Path | None, typer.Option("--input", help="An array (.npy), an image, or .zarr.")] = None,
     like: Annotated[
         str | None,
         typer.Option(help="Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear."),
@@ -54,12 +58,34 @@ def run(
         Semantics,
         typer.Option(metavar="READING", help="Which to take where several exist: runtime, document or reference."),
     ] = Semantics.RUNTIME,
+    memory: Annotated[
+        int | None,
+        typer.Option(parser=options.memory, metavar="BYTES", help="Of .zarr, how much to take: 1GiB (the default)."),
+    ] = None,
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            parser=options.positive,
+            metavar="INTEGER",
+            help="Of .zarr, write a pyramid: each level from the one before.",
+        ),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Execute one resize."""
+    """Execute one resize.
+
+    Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
+    ended, stays done.
+    """
     if like is not None:
         read = semantics if semantics is not Semantics.RUNTIME else None
-        options_of_files = {"--input": source, "--layer": layer, "--arithmetic": arithmetic, "--semantics": read}
+        options_of_files: dict[str, Any] = {
+            "--input": source,
+            "--layer": layer,
+            "--arithmetic": arithmetic,
+            "--semantics": read,
+        }
+        options_of_files |= {"--memory": memory, "--levels": levels}
         for name, given in options_of_files.items():
             if given is not None:
                 raise IrInterpError(f"{name} has no effect with --like, which resizes {file.name}")
@@ -67,6 +93,14 @@ def run(
         return
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
+    if _is_store(source) or _is_store(output):
+        op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
+        target = {"sizes": options.integers(sizes, "--sizes"), "scales": options.reals(scales, "--scales")}
+        _run_store(op, source, output, {**target, "arithmetic": arithmetic}, levels, memory, quiet=quiet)
+        return
+    for name, wanted in {"--memory": memory, "--levels": levels}.items():
+        if wanted is not None:
+            raise IrInterpError(f"{name} has no effect on {source.name}, which is no .zarr")
     check_outputs([output], [file, source])
     op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
     x = images.array_or_image(source, op)
@@ -77,6 +111,35 @@ def run(
         _write(temporary, y, op)
     if not quiet:
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+
+
+def _is_store(path: Path) -> bool:
+    """Say whether a path is that of a Zarr store, or of an array in one."""
+    return any(part.lower().endswith(".zarr") for part in path.parts)
+
+
+def _run_store(
+    op: ResizeOp,
+    source: Path,
+    output: Path,
+    target: dict[str, Any],
+    levels: int | None,
+    memory: int | None,
+    *,
+    quiet: bool,
+) -> None:
+    from ir_interp.large.stores import Request, resize_store
+
+    if not (_is_store(source) and output.suffix.lower() == ".zarr"):
+        raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
+    request = Request(source=source, destination=output, spec=op.spec, target=target, levels=levels)
+    if memory is not None:
+        check_bytes(memory, f"--memory {memory / 2**30:.3g}GiB")
+        request = replace(request, memory=memory)
+    with progress.bar(quiet) as report_progress:
+        before, after = resize_store(request, report_progress)
+    if not quiet:
+        print(shown(f"{op.name or op.where}: {_lengths(before)} -> {_lengths(after)}, {output}"))
 
 
 def _run_like(like: str, file: Path, output: Path, sizes: str | None, scales: str | None, *, quiet: bool) -> None:
@@ -101,4 +164,8 @@ def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
 
 
 def _shape(array: NDArray[Any]) -> str:
-    return "x".join(map(str, array.shape))
+    return _lengths(array.shape)
+
+
+def _lengths(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))

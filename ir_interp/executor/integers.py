@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,35 +25,44 @@ from ir_interp.plan.integers import (
     axes_of_steps,
     steps,
 )
+from ir_interp.plan.pieces import Piece, Range, whole
+from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 
 
-def run(x: Array, bound: Plan) -> Array | None:
+def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array | None:
     """Return ``x``, padded already, resized as the runtime of the spec makes integers; None where that is not known."""
     if x.dtype.kind not in "iu":
         return None
-    made = planned(bound, x.dtype.name)
+    piece = piece or whole(bound)
+    made = planned(bound, x.dtype.name, piece.outputs)
     if made is None:
         return None
     dtype, values = x.dtype, x
     for step in made:
         if isinstance(step, Corners):
-            values = _cornered(values, step)
+            values = _cornered(values, step, piece.origin)
         else:
-            values = rounded(_summed(values, step), step.rounding, dtype)
+            values = rounded(_summed(values, step, piece.origin), step.rounding, dtype)
     return values.astype(dtype)
 
 
 @lru_cache(maxsize=128)
-def planned(bound: Plan, dtype: str) -> tuple[Step, ...] | None:
-    """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known."""
+def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, ...] | None:
+    """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known.
+
+    They are those of some ``outputs`` of each axis; their indices count from the start of the whole.
+    """
     rank, plans = len(bound.in_shape), changing(bound)
     axes = axes_of_steps(bound.spec, frozenset(plans), rank, dtype)
     if axes is None:
         return None
-    places = {axis: sampled(plans.get(axis), bound.out_shape[axis]) for axis in axes}
+    places = {}
+    for axis in axes:
+        place = sampled(plans.get(axis), bound.out_shape[axis])
+        places[axis] = replace(place, at=place.at[slice(*outputs[axis])])
     return tuple(steps(bound.spec, axes, places, rank, dtype))
 
 
@@ -88,32 +98,38 @@ def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
     return np.clip(whole.astype(np.float64), bounds.min, bounds.max)
 
 
-def _columns(taps: Any) -> list[Array]:
+def columns(taps: Any) -> list[Array]:
     """Return the taps of each output, one column after the other."""
     return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
 
 
-def _taken(x: Array, indices: Array, axis: int) -> Array:
-    return np.take(x, indices.astype(np.intp), axis=axis)
+def _taken(x: Array, indices: Array, axis: int, origin: Shape) -> Array:
+    """Return values of ``x``, which starts at ``origin``.
+
+    Of an axis that is copied the neighbour, whose weight is 0, may lie beyond what is at hand.
+    """
+    places: Array = np.minimum(indices.astype(np.intp) - origin[axis], x.shape[axis] - 1)
+    return np.take(x, places, axis=axis)
 
 
 def _aligned(column: Array, axis: int, rank: int) -> Array:
     return column.reshape((-1,) + (1,) * (rank - axis - 1))
 
 
-def _summed(x: Array, step: Along) -> Array:
-    """Return the sum along one axis."""
-    indices = _columns(step.indices)
-    weights = [_aligned(each, step.axis, x.ndim) for each in _columns(step.weights)]
+def _summed(x: Array, step: Along, origin: Shape) -> Array:
+    """Return the sum along one axis of ``x``, which starts at ``origin``."""
+    indices = columns(step.indices)
+    weights = [_aligned(each, step.axis, x.ndim) for each in columns(step.weights)]
     if step.sum is Sum.FIXED:
         half = 1 << (FIXED_BITS - 1)
         terms = (
-            _taken(x, i, step.axis).astype(np.int64) * w.astype(np.int64) for i, w in zip(indices, weights, strict=True)
+            _taken(x, i, step.axis, origin).astype(np.int64) * w.astype(np.int64)
+            for i, w in zip(indices, weights, strict=True)
         )
         return np.asarray((sum(terms) + half) >> FIXED_BITS)
     x, total = x.astype(np.float32), None
     for i, w in zip(indices, weights, strict=True):
-        taken = _taken(x, i, step.axis)
+        taken = _taken(x, i, step.axis, origin)
         if total is None:
             total = taken * w
         elif step.sum is Sum.FUSED:
@@ -123,14 +139,14 @@ def _summed(x: Array, step: Along) -> Array:
     return np.asarray(total)
 
 
-def _cornered(x: Array, step: Corners) -> Array:
+def _cornered(x: Array, step: Corners, origin: Shape) -> Array:
     """Return the sum over the corners of cells, cut off."""
     work: Any = np.int64 if step.fixed else np.float32
     total: Any = None
     for sides in itertools.product((0, 1), repeat=len(step.axes)):
         corner, weight = x, None
         for axis, side, indices, weights in _sides(step, sides):
-            corner = _taken(corner, indices[side], axis)
+            corner = _taken(corner, indices[side], axis, origin)
             column = _aligned(weights[side].astype(work), axis, x.ndim)
             weight = column if weight is None else weight * column
         term = weight * corner.astype(work)

@@ -6,27 +6,34 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import Band, Pick, prepare
+from ir_interp.executor.bands import Band, Pick, stages
+from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.pieces import Piece, Range
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.spec import Nearest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 Array = NDArray[Any]
-Finish = Callable[[Array, Array], None]
 
 _TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
+_CACHED_ELEMENTS = 2**17  # the same, of arrays that one thread takes
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
+
+
+Operations = tuple[Pick | Band, ...]
+"""What is done along an axis, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,28 +56,36 @@ class Tile:
     steps: tuple[AxisStep, ...]
 
 
-def run(x: Array, y: Array, bound: Plan, work: np.dtype[Any], finish: Finish) -> None:
-    """Fill ``y`` with ``x``, padded already, resized along every axis of ``bound``, in arithmetic of dtype ``work``.
+Finish = Callable[[Array, Array, Tile], None]
 
-    ``finish(values, target)`` stores values of ``work`` where ``y`` has another dtype.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tiles:
+    """The tiles of a plan, whose first resized axis is ``axis``."""
+
+    axis: int
+    each: tuple[Tile, ...]
+
+
+def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) -> None:
+    """Fill ``y`` with ``x``, padded already, resized tile by tile, in arithmetic of dtype ``work``.
+
+    ``finish(values, target, tile)`` stores values of ``work`` where ``y`` has another dtype.
     """
-    axis = min(each.axis for each in bound.axes)
-    outer = math.prod(x.shape[:axis])
-    source, target = (array.reshape(outer, array.shape[axis], -1) for array in (x, y))
-    tiles = _tiles(bound, x.shape, work)
-    waiting = iter(tiles)
+    outer = math.prod(x.shape[: made.axis])
+    source, target = (array.reshape(outer, array.shape[made.axis], -1) for array in (x, y))
+    waiting = iter(made.each)
 
     def take_tiles() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
             for tile in waiting:
                 _make(tile, source, target, work, finish)
 
-    threads = min(_threads(), len(tiles)) if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1
-    _in_threads(take_tiles, threads)
+    in_threads(take_tiles, min(threads(), len(made.each)) if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1)
 
 
-def _in_threads(job: Callable[[], None], count: int) -> None:
-    """Run ``job`` in ``count`` threads at once, this one among them.
+def in_threads(job: Callable[[], None], count: int, *, products: bool = True) -> None:
+    """Run ``job``, which makes matrix ``products`` or none, in ``count`` threads at once, this one among them.
 
     A call from within another one of this thread, by a signal handler or a finaliser, takes this thread alone: the
     other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends.
@@ -79,7 +94,7 @@ def _in_threads(job: Callable[[], None], count: int) -> None:
         if count == 1 or _calls.depth > 1:
             job()
             return
-        with _single_threaded_products:
+        with _single_threaded_products if products else nullcontext():
             done: list[Future[None]] = []
             try:
                 with suppress(RuntimeError):  # while Python ends, no thread can be started
@@ -117,11 +132,11 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
         if isinstance(step.operation, Band):
             values = _loaded(values, work)
         last = step is tile.steps[-1] and values.dtype == place.dtype
-        made = place.reshape(step.shape_out) if last else _scratch(index % 2, step.shape_out, values.dtype)
+        made = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, values.dtype)
         step.operation.apply(values.reshape(step.shape_in)[:, step.rows], made)
         values = made
     if values.dtype != place.dtype:
-        finish(values.reshape(place.shape), place)
+        finish(values.reshape(place.shape), place, tile)
 
 
 def _loaded(values: Array, work: np.dtype[Any]) -> Array:
@@ -131,7 +146,7 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     """
     if values.dtype == work and values.flags.c_contiguous:
         return values
-    loaded = _scratch(2, values.shape, work)
+    loaded = scratch(2, values.shape, work)
     if values.dtype == np.float16 and work == np.float32:
         half.load(values, loaded)
     else:
@@ -143,7 +158,7 @@ _MAX_SCRATCH_BYTES = 2**26  # of an array whose memory is kept
 _kept = threading.local()
 
 
-def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
     if needed > _MAX_SCRATCH_BYTES or dtype.hasobject or _calls.depth > 1:  # the call outside uses what is kept
@@ -154,36 +169,56 @@ def _scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return buffers[which][:needed].view(dtype).reshape(shape)
 
 
-@lru_cache(maxsize=128)
-def _tiles(bound: Plan, shape: tuple[int, ...], work: np.dtype[Any]) -> tuple[Tile, ...]:
-    """Return the tiles of a plan: several outer items whole, or one item in spans of its first resized axis."""
-    axes = sorted(bound.axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))  # what shrinks goes first
-    order = [each.axis for each in axes]
-    first, stages = min(order), _stages(shape, bound.out_shape, order)
+def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
+    """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
+    order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
+    shape = tuple(stop - start for start, stop in piece.inputs)
+    first, shapes = min(order), _stages(shape, piece.shape, order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, stages, strict=False)}
+    inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
 
-    def ready(axis: int, rows: slice) -> Pick | Band:
-        return prepare(taps[axis], rows.start, rows.stop, inner[axis], work)
+    def ready(axis: int, rows: Range) -> Operations:
+        return stages(taps[axis], *rows, inner[axis], work)
 
-    whole = {axis: ready(axis, slice(0, bound.out_shape[axis])) for axis in order if axis != first}
-    outer, rows = math.prod(shape[:first]), bound.out_shape[first]
-    batch, height = _tile_size(outer, rows, max(math.prod(stage[first:]) for stage in stages))
+    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
+    weighed = {axis: _weighed(piece.taps(taps[axis], axis)) for axis in order}
+    shapes[0] = tuple(weighed.get(axis, length) for axis, length in enumerate(shape))
+    outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
+    batch, height = _tile_size(outer, stop - start, max(math.prod(stage[first:]) for stage in shapes))
     tiles = []
-    for rows_out in _slices(rows, height):
-        operations = whole | {first: ready(first, rows_out)}
-        span = operations[first].span
+    for rows in _slices(stop - start, height):
+        operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
+        rows_in = _needed(operations[first][0], piece.origin[first])
         for items in _slices(outer, batch):
-            steps = _steps([items.stop - items.start, *shape[first:]], order, first, operations)
-            tiles.append(Tile(items, slice(span.in_start, span.in_stop), rows_out, steps))
-    return tuple(tiles)
+            lengths = [items.stop - items.start, *shape[first:]]
+            steps = _steps(lengths, order, first, operations, piece.origin)
+            tiles.append(Tile(items, rows_in, rows, steps))
+    return Tiles(first, tuple(tiles))
+
+
+def _needed(operation: Pick | Band, origin: int) -> slice:
+    """Return the inputs of an operation, counted from ``origin``."""
+    return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
+
+
+def _weighed(taps: Taps) -> int:
+    """Return how many inputs of an axis outputs take."""
+    return len(np.unique(taps.indices))
+
+
+def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
+    """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces."""
+    if isinstance(bound.spec.kernel, Nearest):
+        return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
+    return lambda axis: (axis.out_size / axis.in_size, -axis.axis)
 
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    batch = min(_TILE_ELEMENTS // item, -(-outer // (2 * _threads())))  # two tiles for every thread
+    shared = -(-outer // (2 * threads()))  # two tiles for every thread
+    share = shared if outer * item > _MIN_ELEMENTS_FOR_THREADS else _CACHED_ELEMENTS // item
     height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
-    return max(1, batch), height
+    return max(1, min(_TILE_ELEMENTS // item, share)), height
 
 
 def _slices(length: int, each: int) -> list[slice]:
@@ -199,18 +234,23 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
 
 
 def _steps(
-    lengths: list[int], order: list[int], first: int, operations: dict[int, Pick | Band]
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Operations], origin: tuple[int, ...]
 ) -> tuple[AxisStep, ...]:
-    """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest."""
-    rows = operations[first].span
+    """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
+
+    Copies of the inputs that are needed go before everything else: the rest is then cast and multiplied.
+    """
+    rows = operations[first][0].span
     lengths[1] = rows.in_stop - rows.in_start
+    copies = [(axis, operations[axis][0]) for axis in sorted(order) if len(operations[axis]) > 1]
     steps = []
-    for axis in order:
-        place, span = axis - first + 1, operations[axis].span
+    for axis, operation in [*copies, *((axis, operations[axis][-1]) for axis in order)]:
+        place, is_first = axis - first + 1, operation is operations[axis][0]
         before = _split(lengths, place)
-        needed = slice(None) if axis == first else slice(span.in_start, span.in_stop)
-        lengths[place] = span.out_stop - span.out_start
-        steps.append(AxisStep(operations[axis], needed, before, _split(lengths, place)))
+        is_cut = is_first and axis == first  # the tile begins where its inputs do
+        needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
+        lengths[place] = operation.span.out_stop - operation.span.out_start
+        steps.append(AxisStep(operation, needed, before, _split(lengths, place)))
     return tuple(steps)
 
 
@@ -218,7 +258,7 @@ def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
     return math.prod(lengths[:place]), lengths[place], math.prod(lengths[place + 1 :])
 
 
-def _threads() -> int:
+def threads() -> int:
     """Return how many threads share the tiles, the caller's among them: IR_INTERP_THREADS, else at most 4."""
     given = os.environ.get("IR_INTERP_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)

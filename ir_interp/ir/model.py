@@ -40,14 +40,15 @@ _BITS = {
     "f8e5m2": ml_dtypes.float8_e5m2,
     "i4": ml_dtypes.int4,
     "u4": ml_dtypes.uint4,
+    "u1": np.bool_,
 }
 ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
 """The names that NumPy has for the element types of an IR."""
 
-_PACKED = ("i4", "u4")  # two to a byte, the first in the low bits
+_PACKED = {"i4": 2, "u4": 2, "u1": 8}  # how many to a byte
 _COMMA = re.compile(r"(?<!\\),")
 _MAX_DIGITS = 18  # so that every number fits 64 bits
-_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool"}
+_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool", "bin": "bool"}
 
 
 class MissingBinaryError(ReadError):
@@ -140,10 +141,10 @@ class Net:
         """
         dtype, shape = _const_dtype(layer), _const_shape(layer)
         offset, size = (_natural(layer, name) for name in ("offset", "size"))
-        packed = layer.attributes["element_type"].lower() in _PACKED
+        packed = _PACKED.get(layer.attributes["element_type"].lower(), 0)
         if prod(shape) == 0:  # OpenVINO writes a byte for it
             return np.empty(shape, dtype)
-        if size != ((prod(shape) + 1) // 2 if packed else prod(shape) * dtype.itemsize):
+        if size != (-(-prod(shape) // packed) if packed else prod(shape) * dtype.itemsize):
             raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
         if not self.binary.is_file():
             raise MissingBinaryError(f"the value is needed, but {self.binary.name} is missing", layer.where)
@@ -342,7 +343,7 @@ def numpy_name(precision: str) -> str:
 
 _AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
 _KNOWN_TO_OPENVINO = {
-    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u1", "u2", "u3", "u6"), _AGAIN),
+    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u2", "u3", "u6"), _AGAIN),
     "string": "keep strings, as those of tokenizers, outside of the model",
 }
 """Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
@@ -361,6 +362,9 @@ def _const_dtype(layer: Layer) -> np.dtype[Any]:
 
 
 def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers of 4 bits, of which the first stands in the low bits, or of one, the first in the highest."""
+    if dtype == np.bool_:
+        return np.unpackbits(octets).astype(dtype)
     halves = np.stack([octets & 15, octets >> 4], axis=-1).ravel()
     signed = np.where(halves > 7, halves.astype(np.int8) - 16, halves) if dtype == ml_dtypes.int4 else halves
     return signed.astype(dtype)

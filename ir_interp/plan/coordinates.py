@@ -83,8 +83,17 @@ _LIBRARIES = {
     Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
-_BY_STEP = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
+_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
+_STEP_FIRST = (
+    Arithmetic.OPENVINO,
+    Arithmetic.LITERT,
+    Arithmetic.TENSORFLOW,
+    Arithmetic.SCIPY,
+)  # align_corners: i times a step
 _RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
 _SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
@@ -102,7 +111,7 @@ def positions(axis: AxisPlan) -> Positions:
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic)
     index = np.arange(axis.out_size, dtype=np.float32)
-    numbers = _BY_STEP if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
     at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
@@ -120,10 +129,21 @@ def _in_library(axis: AxisPlan) -> Any:
     if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
         step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
         return (step * index + step // 2 - axis.in_size % 2) / _FIXED
-    if axis.arithmetic is Arithmetic.TORCH and (nearest or axis.coordinates is Coordinates.ASYMMETRIC):
-        return source(axis, index.astype(np.float32), _BY_STEP).astype(np.float64)
+    if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
+        inverse = np.float32(1) / np.float32(axis.out_size)
+        return ((index.astype(np.float32) + np.float32(0.5)) * (np.float32(axis.in_size) * inverse)).astype(np.float64)
+    if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
+        return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
+    copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
+    if axis.arithmetic in _SINGLES or (axis.arithmetic is Arithmetic.TORCH and copies):
+        return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic is Arithmetic.OPENCV else at
+
+
+def half_pixels(count: int, step: np.float32) -> Any:
+    """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
+    return ((np.arange(count) + 0.5) * np.float64(step) - 0.5).astype(np.float32)
 
 
 def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
@@ -172,7 +192,7 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (s * n))
             return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
-        case Coordinates.ALIGN_CORNERS if axis.arithmetic in (Arithmetic.OPENVINO, Arithmetic.LITERT):
+        case Coordinates.ALIGN_CORNERS if axis.arithmetic in _STEP_FIRST:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
         case Coordinates.ALIGN_CORNERS:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))

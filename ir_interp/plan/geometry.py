@@ -158,7 +158,9 @@ def _axis_plan(
 
 
 def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
-    """Say whether an axis is copied: its coordinates stay, and no filter widens over them."""
+    """Say whether an axis is copied: its coordinates stay, and no filter widens over them, or smooths them."""
+    if spec.kernel.smooths:
+        return False
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
     return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)
 

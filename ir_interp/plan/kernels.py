@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.spec import Box, Continuous, Cubic, Hamming, Lanczos, Linear
+from ir_interp.spec import Box, Continuous, Cubic, Gaussian, Hamming, Lanczos, Linear, Mitchell
 
 
 def radius(kernel: Continuous) -> int | Fraction:
@@ -19,15 +19,17 @@ def radius(kernel: Continuous) -> int | Fraction:
             return Fraction(1, 2)
         case Linear() | Hamming():
             return 1
-        case Cubic():
+        case Cubic() | Mitchell():
             return 2
+        case Gaussian():
+            return _CUT
         case Lanczos():
             return kernel.radius
 
 
 def sums_to_one(kernel: Continuous) -> bool:
     """Say whether weights are divided by their sum: those of other kernels sum to 1 as they are."""
-    return kernel.exclude_outside or kernel.is_antialiased or isinstance(kernel, Box | Hamming | Lanczos)
+    return kernel.exclude_outside or kernel.is_antialiased or not isinstance(kernel, Linear | Cubic | Mitchell)
 
 
 def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
@@ -46,6 +48,10 @@ def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
             return hamming(np.abs(offset))
         case Lanczos():
             return lanczos(offset, kernel.radius)
+        case Gaussian():
+            return gaussian(np.abs(offset))
+        case Mitchell():
+            return mitchell(np.abs(offset))
 
 
 def box(offset: Any) -> Any:
@@ -80,6 +86,21 @@ def lanczos(offset: Any, radius: int) -> Any:
     """Return sinc(t) sinc(t / radius) from -radius up to below radius (C. E. Duchon, 1979)."""
     inside = (-radius <= offset) & (offset < radius)
     return np.where(inside, sinc(offset) * sinc(offset / radius), 0.0)
+
+
+_CUT, _DEVIATION = Fraction(3, 2), 0.5
+
+
+def gaussian(distance: Any) -> Any:
+    """Return exp(-t^2 / (2 / 4)) below 3/2 (TensorFlow, ``ResizeMethod.GAUSSIAN``)."""
+    return np.where(distance < float(_CUT), np.exp(-np.square(distance / _DEVIATION) / 2), 0.0)
+
+
+def mitchell(distance: Any) -> Any:
+    """Return the cubic of B = C = 1/3 (D. P. Mitchell and A. N. Netravali, 1988, equation 8)."""
+    near = (7 * distance - 12) * distance * distance / 6 + 8 / 9
+    far = ((12 - 7 / 3 * distance) * distance - 20) * distance / 6 + 16 / 9
+    return np.where(distance < 1, near, np.where(distance < 2, far, 0.0))
 
 
 def triangle(distance: Any, xp: Any = np) -> Any:

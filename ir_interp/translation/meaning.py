@@ -55,6 +55,8 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
     if isinstance(kernel, Cubic):
         named["cubic coefficient"] = kernel.a
+        if spec.arithmetic is Arithmetic.TENSORFLOW and not kernel.is_antialiased:
+            named["weights"] = "of a table"
     if isinstance(kernel, Lanczos):
         named["radius"] = kernel.radius
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}

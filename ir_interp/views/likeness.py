@@ -69,15 +69,28 @@ def call(text: str, x: Array, mode: str | None) -> ResizeOp:
     return load(text, dtype=x.dtype.name, arguments={"mode": mode} if mode else None)
 
 
-def resized(op: ResizeOp, x: Array, sizes: tuple[int, ...] | None, scales: tuple[float, ...] | None) -> Array:
-    """Return an image, channels last, resized as a call does: through the layout of its library, and back."""
+def resized(
+    op: ResizeOp,
+    x: Array,
+    sizes: tuple[int, ...] | None,
+    scales: tuple[float, ...] | None,
+    piece: tuple[slice, slice] | None = None,
+) -> Array:
+    """Return an image, channels last, resized as a call does: through the layout of its library, and back.
+
+    Of a ``piece``, its rows and columns, nothing else is computed.
+    """
     rank = len(op.spec.axes or ())
     if max(op.spec.axes or (0,)) >= 0:
-        return resize(x, op.spec, sizes=sizes, scales=scales)
+        return resize(x, op.spec, sizes=sizes, scales=scales, region=piece)
     if rank != 2 or x.ndim not in (2, 3):
         raise ShapeError(f"{op.name} resizes {rank} axes; an image has two")
     planes = x if x.ndim == 2 else np.moveaxis(x, -1, 0)
-    y = resize(np.ascontiguousarray(planes), op.spec, sizes=sizes, scales=scales)
+    if piece is None:
+        y = resize(np.ascontiguousarray(planes), op.spec, sizes=sizes, scales=scales)
+    else:
+        whole = (slice(None),) * (planes.ndim - 2)
+        y = resize(planes, op.spec, sizes=sizes, scales=scales, region=(*whole, *piece))
     return y if x.ndim == 2 else np.ascontiguousarray(np.moveaxis(y, 0, -1))
 
 

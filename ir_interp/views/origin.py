@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -21,11 +22,16 @@ from ir_interp.views.likeness import check_numbers, resized
 Array = NDArray[Any]
 Pair = tuple[Array, Array]
 """An image before, and after it was resized; channels last."""
+Piece = tuple[slice, slice]
+"""Rows and columns of an image."""
 
 _MODES = {1: ("L",), 2: ("LA", "L"), 3: ("RGB",), 4: ("RGBA", "RGB")}
 _DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
 _RARE = 1e-3  # of the values of a call whose bytes are not all known: so many may differ, by 1
 _CLOSE = 3e-5  # of the largest value: what floats differ by that are summed in two orders, at float32 coordinates
+_SHOWN = 3  # of the candidates where none fits
+_SIDE = 256  # of a piece that is tried first
+_TRIED = 8  # places of a piece along an axis
 _SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
 
 
@@ -81,7 +87,7 @@ class Identified:
         """What is known, in lines."""
         fitting = self.fitting
         if not fitting:
-            nearest = [f"  {each.text}" for each in self.candidates[:3]]
+            nearest = [f"  {each.text}" for each in self.candidates[:_SHOWN]]
             return "\n".join(["made by none of the calls that are known; the nearest:", *nearest])
         if self.is_sure:
             return fitting[0].text
@@ -96,7 +102,7 @@ class Identified:
         return {
             "sure": self.is_sure,
             "fitting": [asdict(each) for each in self.fitting],
-            "nearest": [asdict(each) for each in self.candidates[:3]],
+            "nearest": [asdict(each) for each in self.candidates[:_SHOWN]],
             "further": self.further,
         }
 
@@ -111,15 +117,42 @@ def identified(pairs: Sequence[Pair]) -> Identified:
         check_numbers(after)
     is_float = pairs[0][0].dtype.kind == "f"
     greatest = max(float(np.abs(before).max()) for before, _ in pairs) if is_float else 0.0
-    found: list[tuple[ResizeSpec, Candidate]] = []
-    for spec, (calls, reason) in _known(pairs[0][0]).items():
-        apart = _apart(spec, calls[0], pairs)
-        if apart is not None:
-            found.append((spec, _candidate(calls, reason, apart, greatest)))
-    found.sort(key=lambda each: (not each[1].fits, each[1].mean, each[1].largest))
+    known = _known(pairs[0][0])
+    pieces = [_piece(after) for _, after in pairs]
+    found = _ranked(known, pairs, pieces, greatest)
+    if any(each is not None for each in pieces):  # what differs there is no candidate for the whole
+        likely = [spec for spec, each in found if each.fits] or [spec for spec, _ in found[:_SHOWN]]
+        whole = _ranked({spec: known[spec] for spec in likely}, pairs, [None] * len(pairs), greatest)
+        found = [*whole, *((spec, each) for spec, each in found if spec not in likely)]
     fitting = [spec for spec, candidate in found if candidate.fits]
     further = _further(fitting, pairs[0][0]) if len(fitting) > 1 else None
     return Identified(candidates=tuple(candidate for _, candidate in found), further=further)
+
+
+Known = dict[ResizeSpec, tuple[tuple[str, ...], str]]
+"""Resizes, each with its calls, and why not all of its bytes are known."""
+
+
+def _ranked(
+    known: Known, pairs: Sequence[Pair], pieces: Sequence[Piece | None], greatest: float
+) -> list[tuple[ResizeSpec, Candidate]]:
+    """Return what is found of resizes on the pairs, or on pieces of them, the likeliest first."""
+    found = []
+    for spec, (calls, reason) in known.items():
+        apart = _apart(spec, calls[0], pairs, pieces)
+        if apart is not None:
+            found.append((spec, _candidate(calls, reason, apart, greatest)))
+    return sorted(found, key=lambda each: (not each[1].fits, each[1].mean, each[1].largest))
+
+
+def _piece(after: Array) -> Piece | None:
+    """Return the rows and columns of a piece of a large image, the one of most contrast; None of a small one."""
+    starts = [range(0, max(length - _SIDE, 0) + 1, max(_SIDE, length // _TRIED)) for length in after.shape[:2]]
+    pieces = [tuple(slice(start, start + _SIDE) for start in corner) for corner in itertools.product(*starts)]
+    if len(pieces) == 1:
+        return None
+    rows, columns = max(pieces, key=lambda piece: float(after[piece].std()))
+    return rows, columns
 
 
 def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, channels: int) -> list[Pair]:
@@ -145,9 +178,9 @@ def _check(before: Array, after: Array) -> None:
         raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type and channels")
 
 
-def _known(x: Array) -> dict[ResizeSpec, tuple[tuple[str, ...], str]]:
+def _known(x: Array) -> Known:
     """Return every resize of libraries for images like ``x``, with its calls, and why its bytes are not all known."""
-    found: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
+    found: Known = {}
     for name in names():
         library = get(name)
         for version in library.dialect.versions:
@@ -194,21 +227,21 @@ def _brief(calls: Sequence[str]) -> Iterator[str]:
         yield f"{library}:{words}" if every else f"{library}@{versions[0]}:{words}"
 
 
-def _apart(spec: ResizeSpec, name: str, pairs: Sequence[Pair]) -> list[Array] | None:
+def _apart(spec: ResizeSpec, name: str, pairs: Sequence[Pair], pieces: Sequence[Piece | None]) -> list[Array] | None:
     """Return how far what a resize makes of each image is from what is known; None where it cannot be run."""
     found = []
-    for before, after in pairs:
-        y = _made(spec, name, before, (after.shape[0], after.shape[1]))
+    for (before, after), piece in zip(pairs, pieces, strict=True):
+        y = _made(spec, name, before, (after.shape[0], after.shape[1]), piece)
         if y is None:
             return None
-        found.append(np.abs(y.astype(np.float64) - after))
+        found.append(np.abs(y.astype(np.float64) - (after if piece is None else after[piece])))
     return found
 
 
-def _made(spec: ResizeSpec, name: str, x: Array, sizes: tuple[int, int]) -> Array | None:
+def _made(spec: ResizeSpec, name: str, x: Array, sizes: tuple[int, int], piece: Piece | None = None) -> Array | None:
     op = ResizeOp(name=name, where=name, spec=spec, dialect=name, version=0)
     with suppress(SpecError):
-        return resized(op, x, sizes, None)
+        return resized(op, x, sizes, None, piece)
     return None
 
 

@@ -286,10 +286,12 @@ def plane(values: NDArray[Any], axes: Sequence[int]) -> NDArray[np.float64]:
     """Return the first plane of an array along two axes: the last ones of ``axes``, or the last of all.
 
     Of pixels, uint8 with one more axis of length 3, it is all three colours, in the last axis. Raises ShapeError where
-    there are no two axes.
+    there are no two axes, or nothing along one.
     """
     if values.ndim < 2:
         raise ShapeError(f"a picture needs two axes, not shape {list(values.shape)}")
+    if not values.size:
+        raise ShapeError(f"there is no picture of an array of shape {list(values.shape)}")
     chosen = sorted(axes)[-2:]
     others = [axis for axis in reversed(range(values.ndim)) if axis not in chosen]
     chosen = sorted([*chosen, *others[: 2 - len(chosen)]])

@@ -51,3 +51,16 @@ def test_of_a_layer(kind: str, dtype: str, shape: tuple[int, ...], said: str, tm
     with pytest.raises(ReadError) as found:
         ir_interp.load(tmp_path / "a.xml")
     assert str(found.value) == f'a.xml:layer[3 "up"]: {said}'
+
+
+def test_an_element_type_that_a_file_makes_up(tmp_path: Path) -> None:
+    net = Net()
+    x, target = net.parameter([3, 4], names="x"), net.parameter((2,), dtype="int64", names="t")
+    axes = net.const(np.array([0, 1]), "int64")
+    text = 'mode="nearest" shape_calculation_mode="sizes" nearest_mode="floor"'
+    net.add("Result", "", net.add("Interpolate", text, x, target, axes, version="opset11", name="up"))
+    for wrong in ("1e+38", "i4,f8", "(2,x)i4", "O"):
+        (tmp_path / "a.xml").write_text(net.text().replace('precision="I64"', f'precision="{wrong}"'), encoding="utf-8")
+        (tmp_path / "a.bin").write_bytes(np.array([0, 1]).tobytes())
+        with pytest.raises(ReadError, match="expected integers"):
+            ir_interp.load(tmp_path / "a.xml")

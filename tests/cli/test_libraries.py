@@ -173,3 +173,18 @@ def test_options_without_an_effect(option: str, capsys: pytest.CaptureFixture[st
 def test_arrays_that_are_no_images(dtype: str) -> None:
     with pytest.raises(ShapeError, match="other than finite numbers"):
         identify([(np.zeros((4, 5), dtype), np.zeros((2, 3), dtype))])
+
+
+def test_a_large_image_is_tried_by_a_piece_first_and_judged_as_a_whole() -> None:
+    """One value far from the piece that shows most decides."""
+    noise = np.random.default_rng(0).integers(0, 256, (400, 700, 3)).astype(np.uint8)
+    noise[:, 300:] = 7
+    made = ir_interp.resize(noise, ir_interp.spec("pillow", resample="LANCZOS", version=13), sizes=(380, 620))
+    found = ir_interp.identify([(noise, made)])
+    assert found.fitting[0].calls[0] == "pillow@13:LANCZOS"
+    assert found.fitting[0].count == made.size
+    broken = made.copy()
+    broken[-1, -1, 2] ^= 64
+    nearest = ir_interp.identify([(noise, broken)])
+    assert not nearest.fitting
+    assert (nearest.candidates[0].unequal, nearest.candidates[0].largest) == (1, 64)

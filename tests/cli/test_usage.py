@@ -32,8 +32,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ("a.onnx", "b.xml", "--dialect", "tensorrt"),
-            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, .json to .py, "
-            ".tflite to .json, .tflite to .py",
+            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
+            ".json to .py, .tflite to .json, .tflite to .py",
         ),
         (("a.onnx", "b.json", "--fp16"), f"fp16 has no effect on {TO_JSON}, .xml to .onnx"),
         (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),

@@ -21,11 +21,13 @@ from ir_interp import (
     Coordinates,
     Crop,
     Cubic,
+    Gaussian,
     Hamming,
     Lanczos,
     Length,
     Linear,
     Mean,
+    Mitchell,
     Nearest,
     Pad,
     ResizeSpec,
@@ -68,7 +70,9 @@ CUBIC = st.builds(
 )
 OTHERS = st.builds(
     lambda kind, antialias, outside: kind(antialias=antialias, exclude_outside=outside),
-    st.sampled_from([Hamming, functools.partial(Lanczos, radius=3), functools.partial(Lanczos, radius=4)]),
+    st.sampled_from(
+        [Gaussian, Hamming, Mitchell, functools.partial(Lanczos, radius=3), functools.partial(Lanczos, radius=4)]
+    ),
     st.sampled_from([Antialias.OFF, Antialias.SHRINKING]),
     st.booleans(),
 )

@@ -217,7 +217,7 @@ def multiclass(version: int) -> Configuration:
         boxes = np.sort(draw.random.random((images, count, 2, 2)), axis=2).reshape(images, count, 4)
         stated = {
             "sort_result_type": draw.among("classid", "score", "none"),
-            "sort_result_across_batch": images == 1,
+            "sort_result_across_batch": draw.chance(),
             "output_type": draw.among("i32", "i64"),
             "iou_threshold": draw.among(0.2, 0.5),
             "score_threshold": draw.among(0.0, 0.3),

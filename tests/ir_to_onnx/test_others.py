@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
@@ -147,7 +148,16 @@ def grid_sample(draw: Draw) -> Any:
     return layer("GridSample", 9, draw.numbers([batch, depth, *draw.integers(2, 2, 6)]), grid, **stated)
 
 
+def bits(draw: Draw) -> Any:
+    count = draw.between(1, 20)
+    held = openvino.Tensor(np.packbits(draw.values([count], np.bool_)), [count], openvino.Type.u1)
+    kind, dtype = draw.among(("f32", np.float32), ("i32", np.int32), ("u8", np.uint8))
+    numbers = openvino.opset13.convert(openvino.op.Constant(held), kind)
+    return layer("Add", 1, draw.numbers([count], dtype), numbers)
+
+
 TABLE: dict[str, Configuration] = {
+    "Convert of bits": bits,
     "ScaledDotProductAttention": attention,
     "CTCGreedyDecoder": ctc,
     "CTCGreedyDecoderSeqLen": ctc_with_lengths,

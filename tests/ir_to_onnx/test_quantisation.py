@@ -86,10 +86,9 @@ def test_integers_are_multiplied(tmp_path: Path, x: Any, grouped: bool, low: flo
     assert "Conv" not in made
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_several_scales_are_products(tmp_path: Path, x: Any, grouped: bool) -> None:
+def test_several_scales_are_products(tmp_path: Path, x: Any) -> None:
     """onnxruntime would fail on a convolution between integers of several scales: it is one of floats, of constants."""
-    y = quantised(convolved(quantised(x, -_OF_CHANNELS, _OF_CHANNELS * 127 / 128), grouped), 0, 2 * _OF_CHANNELS)
+    y = quantised(convolved(quantised(x, -_OF_CHANNELS, _OF_CHANNELS * 127 / 128), False), 0, 2 * _OF_CHANNELS)
     source = saved(tmp_path, y, x)
     check_levels(source, float(2 * _OF_CHANNELS.max()) / 255)
     made = onnx.load(tmp_path / "a.onnx")
@@ -98,6 +97,47 @@ def test_several_scales_are_products(tmp_path: Path, x: Any, grouped: bool) -> N
     optimised = run_as(tmp_path / "a.onnx")
     assert "QLinearConv" not in optimised
     assert optimised.count("DequantizeLinear") == 2, "weights are computed once"
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_weights_take_in_scales_of_channels(tmp_path: Path, x: Any, pooled: bool) -> None:
+    """Those that stand before a convolution of single channels, as nncf makes them."""
+    y = convolved(quantised(x, -1, 127 / 128), False)
+    y = ops.max_pool(y, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0) if pooled else y
+    y = convolved(quantised(y, 0, _OF_CHANNELS), True)
+    source = saved(tmp_path, quantised(y, 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = onnx.load(tmp_path / "a.onnx")
+    assert "Mul" not in types(made)
+    optimised = run_as(tmp_path / "a.onnx")
+    assert optimised.count("QLinearConv") == 2
+    assert not {"Conv", "Mul"} & set(optimised)
+
+
+@pytest.mark.parametrize("kind", ["convolution", "product", "transposed"])
+def test_weights_that_are_no_integers_stay_so(tmp_path: Path, x: Any, kind: str) -> None:
+    """onnxruntime would make integers of them itself, of one scale for all, where levels go in and come out."""
+    weights = np.random.default_rng(3).normal(0, 0.1, [_CHANNELS, _CHANNELS, 3, 3]).astype(np.float32)
+    weights *= np.logspace(-2, 0, _CHANNELS, dtype=np.float32).reshape(-1, 1, 1, 1)
+    held = quantised(x, 0, 1.7)
+    if kind == "convolution":
+        y = ops.convolution(held, ops.constant(weights), [1, 1], [1, 1], [1, 1], [1, 1])
+    elif kind == "transposed":
+        y = ops.convolution_backprop_data(held, ops.constant(weights), [1, 1], None, [1, 1], [1, 1], [1, 1])
+    else:
+        rows = ops.reshape(held, ops.constant(np.array([-1, _CHANNELS])), False)
+        y = ops.add(ops.matmul(rows, ops.constant(weights[:, :, 0, 0]), False, False), np.float32(0.25))
+    source = saved(tmp_path, quantised(y, -0.4, 0.4 * 127 / 128), x)
+    check_levels(source, 0.4 / 128)
+
+
+def test_scales_of_channels_that_others_read_stay_products(tmp_path: Path, x: Any) -> None:
+    y = convolved(quantised(x, -1, 127 / 128), False)
+    held = quantised(y, -_OF_CHANNELS, _OF_CHANNELS * 127 / 128)
+    z = ops.add(quantised(convolved(held, True), 0, 3), ops.add(held, y))
+    source = saved(tmp_path, z, x)
+    assert types(written(source)).count("Mul") >= 2
+    check_levels(source, 3 / 255)
 
 
 def test_a_zero_between_levels_stays_arithmetic(tmp_path: Path, x: Any) -> None:

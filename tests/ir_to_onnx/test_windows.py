@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
@@ -48,6 +49,22 @@ def open_convolution(draw: Draw) -> Any:
     x = draw.input(draw.values([1, 3, *draw.integers(2, 6, 9)]), open_axes=[0, 2, 3])
     attributes = windows(draw, 2) | {"dilations": [1, 1]}
     return layer("Convolution", 1, x, constant(draw.values([2, 3, 3, 2])), **attributes)
+
+
+def binary(draw: Draw) -> Any:
+    rows, columns, size = draw.between(1, 9), draw.among(8, 16, 24, 40), draw.among(1, 3)
+    bits = draw.values([rows, columns, size, size], np.uint8, 0, 1)
+    held = openvino.Tensor(np.packbits(bits.ravel()), list(bits.shape), openvino.Type.u1)
+    attributes = windows(draw, 2) | {"mode": "xnor-popcount", "pad_value": draw.among(-1.0, 0.0, 1.0)}
+    x = draw.numbers([draw.between(1, 2), columns, *draw.integers(2, 4, 8)])
+    return layer("BinaryConvolution", 1, x, openvino.op.Constant(held), **attributes)
+
+
+def convolution_of_integers(draw: Draw) -> Any:
+    rows, columns, dtype = *draw.integers(2, 1, 4), draw.among(np.int32, np.int64)
+    x = draw.input(draw.values([1, columns, 6, 7], dtype, -9, 9))
+    weights = draw.values([rows, columns, *draw.integers(2, 1, 3)], dtype)
+    return layer("Convolution", 1, x, constant(weights), **windows(draw, 2))
 
 
 def backprop(groups: int) -> Configuration:
@@ -187,6 +204,8 @@ def adaptive_places(draw: Draw) -> Any:
 CONVOLUTIONS: dict[str, Configuration] = {
     "DeformableConvolution": deformable,
     "Convolution": convolution,
+    "BinaryConvolution": binary,
+    "Convolution of integers": convolution_of_integers,
     "open Convolution": open_convolution,
     "GroupConvolution": group_convolution,
     "ConvolutionBackpropData": backprop(0),

@@ -87,7 +87,54 @@ def _torchvision(x: Array, height: int, width: int, arguments: Mapping[str, Any]
     return y
 
 
-_RUNS = {"pillow": _pillow, "opencv": _opencv, "torch": _torch, "torchvision": _torchvision}
+def _jax(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    image = importlib.import_module("jax.image")
+    return np.asarray(image.resize(x, (height, width, *x.shape[2:]), **arguments))
+
+
+def _tensorflow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    tf, batch = importlib.import_module("tensorflow"), x.reshape(1, *x.shape[:2], -1)
+    if arguments.get("half_pixel_centers", True):
+        made = tf.image.resize(batch, (height, width), **arguments)
+    else:
+        operation = getattr(tf.raw_ops, _OF_VERSION_1[arguments["method"]])
+        made = operation(images=batch, size=(height, width), align_corners=arguments.get("align_corners", False))
+    y: Array = made.numpy().reshape(height, width, *x.shape[2:])
+    return y
+
+
+_OF_VERSION_1 = {
+    "bilinear": "ResizeBilinear",
+    "nearest": "ResizeNearestNeighbor",
+    "bicubic": "ResizeBicubic",
+    "area": "ResizeArea",
+}
+
+
+def _scipy(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    ndimage = importlib.import_module("scipy.ndimage")
+    factors = (height / x.shape[0], width / x.shape[1], *(1,) * (x.ndim - 2))
+    y: Array = ndimage.zoom(x, factors, mode="nearest", **arguments)
+    return y
+
+
+def _skimage(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
+    transform = importlib.import_module("skimage.transform")
+    shape = (height, width, *x.shape[2:])
+    y: Array = transform.resize(x, shape, mode="edge", anti_aliasing=False, preserve_range=True, **arguments)
+    return y
+
+
+_RUNS = {
+    "jax": _jax,
+    "opencv": _opencv,
+    "pillow": _pillow,
+    "scipy": _scipy,
+    "skimage": _skimage,
+    "tensorflow": _tensorflow,
+    "torch": _torch,
+    "torchvision": _torchvision,
+}
 
 
 def calls(library: str) -> Iterator[Call]:
@@ -110,12 +157,51 @@ def calls(library: str) -> Iterator[Call]:
                 for channels in (1, 3):
                     for arguments in _TORCHVISION:
                         yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+        case _ if library in ONLY_FLOATS:
+            for dtype in ("uint8", "float32"):
+                for channels in (1, 3):
+                    for arguments in ONLY_FLOATS[library]:
+                        if dtype == "float32" or library == "scipy" or _copies(arguments):
+                            yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
         case _:
             for dtype in ("uint8", "float32"):
                 for channels in (1, 3, 5):
                     for arguments in _TORCH:
                         if dtype == "float32" or arguments["mode"] != "area":
                             yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+
+
+def _copies(arguments: Mapping[str, Any]) -> bool:
+    return arguments.get("method") == "nearest" or arguments.get("order") == 0
+
+
+ONLY_FLOATS: Mapping[str, tuple[dict[str, Any], ...]] = {
+    "jax": (
+        {"method": "nearest"},
+        {"method": "area"},
+        *(
+            {"method": method, "antialias": antialias}
+            for method in ("linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5")
+            for antialias in (True, False)
+        ),
+    ),
+    "scipy": tuple({"order": order, "grid_mode": grid} for order in (0, 1) for grid in (False, True)),
+    "skimage": ({"order": 0}, {"order": 1}),
+    "tensorflow": (
+        {"method": "nearest"},
+        {"method": "area"},
+        *(
+            {"method": method, "antialias": antialias}
+            for method in ("bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
+            for antialias in (False, True)
+        ),
+        *(
+            {"method": method, "half_pixel_centers": False, **corners}
+            for method in _OF_VERSION_1
+            for corners in ({}, {"align_corners": True})
+        ),
+    ),
+}
 
 
 _TORCH: tuple[dict[str, Any], ...] = (

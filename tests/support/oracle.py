@@ -21,11 +21,13 @@ from ir_interp.spec import (
     Continuous,
     Coordinates,
     Crop,
+    Gaussian,
     Hamming,
     Lanczos,
     Length,
     Linear,
     Mean,
+    Mitchell,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -185,6 +187,7 @@ def _between(low: Fraction, high: Fraction) -> range:
 
 
 _RADII = {Box: 1, Linear: 1, Hamming: 1}
+_THIRD = Fraction(1, 3)
 
 
 def _weight(kernel: Continuous, signed: Fraction) -> Fraction:
@@ -202,10 +205,20 @@ def _weight(kernel: Continuous, signed: Fraction) -> Fraction:
             )
         case Lanczos(radius=radius):
             return Fraction(_sinc(t) * _sinc(t / radius)) if t < radius else Fraction(0)
-    a = Fraction(kernel.a)
-    if t <= 1:
-        return (a + 2) * t**3 - (a + 3) * t**2 + 1
-    return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else Fraction(0)
+        case Gaussian():
+            return Fraction(math.exp(-2 * float(t) ** 2)) if t < Fraction(3, 2) else Fraction(0)
+        case Mitchell():
+            return _cubic(t, _THIRD, _THIRD)
+    return _cubic(t, Fraction(0), -Fraction(kernel.a))
+
+
+def _cubic(t: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    """Return the family of Mitchell and Netravali, which holds Keys' cubics at b = 0."""
+    if t < 1:
+        return ((12 - 9 * b - 6 * c) * t**3 + (-18 + 12 * b + 6 * c) * t**2 + 6 - 2 * b) / 6
+    if t < 2:
+        return ((-b - 6 * c) * t**3 + (6 * b + 30 * c) * t**2 - (12 * b + 48 * c) * t + 8 * b + 24 * c) / 6
+    return Fraction(0)
 
 
 def _sinc(t: Fraction) -> float:

@@ -15,16 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.library import get, names
-from tests.support.libraries import Call, calls
+from tests.support.libraries import ONLY_FLOATS, Call, calls
 
 FOLDER = Path(__file__).parent.parent / "executor" / "vectors"
 SIZES = ((7, 5, 11, 13), (23, 31, 6, 9), (20, 16, 10, 4), (30, 8, 3, 9), (1, 3, 4, 2))
 """Height and width of an image, and what they become."""
 
 
+PARTS = 2**20
+"""Values of floating point images, 0 to 1, are kept as so many whole parts of 1."""
+
+
 def frozen(library: str) -> tuple[Call, ...]:
-    """Return the calls whose bytes are kept: integers, and what copies pixels."""
-    return tuple(call for call in calls(library) if "int" in call.dtype and call.channels < 5)
+    """Return the calls whose values are kept: of integers; of floats too where a library makes floats of integers."""
+    kept = ("uint8", "uint16", "int32") if library not in ONLY_FLOATS else ("uint8", "float32")
+    return tuple(call for call in calls(library) if call.dtype in kept and call.channels < 5)
+
+
+def whole(values: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Return the values of an image as they are kept."""
+    return np.rint(values * PARTS).astype(np.int64) if values.dtype.kind == "f" else values.astype(np.int64)
 
 
 def image(call: Call, sizes: tuple[int, int, int, int]) -> NDArray[np.generic]:
@@ -45,7 +55,7 @@ def main() -> None:
     parser.add_argument("libraries", nargs="*", choices=[*names(), []], default=[])
     for library in parser.parse_args().libraries or names():
         arrays = [call.run(image(call, sizes), *sizes[2:]) for call in frozen(library) for sizes in SIZES]
-        values = np.concatenate([each.reshape(-1).astype(np.int32) for each in arrays])
+        values = np.concatenate([whole(each).reshape(-1).astype(np.int32) for each in arrays])
         path = FOLDER / f"{library}-{_version(library)}.npz"
         path.parent.mkdir(exist_ok=True)
         np.savez_compressed(path, allow_pickle=False, values=values)

@@ -24,7 +24,7 @@ def test_every_call_is_written_back(name: str) -> None:
         shape = {"torch": SHAPE}.get(name, (20, 30, 3))
         number = dialect.numbers["sizes"][0]
         offers = dialect.offers({number: (9, 40)}, Context(version=version, shape=shape))
-        assert len(offers) > 5
+        assert len(offers) >= 2
         for spec in offers:
             if len(spec.axes or ()) == 2:
                 made = write(spec, dialect, version=version, shape=shape)

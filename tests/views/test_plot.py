@@ -156,6 +156,16 @@ def test_a_plane_needs_two_axes() -> None:
         pictures.plane(np.zeros(3), [0])
 
 
+def test_nothing_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--what", "image", "--sizes", "1,0,0,6")
+    assert command(capsys, "plot", "a.xml", "p.png", *given) == (
+        2,
+        "",
+        "error: there is no picture of an array of shape [1, 0, 0, 6]\n",
+    )
+    assert not Path("p.png").exists()
+
+
 def test_svg(capsys: pytest.CaptureFixture[str]) -> None:
     for what in KINDS:
         assert command(capsys, "plot", "a.xml", "p.svg", "--what", what) == (0, "wrote p.svg\n", "")

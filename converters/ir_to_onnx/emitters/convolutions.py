@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
+from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors, weights, windows
-from ..op import Op
+from .. import channel_scales, tensors, weights, windows
+from ..op import WHOLE, Array, Op
 from ..windows import Windows
 from .quantisation import is_in_integers
 
 _Emitter = Callable[[Graph, Op], str]
 
 
-def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
-    """Return the weights without a group axis of their own, and the number of groups.
+def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) -> tuple[str, int]:
+    """Return the weights without a group axis of their own, times factors of channels, and the number of groups.
 
     Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
     leave that in, and know of no weights; arithmetic with constants it computes once.
@@ -27,17 +30,35 @@ def _weights(graph: Graph, op: Op, grouped: bool) -> tuple[str, int]:
     if held is None:
         return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
     held = held.without_groups()
+    held = held if factors is None else held.times(factors.ravel().repeat(rows)) or held
     return held.written(graph, op.layer.name) if in_integers else held.unpacked(graph), groups
 
 
 def _convolution(grouped: bool) -> _Emitter:
     def emit(graph: Graph, op: Op) -> str:
-        weights, groups = _weights(graph, op, grouped)
+        if op.dtype() in WHOLE:  # OpenVINO multiplies them in float32
+            inputs = tuple(operators.cast(graph, each, "float32") for each in op.inputs[:2])
+            return operators.cast(graph, written(graph, replace(op, inputs=inputs)), op.result_dtype())
+        return written(graph, op)
+
+    def written(graph: Graph, op: Op) -> str:
+        x, factors = _unscaled(graph, op) if grouped else (op.inputs[0], None)
+        weights, groups = _weights(graph, op, grouped, factors)
         over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         _refuse_negative(op, over)
-        return graph.node("Conv", op.inputs[0], weights, group=_if_several(groups), **over.attributes)
+        return graph.node("Conv", x, weights, group=_if_several(groups), **over.attributes)
 
     return emit
+
+
+def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
+    """Return the levels that go in where weights take in their scales, and these."""
+    found = channel_scales.unscaled(graph, op.inputs[0]) if is_in_integers(op) else None
+    held = weights.held(graph, op.inputs[1])
+    if found is None or held is None:
+        return op.inputs[0], None
+    fits = held.without_groups().times(found[1].ravel().repeat(op.lengths(1)[1]))
+    return found if fits is not None and fits.since <= graph.opset else (op.inputs[0], None)
 
 
 def _transposed(grouped: bool) -> _Emitter:
@@ -119,7 +140,30 @@ def _deformable(graph: Graph, op: Op) -> str:
     )
 
 
+def _binary(graph: Graph, op: Op) -> str:
+    """Multiply signs: 1 for what is positive, else -1. OpenVINO takes the bits of each byte from the lowest on here."""
+    op.word("mode", ("xnor-popcount",), "xnor-popcount")
+    pad, weights = op.real("pad_value"), op.known(1, "its weights are")
+    if pad not in (-1, 0, 1):
+        raise op.refusal(f"its pad_value {pad:g} is none of -1, 0, 1")
+    if weights.shape[1] % 8:
+        raise op.refusal("its channels fill no whole bytes, and OpenVINO reads those of others too")
+    bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
+    one, less = (operators.scalar(graph, each, "float32") for each in (1, -1))
+    positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))
+    x, over = graph.node("Where", positive, one, less), windows.read(op, weights.shape[2:])
+    _refuse_negative(op, over)
+    if pad and over.same:
+        raise op.refusal("its pads are known only at run time, and are not 0")
+    if pad:
+        pads = graph.ints((0, 0, *over.begin, 0, 0, *over.end))
+        x = graph.node("Pad", x, pads, operators.scalar(graph, pad, "float32"))
+        over = replace(over, begin=(0, 0), end=(0, 0))
+    return graph.node("Conv", x, graph.constant(np.where(bits, 1, -1), np.float32), **over.attributes)
+
+
 TABLE: dict[str, _Emitter] = {
+    "BinaryConvolution": _binary,
     "Convolution": _convolution(grouped=False),
     "GroupConvolution": _convolution(grouped=True),
     "ConvolutionBackpropData": _transposed(grouped=False),

@@ -1,55 +1,126 @@
-"""MulticlassNms: boxes suppressed class by class, and the best of each image listed."""
+"""Boxes of all classes suppressed, or made less likely, class by class, and the best of each image listed."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from .. import overlaps
 from ..op import Op
 from . import suppression
 
+_SORTS = ("classid", "score", "none")
+
 
 def _multiclass_nms(graph: Graph, op: Op) -> tuple[str, ...]:
-    _refuse(op)
-    images, count = op.lengths(0, [0, 1])
-    classes = [each for each in range(op.lengths(1)[1]) if each != op.integer("background_class", -1)]
-    shape = images, len(classes), count
-    scores = graph.node("Gather", op.inputs[1], graph.ints(classes), axis=1)
-    scores = suppression.best_of_each(graph, scores, shape, op.integer("nms_top_k", -1))
-    limits = (op.real(name, 0) for name in ("iou_threshold", "score_threshold"))
-    left = suppression.left(graph, op.inputs[0], scores, shape, *limits)
-    most, of_all = op.integer("keep_top_k", -1), count * len(classes)
-    kept = graph.ints([min(most, of_all) if most > 0 else of_all])
-    values, places = graph.outputs(2, "TopK", left, kept, axis=1)
-    numbers = graph.node("Div", places, operators.scalar(graph, count, "int64"))
-    labels = graph.node("Gather", graph.constant(classes, np.float32), numbers)
-    if op.word("sort_result_type", ("classid", "score", "none"), "none") == "classid":
-        order = graph.outputs(2, "TopK", labels, kept, axis=1, largest=0)[1]
-        values, places, labels = (graph.node("GatherElements", x, order, axis=1) for x in (values, places, labels))
-    return _listed(graph, op, (labels, values, places), (images, count))
-
-
-def _refuse(op: Op) -> None:
     if op.has(2):
         raise op.refusal("its boxes come in groups of regions")
     if op.real("nms_eta", 1) != 1:
         raise op.refusal("its threshold adapts")
     if not op.flag("normalized", True):
         raise op.refusal("its boxes are in pixels")
-    if op.flag("sort_result_across_batch") and op.lengths(0, [0]) != (1,):
-        raise op.refusal("it sorts across images")
+    classes, scores, shape = _scores(graph, op)
+    scores = suppression.best_of_each(graph, scores, shape, op.integer("nms_top_k", -1))
+    limits = (op.real(name, 0) for name in ("iou_threshold", "score_threshold"))
+    left = suppression.left(graph, op.inputs[0], scores, shape, *limits)
+    found = _best(graph, op, left, classes, shape)
+    if op.word("sort_result_type", _SORTS, "none") == "classid":
+        kept = graph.node("Shape", found[0])
+        order = graph.outputs(2, "TopK", found[0], operators.cut(graph, kept, [1], [2], [0]), axis=1, largest=0)[1]
+        found = [graph.node("GatherElements", x, order, axis=1) for x in found]
+    return _listed(graph, op, found, shape)
 
 
-def _listed(graph: Graph, op: Op, found: tuple[str, str, str], shape: tuple[int, int]) -> tuple[str, ...]:
+def _matrix_nms(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Lower the score of each box by the better one that overlaps it most, as far as that itself is not overlapped."""
+    classes, scores, shape = _scores(graph, op)
+    none = operators.scalar(graph, suppression.NONE, "float32")
+    least = operators.scalar(graph, op.real("score_threshold", 0), "float32")
+    scores = graph.node("Where", graph.node("Greater", scores, least), scores, none)
+    most = op.integer("nms_top_k", -1)
+    best = graph.ints([min(most, shape[2]) if most > -1 else shape[2]])
+    values, places = graph.outputs(2, "TopK", scores, best, axis=2)
+    corners = [
+        graph.node("GatherElements", _of_each_class(graph, each, shape), places, axis=2)
+        for each in overlaps.columns(graph, op.inputs[0], 4)
+    ]
+    values = graph.node("Mul", values, _decays(graph, op, corners, best))
+    good = graph.node("Greater", values, operators.scalar(graph, op.real("post_threshold", 0), "float32"))
+    values = graph.node("Where", good, values, none)
+    left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, values, axis=2)
+    left = graph.node("Reshape", left, graph.ints([shape[0], shape[1] * shape[2]]))
+    return _listed(graph, op, _best(graph, op, left, classes, shape), shape)
+
+
+def _of_each_class(graph: Graph, number: str, shape: suppression.Shape) -> str:
+    return graph.node("Expand", operators.unsqueeze(graph, number, [1]), graph.ints(shape))
+
+
+def _decays(graph: Graph, op: Op, corners: list[str], count: str) -> str:
+    """Return by how much each score is lowered: the least factor that any better box gives it."""
+    edge = 0.0 if op.flag("normalized", True) else 1.0
+    boxes = graph.node("Concat", *(operators.unsqueeze(graph, each, [-1]) for each in corners), axis=-1)
+    zero, one = (operators.scalar(graph, each, "float32") for each in (0, 1))
+    turned = (graph.node("Less", last, first) for first, last in zip(corners[:2], corners[2:], strict=True))
+    area = graph.node("Where", graph.node("Or", *turned), zero, overlaps.areas(graph, boxes, edge))
+    place, better = overlaps.each_two(graph, _range(graph, operators.squeeze(graph, count, [0])))
+    is_better = graph.node("Less", better, place)
+    shared = graph.node("Where", is_better, overlaps.of_corners(graph, boxes, area, edge), zero)
+    most = operators.unsqueeze(graph, operators.reduced(graph, "ReduceMax", shared, [-1], keep=False), [-2])
+    kind = op.word("decay_function", tuple(_DECAYS), "linear")
+    factors = _DECAYS[kind](graph, op, shared, most)
+    factors = graph.node("Where", is_better, factors, one)
+    return graph.node("Min", operators.reduced(graph, "ReduceMin", factors, [-1], keep=False), one)
+
+
+def _range(graph: Graph, count: str) -> str:
+    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
+    return graph.node("Range", zero, count, one)
+
+
+def _linear(graph: Graph, op: Op, shared: str, most: str) -> str:
+    one, tiny = (operators.scalar(graph, each, "float64") for each in (1, np.float32(1e-10)))
+    above, below = (graph.node("Sub", one, operators.cast(graph, each, "float64")) for each in (shared, most))
+    return operators.cast(graph, graph.node("Div", above, graph.node("Add", below, tiny)), "float32")
+
+
+def _gaussian(graph: Graph, op: Op, shared: str, most: str) -> str:
+    squares = (graph.node("Mul", each, each) for each in (most, shared))
+    sigma = operators.scalar(graph, op.real("gaussian_sigma", 2), "float32")
+    return graph.node("Exp", graph.node("Mul", graph.node("Sub", *squares), sigma))
+
+
+_DECAYS: dict[str, Callable[[Graph, Op, str, str], str]] = {"linear": _linear, "gaussian": _gaussian}
+
+
+def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
+    """Return the classes that are no background, their scores, and the numbers of images, classes and boxes."""
+    images, count = op.lengths(0, [0, 1])
+    classes = [each for each in range(op.lengths(1)[1]) if each != op.integer("background_class", -1)]
+    scores = graph.node("Gather", op.inputs[1], graph.ints(classes), axis=1)
+    return classes, scores, (images, len(classes), count)
+
+
+def _best(graph: Graph, op: Op, left: str, classes: list[int], shape: suppression.Shape) -> list[str]:
+    """Return labels, scores and places of the best [images, kept] among [images, classes * boxes]."""
+    most, of_all = op.integer("keep_top_k", -1), shape[1] * shape[2]
+    values, places = graph.outputs(2, "TopK", left, graph.ints([min(most, of_all) if most > -1 else of_all]), axis=1)
+    numbers = graph.node("Div", places, operators.scalar(graph, shape[2], "int64"))
+    return [graph.node("Gather", graph.constant(classes, np.float32), numbers), values, places]
+
+
+def _listed(graph: Graph, op: Op, found: list[str], shape: suppression.Shape) -> tuple[str, ...]:
     """Return rows of class, score and corners, the places of the boxes among all, and how many each image has."""
-    (labels, values, places), (images, count) = found, shape
+    (labels, values, places), (images, _, count) = found, shape
     is_there = suppression.is_there(graph, values)
     boxes = graph.node("Mod", places, operators.scalar(graph, count, "int64"))
     first = graph.constant(np.arange(images)[:, None] * count, np.int64)
     keep = graph.node("Reshape", is_there, graph.ints([-1]))
     flat = (graph.node("Reshape", x, graph.ints([-1])) for x in (labels, values, graph.node("Add", boxes, first)))
-    labels, values, boxes = (graph.node("Compress", x, keep, axis=0) for x in flat)
+    labels, values, boxes = _across(graph, op, [graph.node("Compress", x, keep, axis=0) for x in flat])
     corners = graph.node("Gather", graph.node("Reshape", op.inputs[0], graph.ints([-1, 4])), boxes, axis=0)
     columns = (*(operators.unsqueeze(graph, x, [1]) for x in (labels, values)), corners)
     totals = operators.reduced(graph, "ReduceSum", operators.cast(graph, is_there, "int64"), [1], keep=False)
@@ -58,4 +129,14 @@ def _listed(graph: Graph, op: Op, found: tuple[str, str, str], shape: tuple[int,
     return graph.node("Concat", *columns, axis=1), *numbers
 
 
-TABLE = {"MulticlassNms": _multiclass_nms}
+def _across(graph: Graph, op: Op, rows: list[str]) -> list[str]:
+    """Sort what was found in all images together where the layer does; equal ones stay in turn."""
+    sort = op.word("sort_result_type", _SORTS, "none")
+    if not op.flag("sort_result_across_batch") or sort == "none":
+        return rows
+    key, largest = (rows[1], 1) if sort == "score" else (rows[0], 0)
+    order = graph.outputs(2, "TopK", key, graph.node("Shape", key), axis=0, largest=largest)[1]
+    return [graph.node("Gather", each, order, axis=0) for each in rows]
+
+
+TABLE = {"MulticlassNms": _multiclass_nms, "MatrixNms": _matrix_nms}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.ir.fold import fold
-from ir_interp.ir.model import Layer
+from ir_interp.ir.model import Layer, tensor_name
 
+from ...onnx import levels as in_levels
 from ...onnx.graph import Graph
-from .. import weights
+from .. import channel_scales, weights
 from ..merged import BROADCASTS
 from ..op import Array, Op
 
@@ -74,16 +74,22 @@ def _kind(first: int) -> type[np.int8 | np.uint8]:
 
 
 def _fake_quantize(graph: Graph, op: Op) -> str:
-    count = op.integer("levels")
     if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         raise op.refusal("it aligns axes as pdpd does")
+    levels = _levels(op)
+    if levels is None:
+        raise op.refusal("its ranges are known only at run time")
+    return _in_integers(graph, op, levels) or _in_floats(graph, op, levels)
+
+
+def _levels(op: Op) -> _Levels | None:
+    """Return the levels of a FakeQuantize; None where run time knows them."""
     limits = [op.value(index) for index in range(1, 5)]
     known = [np.asarray(each, np.float32) for each in limits if each is not None]
     if len(known) < 4:
-        raise op.refusal("its ranges are known only at run time")
+        return None
     low, high, out_low, out_high = known
-    levels = _Levels(count=count, low=low, high=high, out_low=out_low, out_high=out_high)
-    return _in_integers(graph, op, levels) or _in_floats(graph, op, levels)
+    return _Levels(count=op.integer("levels"), low=low, high=high, out_low=out_low, out_high=out_high)
 
 
 def _in_integers(graph: Graph, op: Op, levels: _Levels) -> str | None:
@@ -125,13 +131,18 @@ def _rounded(graph: Graph, op: Op, levels: _Levels, before: _Side, after: _Side)
     """
     x = op.inputs[0] if levels.count == _MOST else _limited(graph, op.inputs[0], levels)
     if not before.scale.ndim:
+        x = channel_scales.kept_in_floats(graph, x)
         x = graph.node("QuantizeLinear", x, *before.written(graph))
         return graph.node("DequantizeLinear", x, *after.written(graph))
     mine, theirs = before.in_levels(), after.in_levels()
     if mine is None or theirs is None:
         return None
-    x = graph.node("QuantizeLinear", _product(graph, x, levels.scale), *mine.written(graph))
-    return _product(graph, graph.node("DequantizeLinear", x, *theirs.written(graph)), levels.out_step)
+    taken = channel_scales.scaled_before(graph, op, levels.scale) if levels.count == _MOST else None
+    x = taken or channel_scales.kept_in_floats(graph, _product(graph, x, levels.scale))
+    x = graph.node("QuantizeLinear", x, *mine.written(graph))
+    whole = graph.fresh(in_levels.of(tensor_name(op.layer, op.layer.outputs[0])))
+    graph.rename(graph.node("DequantizeLinear", x, *theirs.written(graph)), whole)
+    return _product(graph, whole, levels.out_step)
 
 
 def _product(graph: Graph, x: str, factors: _Numbers) -> str:
@@ -169,25 +180,51 @@ def _side(low: _Numbers, high: _Numbers, levels: _Levels) -> _Side | None:
 
 
 def is_in_integers(op: Op) -> bool:
-    """Say whether onnxruntime makes a convolution one of integers: levels go in and come out, of one scale each."""
+    """Say whether onnxruntime makes a convolution one of integers: levels go in and come out, of one scale each.
+
+    Scales of channels do where weights take them in: those of the convolution behind, which has to be one of single
+    channels, and those of the convolution before.
+    """
     source, result = op.net.source(op.layer, 0), op.layer
+    if op.layer.type.lower() not in channel_scales.CONVOLUTIONS or source is None:
+        return False
+    own = _has_one_zero(op, source[0]) and _is_of_single_channels(op)
     while source is not None and source[0].type.lower() in _MOVES:
         source = op.net.source(source[0], 0)
-    if source is None or not _has_one_scale(op, source[0]) or op.layer.type.lower() not in _CONVOLUTIONS:
+    if source is None or not (own or _has_one_scale(op, source[0])):
         return False
+    passed = set()
     while len(readers := op.net.readers(result, result.outputs[0])) == 1 and readers[0].type.lower() in _BETWEEN:
         result = readers[0]
+        passed.add(result.type.lower())
+    if len(readers) == 1 and passed <= set(channel_scales.BETWEEN) and _has_one_zero(op, readers[0]):
+        return True
     return bool(readers) and all(_has_one_scale(op, each) for each in readers)
 
 
-_CONVOLUTIONS = ("convolution", "groupconvolution")
 _MOVES = ("maxpool", "reshape", "transpose", "squeeze", "unsqueeze")  # levels stay what they are
 _BETWEEN = (*_MOVES, "add", "relu")  # a bias
 
 
+def _is_of_single_channels(op: Op) -> bool:
+    return op.layer.type.lower() == "groupconvolution" and op.lengths(1)[2] == 1
+
+
 def _has_one_scale(op: Op, layer: Layer) -> bool:
-    limits = [fold(op.net, layer, index) for index in range(1, 5)] if layer.type.lower() == "fakequantize" else [None]
-    return all(each is not None and each.size == 1 for each in limits)
+    levels = _levels(replace(op, layer=layer)) if layer.type.lower() == "fakequantize" else None
+    return levels is not None and _spread(levels) == (1,) * len(_spread(levels))
+
+
+def _has_one_zero(op: Op, layer: Layer) -> bool:
+    """Say whether a layer makes levels of scales of channels, all of which are zero at one level."""
+    if layer.type.lower() != "fakequantize":
+        return False
+    its = replace(op, layer=layer)
+    levels = _levels(its)
+    if levels is None or levels.count != _MOST or _axis(its, levels) != 1:
+        return False
+    sides = (_side(*limits, levels) for limits in ((levels.low, levels.high), (levels.out_low, levels.out_high)))
+    return all(side is not None and side.in_levels() is not None for side in sides)
 
 
 def _in_floats(graph: Graph, op: Op, levels: _Levels) -> str:

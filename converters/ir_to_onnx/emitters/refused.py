@@ -12,10 +12,7 @@ _STATE = (
     "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
 )
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
-_STRINGS = "it works on strings"
-_DECAYS = "it lowers the scores of overlapping boxes instead of leaving boxes out"
-_UNPROVEN = "no graph of ONNX has been proven to do the same yet"
-_ROTATED = "its boxes are rotated, and no layer of ONNX knows such"
+_STRINGS = "it cuts bytes into strings, or strings into bytes, and no layer of ONNX does either"
 
 REASONS = {
     "ReadValue": _STATE,
@@ -24,14 +21,6 @@ REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
-    "MatrixNms": _DECAYS,
-    "NMSRotated": _ROTATED,
-    "ROIAlignRotated": _ROTATED,
-    "ExperimentalDetectronGenerateProposalsSingleImage": _UNPROVEN,
-    "ExperimentalDetectronDetectionOutput": _UNPROVEN,
-    "GenerateProposals": _UNPROVEN,
-    "DeformablePSROIPooling": "it samples at learnt offsets, and ONNX pools at fixed places only",
-    "BinaryConvolution": "its numbers are single bits",
     "CTCLoss": "it is a loss, for training",
 }
 

@@ -8,6 +8,7 @@ from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import tensors
 from ..op import Op
+from . import sampled_regions
 
 
 def _region_yolo(graph: Graph, op: Op) -> str:
@@ -82,7 +83,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
 def _psroi_pooling(graph: Graph, op: Op) -> str:
     """Average, in each cell of a region, channels of that cell only: products with who belongs where."""
     if op.word("mode", ("average", "bilinear"), "average") != "average":
-        raise op.refusal("it samples bilinearly in parts of cells")
+        return sampled_regions.averaged(graph, op)
     size, depth, dtype = op.integer("group_size"), op.integer("output_dim"), op.dtype()
     images, _, *space = op.lengths()
     x = tensors.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])

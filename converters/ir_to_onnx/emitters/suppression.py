@@ -21,18 +21,19 @@ def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
     if not 0 < best < shape[-1]:
         return scores
     values, places = graph.outputs(2, "TopK", scores, graph.ints([best]), axis=2)
-    return graph.node("ScatterElements", _nothing(graph, shape), places, values, axis=2)
+    return graph.node("ScatterElements", nothing(graph, shape), places, values, axis=2)
 
 
 def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, least: float) -> str:
     """Return the scores [images, classes * boxes] of what overlaps nothing better of its class."""
     limits = (graph.constant([each], np.float32) for each in (overlap, least))
     chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
-    found = graph.node("ScatterND", _nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
+    found = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
     return graph.node("Reshape", found, graph.ints([shape[0], shape[1] * shape[2]]))
 
 
-def _nothing(graph: Graph, shape: Shape) -> str:
+def nothing(graph: Graph, shape: Shape) -> str:
+    """Return scores of which none is chosen."""
     return graph.node("Expand", operators.scalar(graph, NONE, "float32"), graph.ints(shape))
 
 

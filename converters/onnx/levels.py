@@ -1,0 +1,8 @@
+"""How tensors are named that hold levels, whose scales of channels others took in: verification looks for them."""
+
+from __future__ import annotations
+
+
+def of(tensor: str) -> str:
+    """Return the name of the whole numbers that, times scales of channels, would be a tensor."""
+    return f"{tensor}/levels"

@@ -1,0 +1,259 @@
+"""A resize of arrays of one shape and type: planned once, run as often as is wanted."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ir_interp.arguments import shown
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor import alpha, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import passes as passes_of
+from ir_interp.executor.store import store
+from ir_interp.memory import unchecked
+from ir_interp.plan import passes
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import whole as whole_of
+from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.whole import WholeSum, at_once, in_passes
+from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
+
+Array = NDArray[Any]
+MAX_BYTES = 8 * 2**30
+"""The largest intermediate or output array that ``resize`` will make."""
+
+_DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
+_SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
+
+
+class Prepared:
+    """A resize of arrays of one shape and type: a call runs it, and nothing is planned any more.
+
+    Any number of threads may call it at once. ``spec`` is what it computes, ``shape`` and ``dtype`` are those of the
+    arrays that it takes, ``out_shape`` that of the results.
+    """
+
+    def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
+        self.spec, self.dtype, self.out_shape = bound.spec, dtype, piece.shape
+        self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
+        self._bound, self._piece = bound, piece
+        self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)
+        padding = piece.padding(bound)
+        self._pads = padding if any(map(any, padding)) else None
+        self._padded = tuple(stop - start for start, stop in piece.inputs)
+        _check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"
+
+    def __call__(self, x: Array, *, out: Array | None = None) -> Array:
+        """Return ``x`` resized; ``out``, a C-ordered array of the right shape and type, takes the result.
+
+        Raises ShapeError where ``x`` has another shape or type than this was prepared for.
+        """
+        if not isinstance(x, np.ndarray):
+            raise SpecError(f"x is {shown(x)}; expected an array")
+        if x.shape != self.shape or x.dtype != self.dtype:
+            wanted = f"{self.dtype} {list(self.shape)}"
+            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {wanted}")
+        return self.run(x, out)
+
+    def ready(self) -> Prepared:
+        """Return this resize with everything that a call needs: taps, tiles, loops."""
+        if self._bound.axes and 0 not in self.out_shape:
+            with unchecked():
+                if self._jobs:
+                    compiled.load()
+                else:
+                    _ = self._tiles
+        return self
+
+    def run(self, x: Array, out: Array | None) -> Array:
+        """Return ``x``, which is of the right shape and type, resized."""
+        y = self._output(x, out)
+        if y.size:
+            with unchecked():
+                self._fill(np.pad(x, self._pads) if self._pads else x, y)
+                if isinstance(self.spec.coordinates, Crop):
+                    _extrapolate(y, self._bound, self._piece)
+        return y
+
+    def _output(self, x: Array, out: Array | None) -> Array:
+        if out is None:
+            return np.empty(self.out_shape, x.dtype)
+        if not isinstance(out, np.ndarray):
+            raise SpecError(f"out is {shown(out)}; expected an array")
+        if out.shape != self.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
+            wanted = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
+            raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+        if np.may_share_memory(x, out):
+            raise SpecError("out must not overlap the input")
+        return out
+
+    def _fill(self, x: Array, y: Array) -> None:
+        """Fill ``y`` from ``x``, padded already."""
+        if not self._bound.axes:
+            y[...] = _without_alpha(x, self._bound, self._piece)[0]
+        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+            with compiled.counted() if self._jobs else nullcontext():
+                self._fill_in_numpy(x, y)
+
+    def _fill_in_numpy(self, x: Array, y: Array) -> None:
+        found = self._integers(x)
+        if found is not None:
+            y[...] = found
+            return
+        x, piece = _without_alpha(x, self._bound, self._piece)
+        if self._sums and self._sums[0].doubt:
+            rounding = whole.Rounding(self._sums[0])
+            tiles.run(x, y, self._tiles, self._work, rounding.store)
+            rounding.settle(x, y)
+            return
+        tiles.run(x, y, self._tiles, self._work, self._finish)
+        if not isinstance(self.spec.kernel, Nearest):
+            self._mend(x, y, piece)
+
+    def _mend(self, x: Array, y: Array, piece: Piece) -> None:
+        """Make what infinities and NaN reach by plain sums.
+
+        A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
+        the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops
+        them.
+        """
+        if _is_finite(x if x.dtype == np.float16 else min(x, y, key=np.size)):
+            return
+        infinite = ~np.isfinite(x)
+        if infinite.any():  # else sums are infinite that are too large
+            finite = np.where(infinite, np.zeros((), x.dtype), x)
+            tiles.run(finite, y, self._tiles, self._work, self._finish)
+            reached = np.empty_like(y)
+            with np.errstate(over="ignore", invalid="ignore"):
+                store(plain.run(x.astype(self._work), self._bound, piece), reached)
+            np.copyto(y, reached, where=plain.touched(infinite, self._bound, piece))
+
+    @cached_property
+    def _sums(self) -> tuple[WholeSum, ...]:
+        """The resize as sums of whole numbers; none where it is no such thing."""
+        once = at_once(self._bound, self._piece, self.dtype.name)
+        return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
+
+    @cached_property
+    def _jobs(self) -> tuple[compiled.Job, ...]:
+        """The resize as compiled loops make it; none where there are no such loops."""
+        bound, piece = self._bound, self._piece
+        if isinstance(self.spec.kernel, Nearest):
+            return compiled.copies(bound, piece, self.dtype)
+        if self._sums:
+            return compiled.jobs(self._sums, self._padded, self.dtype)
+        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED or not passes.are_named(bound):
+            return ()
+        return compiled.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+
+    @cached_property
+    def _tiles(self) -> tiles.Tiles:
+        piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
+        return tiles.tiled(self._bound, piece, self._work)
+
+    @cached_property
+    def _rounding(self) -> Integers:
+        return rounding_at_once(self.spec, self.dtype.name)
+
+    def _finish(self, values: Array, target: Array, tile: tiles.Tile) -> None:
+        """Store the sums of a tile."""
+        if self.dtype == np.float16:
+            half.store(values, target)
+        else:
+            store(values, target, self._rounding)
+
+    def _integers(self, x: Array) -> Array | None:
+        """Return integers resized in the sums that the spec names; None where they are summed as floats are."""
+        bound, piece = self._bound, self._piece
+        if self.dtype.kind not in "iu" or isinstance(self.spec.kernel, Nearest):
+            return None
+        if not passes.are_named(bound):
+            return integers.run(x, bound, piece)
+        run = passes_of.run
+        if self.spec.alpha is Alpha.PREMULTIPLIED:
+            return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
+        return run(x, bound, piece)
+
+
+@lru_cache(maxsize=256)
+def prepared(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> Prepared:
+    """Return a piece of a resize that was prepared before, or is now."""
+    return Prepared(bound, piece, dtype)
+
+
+def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
+    """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
+    if dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
+        return False
+    return passes.are_named(bound) or integers.planned(bound, dtype.name, whole_of(bound).outputs) is not None
+
+
+def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:
+    """Return the channels of a piece alone, where it had all of them for the sake of the last."""
+    if bound.spec.alpha is not Alpha.PREMULTIPLIED:
+        return x, piece
+    return x[..., slice(*piece.outputs[-1])], replace(piece, inputs=(*piece.inputs[:-1], piece.outputs[-1]))
+
+
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.name in _SINGLE:
+        return np.dtype(np.float32)
+    if dtype.name in _DOUBLE:
+        return np.dtype(np.float64)
+    raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
+
+
+def _is_finite(x: NDArray[Any]) -> bool:
+    """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
+    if x.dtype.kind in "iu":
+        return True
+    if x.dtype.char == "e" and x.flags.c_contiguous:
+        return half.is_finite(x)
+    if x.dtype.char in "fd" and x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(np.dot(flat, flat)):
+                return True  # else an infinity, or values whose squares are
+    return bool(np.isfinite(x).all())
+
+
+def _extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
+    """Fill what a crop takes from outside the image."""
+    if not isinstance(bound.spec.coordinates, Crop):
+        return
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
+        taps = piece.taps(each, axis.axis)
+        if taps.outside is not None and taps.outside.any():
+            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
+
+
+def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
+    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
+    assert isinstance(spec.coordinates, Crop)
+    fill = np.empty(1, dtype)
+    cuts = spec.rounds is Integers.ONNXRUNTIME
+    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
+    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
+    return fill.reshape(())
+
+
+def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
+    """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
+    needed = (stop - start for start, stop in piece.inputs)
+    elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
+    if itemsize * elements > MAX_BYTES:
+        raise ShapeError(
+            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "
+            f"the limit (ir_interp.execute.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
+        )

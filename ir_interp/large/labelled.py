@@ -1,0 +1,62 @@
+"""Arrays of xarray: names and attributes stay, and coordinates move to the centres of the new pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.coordinates import AxisPlan
+from ir_interp.plan.geometry import plan
+from ir_interp.spec import Area, Mean, ResizeSpec
+
+
+def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
+    """Return a DataArray whose data ``values`` resizes as a spec does that is bound to its shape.
+
+    A coordinate of a dimension that is resized, if it holds numbers or times, is read between its entries, and beyond
+    them as if they went on; other coordinates along that dimension are left out.
+    """
+    bound = plan(spec, x.shape)
+    changing = {x.dims[axis.axis]: axis for axis in bound.axes}
+    padded = {dim: before for dim, (before, after) in zip(x.dims, bound.padding, strict=True) if before or after}
+    coordinates = {}
+    for name, coordinate in x.coords.items():
+        moved = [dim for dim in coordinate.dims if dim in changing or dim in padded]
+        if not moved:
+            coordinates[name] = coordinate
+        elif len(coordinate.dims) == 1 and coordinate.dtype.kind in "iufmM":
+            dim = moved[0]
+            at = centres(changing.get(dim), x.sizes[dim] + sum(bound.padding[x.dims.index(dim)]), spec)
+            found = _between(coordinate.values, at - padded.get(dim, 0))
+            coordinates[name] = (dim, found, coordinate.attrs)
+    return type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
+
+
+def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:
+    """Return where the centres of outputs lie, counted in inputs: of what averages, in the middle of that."""
+    if axis is None:
+        return np.arange(length, dtype=np.float64)
+    step, offset = axis.step, axis.offset
+    if isinstance(spec.kernel, Area | Mean):
+        offset += (step - 1) / 2
+    return np.arange(axis.out_size, dtype=np.float64) * float(step) + float(offset)
+
+
+def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
+    """Return values at places between them, in a straight line on to both sides."""
+    if len(values) < 2:
+        return np.repeat(values, len(at))
+    low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)
+    first = values[low]
+    if values.dtype.kind in "mM":
+        steps = (values[low + 1] - first).astype(np.float64) * (at - low)
+        return np.asarray(first + np.rint(steps).astype(np.int64).astype(_unit(values)))
+    first = first.astype(np.float64)
+    return np.asarray(first + (values[low + 1] - first) * (at - low))
+
+
+def _unit(times: NDArray[Any]) -> str:
+    return f"timedelta64[{np.datetime_data(times.dtype)[0]}]"

@@ -1,0 +1,59 @@
+"""SciPy's ``scipy.ndimage.zoom`` along the first two axes.
+
+Source: ``ndimage/_interpolation.py`` and ``ni_interpolation.c``, run as SciPy 1.17. Images are [height, width] or
+[height, width, channels]; the factors are sizes / lengths, and 1 for the channels. ``mode`` is nearest, without which
+values at the border are lost to rounding. Splines of order 2 to 5 filter the image first, and are not known here. The
+version here is the number behind the point: 17 of 1.17.
+"""
+
+from __future__ import annotations
+
+from ir_interp.spec import (
+    Arithmetic,
+    Coordinates,
+    FloatingPoint,
+    Integers,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+)
+from ir_interp.translation.dialect import Attributes, Context, Dialect, since
+from ir_interp.translation.library import Library
+
+
+def read(attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return the meaning of a call whose factors make the ``sizes``."""
+    copies = str(attributes["order"]) == "0"
+    return ResizeSpec(
+        kernel=Nearest(rounding=Rounding.ROUND_PREFER_CEIL) if copies else Linear(),
+        coordinates=Coordinates.HALF_PIXEL if attributes["grid_mode"] else Coordinates.ALIGN_CORNERS,
+        axes=(0, 1),
+        target=Library.target(attributes),
+        arithmetic=Arithmetic.SCIPY,
+        integers=None if copies else FloatingPoint(bits=64, rounding=Integers.HALF_AWAY),
+    )
+
+
+def approximate(attributes: Attributes, context: Context) -> str:
+    """Return why some values differ by 1."""
+    return "" if str(attributes["order"]) == "0" else "the last bit of a sum over both axes at once decides halves"
+
+
+LIBRARY = Library(
+    dialect=Dialect(
+        name="scipy",
+        versions=(17,),
+        vocabulary={
+            "order": dict.fromkeys(("1", "0"), since(17)),
+            "grid_mode": {False: since(17), True: since(17)},
+        },
+        numbers={"sizes": ("sizes", since(17))},
+        defaults={"order": ("1", since(17)), "grid_mode": (False, since(17))},
+        omitted={},
+        read=read,
+    ),
+    packages=("scipy",),
+    approximate=approximate,
+    counted=1,
+)

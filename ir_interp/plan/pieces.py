@@ -1,0 +1,71 @@
+"""A piece of an output, and the piece of the input that it needs: lengths alone, no values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.passes import Pass
+from ir_interp.plan.taps import Taps
+from ir_interp.shapes import Shape
+
+Range = tuple[int, int]
+"""Where a stretch of an axis starts, and where it stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is computed of a plan: the stretch of ``outputs`` of every axis, from that of ``inputs``, pads included.
+
+    Taps count inputs from the start of the whole; what is at hand starts at ``origin``.
+    """
+
+    outputs: tuple[Range, ...]
+    inputs: tuple[Range, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of what is computed."""
+        return tuple(stop - start for start, stop in self.outputs)
+
+    @property
+    def origin(self) -> Shape:
+        """The first input of every axis."""
+        return tuple(start for start, _ in self.inputs)
+
+    def of_input(self, bound: Plan) -> tuple[slice, ...]:
+        """Return what it needs of an input that has no pads yet."""
+        found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
+        return tuple(
+            slice(*(min(max(edge - before, 0), size) for edge in stretch)) for stretch, (before, _), size in found
+        )
+
+    def padding(self, bound: Plan) -> tuple[Range, ...]:
+        """Return the pads that it needs before and after that."""
+        found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
+        return tuple(
+            (max(min(before, stop) - start, 0), max(stop - max(before + size, start), 0))
+            for (start, stop), (before, _), size in found
+        )
+
+    def taps(self, taps: Taps, axis: int) -> Taps:
+        """Return the taps of its outputs of an axis, as places in its stretch of inputs."""
+        start, stop = self.outputs[axis]
+        return Taps(
+            taps.indices[start:stop] - self.inputs[axis][0],
+            None if taps.weights is None else taps.weights[start:stop],
+            None if taps.outside is None else taps.outside[start:stop],
+        )
+
+    def of_pass(self, each: Pass) -> Pass:
+        """Return a pass over its outputs, from its stretch of inputs."""
+        start, stop = self.outputs[each.axis]
+        return replace(
+            each, indices=each.indices[start:stop] - self.inputs[each.axis][0], weights=each.weights[start:stop]
+        )
+
+
+def whole(bound: Plan) -> Piece:
+    """Return all of an output, from all of its input."""
+    padded = (size + begin + end for size, (begin, end) in zip(bound.in_shape, bound.padding, strict=True))
+    return Piece(tuple((0, size) for size in bound.out_shape), tuple((0, size) for size in padded))

@@ -1,0 +1,159 @@
+"""Sums of 8-bit integers as whole numbers: exact, so that every way of adding them up gives the same bytes.
+
+Weights are whole numbers over a power of two. A sum along one axis fits an int32, one along two is a float64 below
+2**53. ``plan.passes`` names such sums for image libraries; where integers are rounded once, they are made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.geometry import Plan
+from ir_interp.plan.integers import axes_of_steps, rounding_at_once
+from ir_interp.plan.passes import are_named, passes
+from ir_interp.plan.pieces import Piece
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.spec import Alpha, Integers, Nearest
+
+_BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
+_MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
+_EIGHT_BITS = {"uint8": 255, "int8": 128}
+_ULP = 2.0**-24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, whole numbers, times input ``first[i] + t``."""
+
+    axis: int
+    first: NDArray[np.intp]
+    weights: NDArray[np.int32]
+
+    @property
+    def largest(self) -> int:
+        """The most that the weights of an output are together, whatever their signs."""
+        return int(np.abs(self.weights.astype(np.int64)).sum(axis=1).max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeSum:
+    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``: None is half up.
+
+    ``doubt`` is how near a half a float32 sum of the same taps decides nothing; 0 where it is as exact.
+    """
+
+    windows: tuple[Windows, ...]
+    bits: int
+    rounding: Integers | None
+    doubt: float = 0.0
+
+
+def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
+    """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
+    rounding = rounding_at_once(bound.spec, dtype)
+    known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
+    if known or are_named(bound) or rounding is Integers.CUT_OFF or 0 in bound.out_shape:
+        return None
+    rank, changing = len(bound.in_shape), {a.axis for a in bound.axes if (a.in_size, a.out_size) != (1, 1)}
+    if axes_of_steps(bound.spec, frozenset(changing), rank, dtype) is not None:
+        return None
+    taps = axis_taps(bound)
+    bits = _fitting_bits(taps, _EIGHT_BITS[dtype])
+    if bits is None:
+        return None
+    made = []
+    for axis, each in zip(bound.axes, taps, strict=True):
+        cut = piece.taps(each, axis.axis)
+        assert cut.weights is not None
+        weights = np.rint(np.ldexp(cut.weights, bits)).astype(np.int64)
+        made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
+    return WholeSum(_sorted(made), bits * len(made), rounding, _doubt(taps, bits, _EIGHT_BITS[dtype]))
+
+
+def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
+    """Return the passes of an image library as sums; None where they are others."""
+    if dtype not in _EIGHT_BITS or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
+        return None
+    if 0 in bound.out_shape:
+        return None
+    found: list[WholeSum] = []
+    waiting: list[Windows] = []
+    for step in map(piece.of_pass, passes(bound, dtype)):
+        if step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
+            return None
+        waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
+        if step.saturates:
+            windows = _sorted(waiting)
+            if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
+                return None
+            found.append(WholeSum(windows, step.bits_after, None))
+            waiting = []
+    return tuple(found)
+
+
+def _sorted(windows: Sequence[Windows]) -> tuple[Windows, ...]:
+    return tuple(sorted(windows, key=lambda each: each.axis))
+
+
+def _length(piece: Piece, axis: int) -> int:
+    start, stop = piece.inputs[axis]
+    return stop - start
+
+
+def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
+    """Return taps as windows: those of one pixel are added up, and those without weight are left out."""
+    used = weights != 0
+    lowest = np.where(used, indices, length - 1).min(axis=1)
+    highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
+    width = int((highest - lowest).max()) + 1
+    first = np.minimum(lowest, length - width)
+    dense = np.zeros((len(indices), width), np.int64)
+    outputs, taps = np.nonzero(used)
+    np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
+    return Windows(axis, first, dense.astype(np.int32))
+
+
+def _fits(windows: Sequence[Windows], most: int) -> bool:
+    each = [most * window.largest for window in windows]
+    return max(each) < _MOST_AT_ONCE and math.prod(each) < _MOST * most
+
+
+def _fitting_bits(taps: Sequence[Taps], most: int) -> int | None:
+    """Return how many bits of a weight may stand behind the point."""
+    largest = [_largest(each) for each in taps]
+    for bits in range(_BITS, _LEAST_BITS - 1, -1):
+        sums = [size * 2**bits + each.indices.shape[1] for size, each in zip(largest, taps, strict=True)]
+        if most * max(sums) < _MOST_AT_ONCE and most * math.prod(sums) < _MOST:
+            return bits
+    return None
+
+
+def _largest(taps: Taps) -> float:
+    assert taps.weights is not None
+    return float(np.abs(taps.weights).sum(axis=1).max(initial=1.0))
+
+
+def _doubt(taps: Sequence[Taps], bits: int, most: int) -> float:
+    """Return how far a float32 sum, in any order, may lie from that of whole numbers."""
+    sizes = math.prod([_largest(each) for each in taps])
+    if _bits_behind(taps) + math.ceil(math.log2(most * sizes)) <= 24:
+        return 0.0
+    count = sum(each.indices.shape[1] for each in taps)
+    bound: float = most * sizes * ((count + 8) * _ULP + count * 2.0 ** -(bits + 1))
+    return bound
+
+
+def _bits_behind(taps: Sequence[Taps]) -> float:
+    """Return how many bits the products of weights have behind the point; infinitely many beyond 12 of a weight."""
+    total = 0.0
+    for each in taps:
+        assert each.weights is not None
+        held = (bits for bits in range(13) if not (np.ldexp(each.weights, bits) % 1).any())
+        total += next(held, math.inf)
+    return total

@@ -1,0 +1,23 @@
+"""The executor's tests run in compiled loops where numba is installed; those of every path also in NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ir_interp.executor.compiled import VARIABLE, is_installed
+
+_IN_BOTH = ("test_tiles", "test_libraries", "test_prepared")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if is_installed() and metafunc.module.__name__.rpartition(".")[2] in _IN_BOTH:
+        metafunc.parametrize("_loops", ["0", "1"], ids=["numpy", "compiled"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, getattr(request, "param", "1"))
+        yield

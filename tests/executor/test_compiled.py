@@ -1,0 +1,148 @@
+"""8-bit integers: matrix products, compiled loops and plain sums of whole numbers give the same bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import ir_interp
+from ir_interp import (
+    Antialias,
+    Area,
+    Between,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    Integers,
+    Lanczos,
+    Linear,
+    Mean,
+    ResizeSpec,
+    Sizes,
+)
+from ir_interp.executor.compiled import VARIABLE, is_installed
+from ir_interp.plan.whole import WholeSum
+from ir_interp.spec import Kernel
+
+Array = NDArray[Any]
+KERNELS: list[Kernel] = [
+    Linear(),
+    Linear(antialias=Antialias.SHRINKING, exclude_outside=True),
+    Cubic(a=-0.75),
+    Cubic(a=-0.5, antialias=Antialias.SHRINKING),
+    Lanczos(radius=3, antialias=Antialias.SHRINKING, exclude_outside=True),
+    Area(),
+    Mean(),
+]
+SUMS = [None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)]
+compiled = pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+
+
+@st.composite
+def _resizes(draw: st.DrawFn) -> tuple[tuple[int, ...], ResizeSpec]:
+    rank = draw(st.integers(1, 4))
+    shape = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 12, 31]), min_size=rank, max_size=rank)))
+    axes = draw(st.permutations(range(rank)))[: draw(st.integers(1, 2))]
+    sizes = tuple(draw(st.sampled_from([1, 2, 3, 6, 7, 16, 36])) for _ in axes)
+    kernel = draw(st.sampled_from(KERNELS))
+    areas = isinstance(kernel, Area | Mean)
+    spec = ResizeSpec(
+        kernel=kernel,
+        coordinates=Coordinates.ASYMMETRIC if areas else draw(st.sampled_from(list(Coordinates))),
+        axes=tuple(axes),
+        target=Sizes(sizes),
+        integers=draw(
+            st.sampled_from([None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)])
+        ),
+    )
+    return shape, spec
+
+
+def _bytes(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
+    """Return random bytes, many of them the largest and the least: there sums lie at halves, and beyond the range."""
+    rng, bounds = np.random.default_rng(seed), np.iinfo(dtype)
+    values = rng.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+    ends = rng.choice(np.array([bounds.min, bounds.max, 0, 1], dtype), shape)
+    return np.where(rng.random(shape) < 0.5, values, ends)
+
+
+def _summed(x: Array, sums: WholeSum) -> Array:
+    """Return a sum in Python's own integers, rounded as it says."""
+    wide = x.astype(object)
+    for window in sums.windows:
+        moved = np.moveaxis(wide, window.axis, 0)
+        rows = [
+            sum(int(weight) * moved[first + place] for place, weight in enumerate(weights))
+            for first, weights in zip(window.first, window.weights, strict=True)
+        ]
+        wide = np.moveaxis(np.array(rows, object).reshape(len(rows), *moved.shape[1:]), 0, window.axis)
+    bounds, one = np.iinfo(x.dtype), 1 << sums.bits
+
+    def rounded(value: int) -> int:
+        below, rest = divmod(value, one)
+        up = 2 * rest > one
+        if 2 * rest == one:
+            odd, positive = below % 2 == 1, value > 0
+            up = {Integers.HALF_EVEN: odd, Integers.HALF_AWAY: positive, None: True}[sums.rounding]
+        return int(min(max(below + up, bounds.min), bounds.max))
+
+    return np.asarray(np.vectorize(rounded, otypes=[x.dtype])(wide))
+
+
+def _both(x: Array, spec: ResizeSpec, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
+    results = []
+    for value in ("0", "1"):
+        monkeypatch.setenv(VARIABLE, value)
+        results.append(ir_interp.resize(x, spec))
+    return results
+
+
+@settings(max_examples=150, deadline=None)
+@given(_resizes(), st.sampled_from(["uint8", "uint8", "int8"]))
+def test_bytes_are_those_of_whole_numbers(drawn: tuple[tuple[int, ...], ResizeSpec], dtype: str) -> None:
+    shape, spec = drawn
+    x = _bytes(shape, dtype)
+    wanted = x
+    sums = ir_interp.prepare(spec, shape, dtype)._sums
+    with pytest.MonkeyPatch.context() as patch:
+        products, loops = _both(x, spec, patch)
+    np.testing.assert_array_equal(loops, products)
+    for each in sums:
+        wanted = _summed(wanted, each)
+    if sums:
+        np.testing.assert_array_equal(products, wanted)
+
+
+PHOTOS = [((301, 427, 3), (0, 1), (60, 97)), ((1, 4, 240, 250), (2, 3), (500, 333)), ((301, 90, 40), (0, 1), (70, 200))]
+
+
+@compiled
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(kernel)[:40])
+@pytest.mark.parametrize(("shape", "axes", "sizes"), PHOTOS, ids=str)
+def test_images_in_several_threads(
+    kernel: Any, shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Coordinates.ASYMMETRIC if isinstance(kernel, Area | Mean) else Coordinates.HALF_PIXEL
+    spec = ResizeSpec(kernel=kernel, coordinates=place, axes=axes, target=Sizes(sizes))
+    monkeypatch.setenv("IR_INTERP_THREADS", "3")
+    products, loops = _both(_bytes(shape, "uint8"), spec, monkeypatch)
+    np.testing.assert_array_equal(loops, products)
+
+
+def test_nothing_is_imported_for_a_small_resize(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    code = (
+        "import sys, numpy, ir_interp\n"
+        "spec = ir_interp.ResizeSpec(kernel=ir_interp.Linear(), axes=(0, 1), target=ir_interp.Sizes((30, 30)))\n"
+        "ir_interp.resize(numpy.zeros((60, 60, 3), numpy.uint8), spec)\n"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

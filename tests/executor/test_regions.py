@@ -1,0 +1,241 @@
+"""A piece of an output has the bits of the whole, whatever the resize, the element type, and the place of the cuts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+from ml_dtypes import bfloat16
+from numpy.typing import NDArray
+
+from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
+from ir_interp.library import get, names, parse
+from ir_interp.spec import (
+    Alpha,
+    Antialias,
+    Area,
+    Arithmetic,
+    Box,
+    Coordinates,
+    Crop,
+    Cubic,
+    Hamming,
+    Integers,
+    Kernel,
+    Lanczos,
+    Length,
+    Linear,
+    Mean,
+    Nearest,
+    Pad,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
+
+Array = NDArray[Any]
+
+RUNTIMES = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "int64", "uint32")
+CALLS = [f"{name}:{word}" for name in names() for word in get(name).dialect.vocabulary[get(name).first]]
+ANTIALIASED = ["torch:bilinear,antialias=True", "torch:bicubic,antialias=True", "tensorflow:bicubic,antialias=True"]
+
+
+def _array(shape: tuple[int, ...], dtype: str, seed: int, *, special: bool) -> Array:
+    rng = np.random.default_rng(seed)
+    if dtype in INTEGERS:
+        bounds = np.iinfo(dtype)
+        return rng.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+    x = rng.standard_normal(shape) * 100
+    if special and x.size:
+        for value in (np.nan, np.inf, -np.inf, -0.0, 0.0):
+            x[tuple(rng.integers(0, length) for length in shape)] = value
+    return x.astype(bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def _cuts(draw: st.DrawFn, length: int) -> list[slice]:
+    inner = draw(st.lists(st.integers(0, length), max_size=3)) if length else []
+    edges = [0, *sorted(inner), length]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def _check_tiling(x: Array, spec: ResizeSpec, cuts: list[list[slice]]) -> None:
+    """Compare the pieces between cuts, each of the whole input and of what it needs of it, with the whole."""
+    wanted = resize(x, spec)
+    for number in np.ndindex(*map(len, cuts)):
+        piece = tuple(each[place] for each, place in zip(cuts, number, strict=True))
+        needed = region(spec, x.shape, piece)
+        alone = resize(np.array(x[needed]), spec, region=piece, whole=x.shape)
+        assert alone.dtype == wanted.dtype
+        assert _bits(alone) == _bits(wanted[piece]), (piece, needed)
+        assert _bits(resize(x, spec, region=piece)) == _bits(alone)
+
+
+def _bits(x: Array) -> bytes:
+    """Return the bytes of an array, of NaN no more than that it is one: which one decides the compiler of NumPy."""
+    return x.tobytes() if x.dtype.kind in "iu" else np.where(x != x, np.full((), np.nan, x.dtype), x).tobytes()
+
+
+_LENGTHS = st.sampled_from([1, 2, 3, 5, 8, 17, 33, 70])
+
+
+@st.composite
+def _kernels(draw: st.DrawFn) -> Kernel:
+    antialias = draw(st.sampled_from(Antialias))
+    cut = draw(st.booleans()) and antialias is not Antialias.OFF
+    kernels: list[Kernel] = [
+        Nearest(rounding=draw(st.sampled_from(Rounding))),
+        Linear(antialias=antialias, exclude_outside=cut),
+        Cubic(a=-0.75, antialias=antialias, exclude_outside=cut),
+        Cubic(a=-0.5, exclude_outside=True),
+        Area(),
+        Mean(),
+        Box(antialias=antialias),
+        Hamming(antialias=antialias),
+        Lanczos(radius=3, antialias=antialias),
+    ]
+    return draw(st.sampled_from(kernels))
+
+
+@st.composite
+def _runtime_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]]]:
+    shape = tuple(draw(st.lists(_LENGTHS, min_size=1, max_size=4)))
+    axes = tuple(draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, unique=True)))
+    kernel = draw(_kernels())
+    coordinates: Coordinates | Crop = draw(st.sampled_from(Coordinates))
+    if isinstance(kernel, Area | Mean):
+        coordinates = Coordinates.ASYMMETRIC
+    elif draw(st.integers(0, 4)) == 0:
+        edges = st.sampled_from([-0.3, 0.0, 0.25, 0.8, 1.0, 1.2])
+        coordinates = Crop(roi=tuple((draw(edges), draw(edges)) for _ in axes), extrapolation=7.5)
+    if draw(st.booleans()):
+        target: Sizes | Scales = Sizes(tuple(draw(_LENGTHS) for _ in axes))
+    else:
+        target = Scales(tuple(draw(st.sampled_from([0.3, 0.5, 1.0, 1.4, 2.0, 2.6])) for _ in axes))
+    pads = st.integers(0, 3)
+    spec = ResizeSpec(
+        kernel=kernel,
+        coordinates=coordinates,
+        axes=axes,
+        target=target,
+        step=draw(st.sampled_from(Step)),
+        length=draw(st.sampled_from(Length)),
+        pads=tuple(Pad(axis=axis, begin=draw(pads), end=draw(pads)) for axis in axes) if draw(st.booleans()) else (),
+        arithmetic=draw(st.sampled_from(RUNTIMES)),
+        integers=draw(st.sampled_from([None, None, Integers.HALF_AWAY, Integers.CUT_OFF])),
+    )
+    dtype = draw(st.sampled_from(FLOATS + INTEGERS))
+    x = _array(shape, dtype, draw(st.integers(0, 99)), special=draw(st.booleans()))
+    return x, spec, [_cuts(draw, length) for length in resize(x, spec).shape]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(_runtime_cases())
+def test_any_tiling_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
+    _check_tiling(*case)
+
+
+@st.composite
+def _library_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]]]:
+    channels = draw(st.sampled_from([(), (1,), (3,), (4,)]))
+    height, width = (draw(st.integers(1, 60)) for _ in range(2))
+    dtype = draw(st.sampled_from(["uint8", "uint8", "float32", "uint16"]))
+    try:
+        spec = parse(draw(st.sampled_from(CALLS + ANTIALIASED)), dtype=dtype)
+    except (ReadError, SpecError):  # not for elements of this type
+        reject()
+    spec = replace(spec, axes=(0, 1), target=Sizes((draw(st.integers(1, 60)), draw(st.integers(1, 60)))))
+    if channels == (4,) and dtype == "uint8" and not isinstance(spec.kernel, Nearest):
+        spec = replace(spec, alpha=Alpha.PREMULTIPLIED)
+    x = _array((height, width, *channels), dtype, draw(st.integers(0, 99)), special=False)
+    try:
+        shape = resize(x, spec).shape
+    except SpecError:  # its sums are those of integers of another width
+        reject()
+    return x, spec, [_cuts(draw, length) for length in shape]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(_library_cases())
+def test_any_tiling_of_a_library_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
+    _check_tiling(*case)
+
+
+LARGE = [  # axes of many tiles, of long sums, of short last blocks, of one row, of channels last
+    ((601, 903), (0, 1), (150, 226)),
+    ((601, 903), (0, 1), (1205, 1300)),
+    ((4000, 37), (0,), (9,)),
+    ((37, 4000), (1,), (9,)),
+    ((2600, 33, 5), (0, 1), (11, 30)),
+    ((129, 1000), (1,), (333,)),
+    ((100_003,), (0,), (70_001,)),
+    ((300, 401, 3), (0, 1), (171, 205)),
+    ((3, 2, 90, 70, 11), (2, 3, 4), (40, 141, 23)),
+]
+SUMMED = [
+    Linear(),
+    Linear(antialias=Antialias.SHRINKING),
+    Cubic(a=-0.5, antialias=Antialias.SHRINKING, exclude_outside=True),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", SUMMED, ids=lambda kernel: str(kernel)[:20])
+@pytest.mark.parametrize(("shape", "axes", "sizes"), LARGE, ids=str)
+def test_pieces_of_large_arrays(
+    shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...], kernel: Kernel, dtype: str
+) -> None:
+    spec = ResizeSpec(kernel=kernel, axes=axes, target=Sizes(sizes), arithmetic=Arithmetic.ONNXRUNTIME)
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal(shape).astype(dtype)
+    wanted = resize(x, spec)
+    for _ in range(6):
+        starts = [int(rng.integers(0, length)) for length in wanted.shape]
+        piece = tuple(
+            slice(start, start + int(rng.choice([1, 2, 9, 17, 64, 5000])))
+            for start in starts
+        )  # fmt: skip
+        alone = resize(np.array(x[region(spec, shape, piece)]), spec, region=piece, whole=shape)
+        np.testing.assert_array_equal(alone, wanted[piece])
+
+
+def test_a_piece_is_of_what_the_mistakes_say() -> None:
+    spec = ResizeSpec(kernel=Linear(), axes=(0,), target=Sizes((5,)))
+    x = np.arange(20, dtype=np.float32).reshape(10, 2)
+    with pytest.raises(ShapeError, match=r"^x has shape \[10, 2\]; this region needs \[4, 2\]: \[0:4, 0:2\]$"):
+        resize(x, spec, region=(slice(0, 2),), whole=(10, 2))
+    with pytest.raises(SpecError, match=r"^whole has no effect without region$"):
+        resize(x, spec, whole=(10, 2))
+    with pytest.raises(SpecError, match=r"^region holds slice\(0, 4, 2\); expected slices of step 1$"):
+        region(spec, x.shape, (slice(0, 4, 2),))
+    with pytest.raises(SpecError, match=r"^region holds slice\('a', None, None\); expected slices of whole numbers$"):
+        region(spec, x.shape, (slice("a", None),))
+    with pytest.raises(SpecError, match=r"^region is 3; expected a slice for each axis$"):
+        region(spec, x.shape, 3)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"^region has 3 slices; the output has rank 2$"):
+        region(spec, x.shape, (slice(None),) * 3)
+    out = np.empty((2, 2), np.float32)
+    assert resize(x, spec, region=(slice(-2, None),), out=out) is out
+    np.testing.assert_array_equal(out, resize(x, spec)[-2:])
+
+
+def test_a_piece_of_what_lies_in_pads_needs_no_input() -> None:
+    spec = ResizeSpec(kernel=Linear(), axes=(0,), target=Sizes((40,)), pads=(Pad(axis=0, begin=10, end=0),))
+    assert region(spec, (10,), (slice(0, 5),)) == (slice(0, 0),)
+    assert resize(np.empty(0, np.float32), spec, region=(slice(0, 5),), whole=(10,)).tolist() == [0.0] * 5
+
+
+def test_small_pieces_of_images_that_no_memory_holds() -> None:
+    spec = ResizeSpec(kernel=Cubic(a=-0.5, antialias=Antialias.SHRINKING), axes=(0, 1), target=Scales((0.25, 0.25)))
+    needed = region(spec, (400_000, 400_000), (slice(50_000, 50_008), slice(99_990, 100_000)))
+    assert needed == (slice(199_994, 200_038), slice(399_954, 400_000))
+    x = np.ones([each.stop - each.start for each in needed], np.uint8)
+    piece = (slice(50_000, 50_008), slice(99_990, 100_000))
+    assert (resize(x, spec, region=piece, whole=(400_000, 400_000)) == 1).all()

@@ -1,0 +1,75 @@
+"""DataArrays of xarray: names stay, and coordinates move to the centres of the new pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array
+import numpy as np
+import xarray
+
+import ir_interp
+from ir_interp import Antialias, Area, Coordinates, Linear, Pad, ResizeSpec, Sizes
+
+
+def _scene() -> xarray.DataArray:
+    rng = np.random.default_rng(0)
+    coordinates = {
+        "band": ["red", "green"],
+        "y": ("y", np.linspace(100.0, 70.0, 7), {"units": "m"}),
+        "x": np.arange(8) * 10,
+        "time": ("y", np.datetime64("2026-01-01", "s") + np.arange(7) * np.timedelta64(60, "s")),
+        "name": ("x", list("abcdefgh")),
+        "epsg": 32633,
+        "latitude": (("y", "x"), rng.random((7, 8))),
+    }
+    values = rng.random((2, 7, 8)).astype(np.float32)
+    return xarray.DataArray(
+        values, dims=("band", "y", "x"), coords=coordinates, attrs={"made": "by hand"}, name="scene"
+    )
+
+
+def _spec(*sizes: int, **more: object) -> ResizeSpec:
+    settings = {"kernel": Linear(antialias=Antialias.SHRINKING), "coordinates": Coordinates.HALF_PIXEL, **more}
+    return ResizeSpec(axes=(1, 2), target=Sizes(sizes), **settings)  # type: ignore[arg-type]
+
+
+def test_names_stay_and_coordinates_move() -> None:
+    scene = _scene()
+    made: Any = ir_interp.resize(scene, _spec(14, 4))
+    np.testing.assert_array_equal(made.values, ir_interp.resize(scene.values, _spec(14, 4)))
+    assert (made.dims, made.name, made.attrs) == (scene.dims, "scene", {"made": "by hand"})
+    assert set(made.coords) == {"band", "y", "x", "time", "epsg"}
+    assert made.band.values.tolist() == ["red", "green"]
+    assert made.x.values.tolist() == [5.0, 25.0, 45.0, 65.0]
+    np.testing.assert_allclose(made.y.values, 101.25 - 2.5 * np.arange(14))
+    assert made.y.attrs == {"units": "m"}
+    assert made.time.values[:3].astype(str).tolist() == [
+        "2025-12-31T23:59:45", "2026-01-01T00:00:15", "2026-01-01T00:00:45"
+    ]  # fmt: skip
+
+
+def test_coordinates_lie_as_the_mode_says() -> None:
+    corners: Any = ir_interp.resize(_scene(), _spec(3, 15, coordinates=Coordinates.ALIGN_CORNERS))
+    assert corners.y.values.tolist() == [100.0, 85.0, 70.0]
+    np.testing.assert_allclose(corners.x.values, np.arange(15) * 5)
+    left: Any = ir_interp.resize(_scene(), _spec(7, 4, kernel=Linear(), coordinates=Coordinates.ASYMMETRIC))
+    assert left.x.values.tolist() == [0.0, 20.0, 40.0, 60.0]
+    mean: Any = ir_interp.resize(_scene(), _spec(7, 4, kernel=Area(), coordinates=Coordinates.ASYMMETRIC))
+    assert mean.x.values.tolist() == [5.0, 25.0, 45.0, 65.0]
+
+
+def test_pads_have_places_too() -> None:
+    made: Any = ir_interp.resize(
+        _scene(), _spec(7, 10, pads=(Pad(axis=2, begin=1, end=1), Pad(axis=0, begin=0, end=1)))
+    )
+    assert made.x.values.tolist() == [10.0 * i for i in range(-1, 9)]
+    assert "band" not in made.coords
+
+
+def test_lazy_data_stay_lazy() -> None:
+    scene = _scene()
+    made: Any = ir_interp.resize(scene.chunk({"x": 3}), _spec(14, 4), chunks=(1, 5, 2))
+    assert isinstance(made.data, dask.array.Array)
+    assert made.data.chunksize == (1, 5, 2)
+    xarray.testing.assert_identical(made.compute(), ir_interp.resize(scene, _spec(14, 4)))
