@@ -69,6 +69,11 @@ PLACES: Mapping[str, Node | Layer] = {
     "nearest-tie": Node(
         shape=(1, 1, 1, 39), attributes={"mode": "nearest", "nearest_mode": "floor"}, given=_sizes(1, 1, 1, 27)
     ),
+    "nearest-tie-pytorch": Node(
+        shape=(1, 1, 13, 1),
+        attributes={"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "pytorch_half_pixel"},
+        given=_sizes(1, 1, 7, 1),
+    ),
     "nearest-tie-scales": Node(
         shape=(1, 1, 1, 7), attributes={**_ASYMMETRIC, "nearest_mode": "round_prefer_ceil"}, given=_sizes(1, 1, 1, 4)
     ),
