@@ -23,6 +23,7 @@ class FileKind(Enum):
     DRAWING = ".svg"
     PAGE = ".html"
     LINES = ".jsonl"
+    STORE = ".zarr"
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
@@ -54,6 +55,11 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
 def is_image(path: Path) -> bool:
     """Say whether a path names an image."""
     return path.suffix.lower() in _IMAGES
+
+
+def is_in_store(path: Path) -> bool:
+    """Say whether a path is that of a Zarr store, or of an array in one."""
+    return any(FileKind.of(part) is FileKind.STORE for part in path.parts)
 
 
 def check_named(path: Path, extensions: Iterable[str]) -> None:
