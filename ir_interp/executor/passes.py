@@ -115,7 +115,7 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.rounding is not None:
-        return rounded(sums, step.rounding, dtype)
+        return rounded(sums * 2.0**-step.bits_after if step.bits_after else sums, step.rounding, dtype)
     if step.bits_after:
         sums = np.floor((sums + 2.0 ** (step.bits_after - 1)) * 2.0**-step.bits_after)
     return rounded(sums, Integers.CUT_OFF, dtype) if step.saturates else sums
