@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import Band, Pick, prepare
+from ir_interp.executor.bands import prepare
 from ir_interp.executor.integers import rounded
+from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.tiles import in_threads, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes

@@ -127,6 +127,11 @@ class _Calls(threading.local):
 _calls = _Calls()
 
 
+def is_within_another() -> bool:
+    """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
+    return _calls.depth > 0
+
+
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
