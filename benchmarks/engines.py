@@ -20,10 +20,25 @@ class UnsupportedError(Exception):
 
 
 def ours(case: Case, threads: int) -> Run:
-    """Return our executor, which fills the same output again, as onnxruntime's arena and OpenVINO's requests do."""
+    """Return our executor in NumPy alone.
+
+    It fills the same output again, as onnxruntime's arena and OpenVINO's requests do.
+    """
+    return _executor(case, threads, "0")
+
+
+def fast(case: Case, threads: int) -> Run:
+    """Return our executor with the loops of the extra ``fast``."""
+    import numba
+
+    assert numba is not None
+    return _executor(case, threads, "1")
+
+
+def _executor(case: Case, threads: int, compiled: str) -> Run:
     import ir_interp
 
-    os.environ["IR_INTERP_THREADS"] = str(threads)
+    os.environ.update(IR_INTERP_THREADS=str(threads), IR_INTERP_COMPILED=compiled)
     spec = spec_of(case)
     y = np.empty(case.out_shape, case.dtype)
     return lambda x: ir_interp.resize(x, spec, out=y)
@@ -238,6 +253,7 @@ def copy(case: Case, threads: int) -> Run:
 
 ENGINES: dict[str, Callable[[Case, int], Run]] = {
     "ours": ours,
+    "fast": fast,
     "onnxruntime": onnxruntime,
     "openvino": openvino,
     "torch": torch,

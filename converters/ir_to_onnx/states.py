@@ -91,7 +91,7 @@ def _state(net: Net, reader: Layer, is_written: bool) -> State:
 def _declared(reader: Layer) -> PartialShape:
     """Return the shape that a variable has at any time."""
     text = reader.attributes.get("variable_shape")
-    if text is None:
+    if text is None or (text == "..." and reader.outputs[0].shape):
         return reader.outputs[0].shape or ()
     try:
         return tuple(None if each.strip() in ("?", "-1") else xml.integer(each) for each in text.split(",") if each)
@@ -190,11 +190,13 @@ def _parameter(element: etree._Element, state: State) -> None:
 
 
 def _element_type(element: etree._Element) -> str:
-    """Return the type of a variable: Assign-3 and ReadValue-3 have it at their port alone."""
+    """Return the type of a variable: those of operation set 3 have it at their port alone, as may others."""
     data, port = element.find("data"), element.find("output/port")
     stated = data.get("variable_type") if data is not None else None
     precision = str(port.get("precision", "FP32")).lower() if port is not None else "fp32"
-    return stated or {"bool": "boolean"}.get(precision, precision.replace("fp", "f"))
+    if stated and stated != "dynamic":
+        return stated
+    return {"bool": "boolean"}.get(precision, precision.replace("fp", "f"))
 
 
 def _result(element: etree._Element, state: State) -> None:

@@ -124,25 +124,37 @@ def _replace(entries: Any, others: Iterable[Any]) -> None:
 # Constants without elements
 
 
-def fill_empties(model: onnx.ModelProto) -> bool:
-    """Let nodes make the constants without elements, of which the frontend makes a 0; say whether there are any.
+def has_empties(model: onnx.ModelProto) -> bool:
+    """Say whether a model holds a constant without elements."""
+    return any(
+        any(map(_is_empty, graph.initializer)) or any(_constant_is_empty(node) for node in graph.node)
+        for graph in graphs(model.graph)
+    )
+
+
+def fill_empties(model: onnx.ModelProto) -> None:
+    """Let nodes make the constants without elements, of which the frontend makes a 0.
 
     Those that resizes alone read stay: they are inputs that are not given.
     """
-    fresh, found = _Names(model.graph), False
+    fresh = _Names(model.graph)
     for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
         others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
         read = {name for node in others for name in node.input} | {value.name for value in graph.output}
+        read -= {value.name for value in graph.input}  # which are no constants
         held = [each for each in graph.initializer if each.name in read and _is_empty(each)]
         nodes = [made for each in held for made in _filled(each.name, each, fresh)]
         for node in graph.node:
-            empty = [each.t for each in node.attribute if node.op_type == "Constant" and _is_empty(each.t)]
-            nodes += _filled(node.output[0], empty[0], fresh) if empty and node.output[0] in read else [node]
+            empty = _constant_is_empty(node) and node.output[0] in read
+            nodes += _filled(node.output[0], node.attribute[0].t, fresh) if empty else [node]
         if len(nodes) > len(graph.node):
-            found = True
+            names = {each.name for each in held}
             _replace(graph.node, nodes)
-            _replace(graph.initializer, [each for each in graph.initializer if each not in held])
-    return found
+            _replace(graph.initializer, [each for each in graph.initializer if each.name not in names])
+
+
+def _constant_is_empty(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Constant" and any(_is_empty(each.t) for each in node.attribute)
 
 
 def _is_empty(tensor: onnx.TensorProto) -> bool:

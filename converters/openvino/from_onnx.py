@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 import openvino as ov
 import openvino.opset13 as ops
-from onnx.external_data_helper import load_external_data_for_model
 from openvino.frontend import FrontEndManager, NodeContext
 from openvino.frontend.onnx import ConversionExtension
 from openvino.passes import ConstantFolding, Manager
@@ -30,7 +29,7 @@ from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
 from . import trial
-from .cures import Cure, cure_for, fill_empties
+from .cures import Cure, cure_for, fill_empties, has_empties
 from .resize import Resized, RunTime, partial_shape, resize
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
@@ -67,8 +66,8 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         return _Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
 
     with scratch() as folder:
-        path = qoperator.in_plain_operators(source, folder) if qoperator.has_quantised_operators(source) else source
-        path = _with_empties(path, folder)
+        path = qoperator.in_plain_operators(source, folder) if qoperator.quantised_operators(read) else source
+        path = _with_empties(path, folder) if has_empties(read) else path
         halves = precision.is_half(source)
         path = precision.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
@@ -82,11 +81,9 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
 
 
 def _with_empties(source: Path, folder: Path) -> Path:
-    """Return a model in which no constant is without elements: itself, where none is."""
-    model = onnx.load(str(source), load_external_data=False)
-    if not fill_empties(model):
-        return source
-    load_external_data_for_model(model, str(source.parent))
+    """Write a model in which no constant is without elements, with its weights; return where."""
+    model = onnx.load(str(source))
+    fill_empties(model)
     onnx.save(model, folder / "filled.onnx", save_as_external_data=True, location="filled.bin", size_threshold=2**20)
     return folder / "filled.onnx"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.bands import prepare
 from ir_interp.executor.integers import rounded
+from ir_interp.executor.products import Band, Pick
+from ir_interp.executor.tiles import in_threads, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes
 from ir_interp.plan.pieces import Piece
@@ -19,33 +23,73 @@ from ir_interp.spec import Integers
 Array = NDArray[Any]
 
 
+_MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
+_PART_ELEMENTS = 2**19  # of input and output of a part of a pass: its floats of 64 bits stay near
+
+
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized in the passes of a plan."""
     values = x
     for each in passes(bound, x.dtype.name):
-        cut = piece.of_pass(each)
-        values = _finished(_summed(values, cut), cut, x.dtype)
-    return values.astype(x.dtype)
+        values = _passed(values, piece.of_pass(each), x.dtype)
+    return values.astype(x.dtype, copy=False)
 
 
-def _summed(x: Array, step: Pass) -> Array:
-    if step.weights.dtype.kind == "f":
-        return _chained(x, step)
-    if step.bits_each:
-        return _shortened(x, step)
-    return _multiplied(x, step)
-
-
-def _multiplied(x: Array, step: Pass) -> Array:
-    """Return whole sums, as products of float64 matrices: these are exact below 2**53, in whatever order."""
+def _passed(x: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
+    """Return a pass over ``x``, made part by part: of integers of ``dtype``, where it ends in such."""
     outer, inner = math.prod(x.shape[: step.axis]), math.prod(x.shape[step.axis + 1 :])
-    count = len(step.indices)
-    taps = Taps(step.indices, step.weights.astype(np.float64))
-    band = prepare(taps, 0, count, inner, np.dtype(np.float64))
-    source = np.ascontiguousarray(x, np.float64).reshape(outer, x.shape[step.axis], inner)
-    made = np.empty((outer, count, inner))
-    band.apply(source[:, band.span.in_start : band.span.in_stop], made)
-    return made.reshape(*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
+    along, count = x.shape[step.axis], len(step.indices)
+    shape = (*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
+    source, sums = x.reshape(outer, along, inner), _sums(replace(step, axis=1), inner)
+
+    def part(place: tuple[slice, slice]) -> Array:
+        return _finished(sums(source[place[0], :, place[1]]), step, dtype)
+
+    parts = _parts(outer, along + count, inner)
+    first = part(parts[0])
+    made = np.empty((outer, count, inner), dtype if step.saturates else first.dtype)
+    made[parts[0][0], :, parts[0][1]] = first
+    waiting = iter(parts[1:])
+
+    def take_parts() -> None:
+        for place in waiting:
+            made[place[0], :, place[1]] = part(place)
+
+    in_threads(take_parts, min(threads(), len(parts)) if x.size + made.size > _MIN_ELEMENTS_FOR_THREADS else 1)
+    return made.reshape(shape)
+
+
+def _parts(outer: int, along: int, inner: int) -> list[tuple[slice, slice]]:
+    """Return parts of [outer, along, inner]: some outer items each, or some cells of one item."""
+    items = max(1, _PART_ELEMENTS // max(1, along * inner))
+    cells = max(_MIN_CELLS, _PART_ELEMENTS // max(1, along)) if items == 1 else inner
+    starts = range(0, max(inner - _MIN_CELLS, 1), cells)  # the last part has no fewer cells than others may have
+    stops = [*starts[1:], inner]
+    across = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
+    return [(slice(start, start + items), each) for start in range(0, outer, items) for each in across]
+
+
+_MIN_CELLS = 64
+
+
+def _sums(step: Pass, inner: int) -> Callable[[Array], Array]:
+    """Return what sums a part, [outer, along, inner], of a pass."""
+    if step.weights.dtype.kind == "f":
+        return lambda x: _chained(x, step)
+    if step.bits_each:
+        return lambda x: _shortened(x, step)
+    band = prepare(Taps(step.indices, step.weights.astype(np.float64)), 0, len(step.indices), inner, _DOUBLE)
+    return lambda x: _multiplied(x, band, len(step.indices))
+
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def _multiplied(x: Array, band: Pick | Band, count: int) -> Array:
+    """Return whole sums, as products of float64 matrices: these are exact below 2**53, in whatever order."""
+    made = np.empty((len(x), count, x.shape[2]))
+    band.apply(np.ascontiguousarray(x[:, band.span.in_start : band.span.in_stop], np.float64), made)
+    return made
 
 
 def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
@@ -72,7 +116,7 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.rounding is not None:
-        return rounded(sums, step.rounding, dtype)
+        return rounded(sums * 2.0**-step.bits_after if step.bits_after else sums, step.rounding, dtype)
     if step.bits_after:
         sums = np.floor((sums + 2.0 ** (step.bits_after - 1)) * 2.0**-step.bits_after)
     return rounded(sums, Integers.CUT_OFF, dtype) if step.saturates else sums

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
+_CACHED_ELEMENTS = 2**17  # the same, of arrays that one thread takes
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -126,6 +127,11 @@ class _Calls(threading.local):
 _calls = _Calls()
 
 
+def is_within_another() -> bool:
+    """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
+    return _calls.depth > 0
+
+
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
@@ -215,7 +221,8 @@ def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS // 2 else outer  # of each thread
+    shared = -(-outer // (2 * threads()))  # two tiles for every thread
+    share = shared if outer * item > _MIN_ELEMENTS_FOR_THREADS else _CACHED_ELEMENTS // item
     height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
     return max(1, min(_TILE_ELEMENTS // item, share)), height
 

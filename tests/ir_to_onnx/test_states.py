@@ -181,3 +181,15 @@ def test_a_state_is_refused_on_request(tmp_path: Path) -> None:
     assert ir_interp.convert(tmp_path / "sum.xml", tmp_path / "sum.onnx").states[0].initial == (0,)
     with pytest.raises(ir_interp.SpecError, match=r"state has no effect on \.onnx to \.xml"):
         ir_interp.convert(tmp_path / "sum.onnx", tmp_path / "again.xml", state="refuse")
+
+
+def test_a_state_whose_shape_its_port_alone_says(tmp_path: Path) -> None:
+    """As that of a Whisper's cross attention, which OpenVINO finds where a branch was taken in the first inference."""
+    keeping(ops.relu, tmp_path / "sum.xml")
+    text = (tmp_path / "sum.xml").read_text(encoding="utf-8")
+    plain = 'variable_type="f32" variable_shape="?,2"'
+    assert plain in text
+    vague = text.replace(plain, 'variable_type="dynamic" variable_shape="..."')
+    (tmp_path / "sum.xml").write_text(vague, encoding="utf-8")
+    (state,) = ir_interp.convert(tmp_path / "sum.xml", tmp_path / "sum.onnx").states
+    assert (state.dtype, state.shape) == ("float32", (None, 2))
