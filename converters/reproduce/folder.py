@@ -71,7 +71,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
     for path in (shown.path, shown.path.with_suffix(".bin")):
         if path.exists():
             shutil.copyfile(path, folder / f"model{path.suffix}")
-    x, wanted, ran = _telling(op, runtime, model)
+    x, wanted, ran = _telling(op, runtime, shown.path)  # beside that, where some runtimes leave files of their own
     np.save(folder / "input.npy", x)
     np.save(folder / "expected.npy", wanted)
     if ran.output is not None:

@@ -25,6 +25,16 @@ from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 from tests.sweeps.runtimes import image_resize
 
+WRITTEN = {
+    "README.md",
+    "input.npy",
+    "expected.npy",
+    "output.npy",
+    "reproduce.py",
+    "model.onnx",
+    "model.xml",
+    "model.bin",
+}
 START = "import runpy, sys; sys.modules['openvino_telemetry'] = None; runpy.run_path('reproduce.py')"
 """Runs a script, with nothing that would report it to anybody."""
 
@@ -37,6 +47,9 @@ def problem(fault: Fault, folder: Path) -> str:
         return str(error)
     if found.verdict.kind is not fault.kind and fault.kind is not Kind.CRASHES:  # memory may be corrupted in silence
         return f"seen {found.verdict}, not {fault.kind.value}"
+    left = {path.name for path in folder.iterdir()} - WRITTEN
+    if left:
+        return f"the runtime left {', '.join(sorted(left))}"
     environment = {**os.environ, "ORT_DISABLE_TELEMETRY": "1"}
     ran = subprocess.run(
         [sys.executable, "-c", START], cwd=folder, env=environment, capture_output=True, text=True, check=False
