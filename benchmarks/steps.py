@@ -23,7 +23,7 @@ from engines import ours
 from numpy.typing import NDArray
 
 from ir_interp.executor import half, prepared, whole
-from ir_interp.executor.bands import Band, Pick
+from ir_interp.executor.products import Band, Pick
 
 _ROUNDS = 15
 

@@ -42,6 +42,8 @@ class Options:
     """How to translate; ``ir_interp.convert`` says what each means."""
 
     opset: int | None = None
+    ir: int | None = None
+    interpolate: int | None = None
     dialect: str | None = None
     semantics: Semantics = Semantics.RUNTIME
     only: Form = Form.ANY
@@ -103,6 +105,8 @@ def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
     """Raise SpecError for an option that would do nothing here; not to verify what is not verified is none."""
     given = {
         "opset": options.opset is not None,
+        "ir": options.ir is not None,
+        "interpolate": options.interpolate is not None,
         "dialect": options.dialect is not None,
         "only": options.only is not Form.ANY,
         "strict": options.strict,
@@ -115,6 +119,11 @@ def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
         if given[name] and kinds not in paths:
             goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in paths)
             raise SpecError(f"{name} has no effect on {kinds[0].value} to {kinds[1].value}; it goes with {goes_with}")
+    for name, value, known in (("ir", options.ir, _IR), ("interpolate", options.interpolate, _INTERPOLATE)):
+        if value is not None and value not in known:
+            raise SpecError(f"{name} {value} is not written; expected one of {', '.join(map(str, known))}")
+    if options.ir == OLD_IR and options.interpolate == _INTERPOLATE[-1]:
+        raise SpecError(f"an IR of version {OLD_IR} has Interpolate-{_INTERPOLATE[-2]} at most")
     for name in ("shapes", "inputs"):
         if given[name] and not options.verify:
             raise SpecError(f"{name} has no effect without verification")
@@ -221,6 +230,7 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
         save.save_halves(built.model, output)
     else:
         save.save(built.model, output)
+    _of_version(output, options)
     return built.rows
 
 
@@ -245,11 +255,28 @@ def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, .
 def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .openvino.one_resize import write_resize
 
-    return (write_resize(_single(source, options), output, _policy(options)),)
+    row = write_resize(_single(source, options), output, _policy(options))
+    _of_version(output, options)
+    return (row,)
+
+
+def _of_version(output: Path, options: Options) -> None:
+    """Write an IR anew where it is to be an old one."""
+    if options.ir == OLD_IR:
+        from .openvino import old
+
+        old.rewrite(output)
+
+
+def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from .tflite.one_resize import write_resize
+
+    return (write_resize(_single(source, options), output),)
 
 
 def _policy(options: Options) -> FormPolicy:
-    return FormPolicy(form=options.only, strict=options.strict)
+    newest = _INTERPOLATE[-2 if options.ir == OLD_IR else -1]
+    return FormPolicy(form=options.only, strict=options.strict, interpolate=options.interpolate or newest)
 
 
 def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
@@ -303,6 +330,9 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
     )
 
 
+OLD_IR = 10
+_IR, _INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
+"""Versions of IRs, and of Interpolate in them, that are written."""
 _DIALECT = "tensorrt"
 _PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 _TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
@@ -318,14 +348,30 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row
     (FileKind.JSON, FileKind.ONNX): _layer_to_onnx,
     (FileKind.JSON, FileKind.IR): _layer_to_ir,
     (FileKind.JSON, FileKind.PYTHON): _to_python,
+    (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.TFLITE, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.TFLITE, FileKind.IR): _layer_to_ir,
+    (FileKind.TFLITE, FileKind.JSON): _to_json,
+    (FileKind.TFLITE, FileKind.PYTHON): _to_python,
 }
 
 _TO_MODELS = tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.ONNX, FileKind.IR))
+_WITH_FORMS = (
+    (FileKind.ONNX, FileKind.IR),
+    _PORTABLE,
+    (FileKind.JSON, FileKind.IR),
+    (FileKind.TFLITE, FileKind.IR),
+)
+_TO_IR = ((FileKind.ONNX, FileKind.IR), (FileKind.JSON, FileKind.IR), (FileKind.TFLITE, FileKind.IR))
 _HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
-    "opset": ((FileKind.IR, FileKind.ONNX), (FileKind.JSON, FileKind.ONNX)),
+    "opset": tuple((kind, FileKind.ONNX) for kind in (FileKind.IR, FileKind.JSON, FileKind.TFLITE)),
+    "ir": _TO_IR,
+    "interpolate": _TO_IR,
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
-    "only": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
-    "strict": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
+    "only": _WITH_FORMS,
+    "strict": _WITH_FORMS,
     "state": ((FileKind.IR, FileKind.ONNX),),
     "fp16": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.IR, FileKind.ONNX)),
     "shapes": _TO_MODELS,

@@ -72,11 +72,16 @@ class Compared:
         return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
 
     @property
-    def difference(self) -> str:
-        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+    def apart(self) -> str:
+        """How far apart both are, as in ``differs by 0.3``."""
         if self.shapes:
             return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
-        return f"differs by {self.absolute:.3g} (tolerance {self.limit:.3g})"
+        return f"differs by {self.absolute:.3g}"
+
+    @property
+    def difference(self) -> str:
+        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+        return self.apart if self.shapes else f"{self.apart} (tolerance {self.limit:.3g})"
 
     @property
     def doubt(self) -> str:
@@ -108,7 +113,8 @@ class State:
     """What a model keeps between inferences, which its translation takes and returns.
 
     ``initial`` are its elements before the first inference: one where all are equal, none where it is empty then.
-    ``output`` is None where nothing changes it.
+    Where they are computed from inputs it is None, and ``first`` names the input that is true in the first inference
+    alone. ``output`` is None where nothing changes it.
     """
 
     variable: str
@@ -117,7 +123,8 @@ class State:
     dtype: str
     shape: PartialShape
     initial_shape: PartialShape
-    initial: tuple[Any, ...]
+    initial: tuple[Any, ...] | None
+    first: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -127,8 +134,11 @@ class State:
     def text(self) -> str:
         """What it became, in one line."""
         shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
-        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
         kept = f"output {self.output!r}" if self.output else "nothing changes it"
+        if self.initial is None:
+            at_first = f"at first computed, where {self.first!r} is true"
+            return f"state {self.variable!r}: input {self.input!r}, {kept}; {at_first}"
+        values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
         return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
 
 
@@ -199,7 +209,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPolicy:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape."""
+    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape.
+
+    ``interpolate`` is the version of Interpolate, where that is what they are.
+    """
 
     form: Form = Form.ANY
     strict: bool = False
+    interpolate: int = 11

@@ -40,7 +40,9 @@ ReadValue and Assign become an input and an output of the model, behind all othe
 model hands back what it returned. A decoder's cache, as optimum-intel makes it, gets the names that it had before
 (`past_key_values.0.key`, `present.0.key`); any other variable `v` becomes an input `v` and an output `v.next`. The
 metadata of the model has `states`, a JSON list with names, types, shapes and what each state is before the first
-inference. `--state refuse` refuses such models instead. An initial value that is computed from inputs is refused.
+inference. `--state refuse` refuses such models instead. Where an initial value is computed from inputs, as that of a
+decoder's cross attention, the last input is `states.first`: it is true in the first inference, and what is given as
+that state does not count then.
 
 What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
 by name.

@@ -16,11 +16,14 @@ class FileKind(Enum):
     ONNX = ".onnx"
     IR = ".xml"
     JSON = ".json"
+    TFLITE = ".tflite"
     PYTHON = ".py"
     ARRAY = ".npy"
     PICTURE = ".png"
     DRAWING = ".svg"
     PAGE = ".html"
+    LINES = ".jsonl"
+    STORE = ".zarr"
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
@@ -32,8 +35,10 @@ _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 MODELS = (FileKind.ONNX, FileKind.IR)
 """What may hold a whole model."""
-WITH_RESIZES = (*MODELS, FileKind.JSON)
+WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
 """What resizes are read from."""
+AUDITED = (*MODELS, FileKind.TFLITE)
+"""What audits take."""
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
@@ -50,6 +55,11 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
 def is_image(path: Path) -> bool:
     """Say whether a path names an image."""
     return path.suffix.lower() in _IMAGES
+
+
+def is_in_store(path: Path) -> bool:
+    """Say whether a path is that of a Zarr store, or of an array in one."""
+    return any(FileKind.of(part) is FileKind.STORE for part in path.parts)
 
 
 def check_named(path: Path, extensions: Iterable[str]) -> None:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.decimals import real
 from ir_interp.errors import IrInterpError, ShapeError
@@ -35,6 +37,18 @@ def let_go(array: object) -> None:
         array = array.base
     if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         array.madvise(mmap.MADV_DONTNEED)
+
+
+def blocks(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, some at a time: of one that is mapped from a file, no more lies in memory."""
+    whole = array.reshape(-1) if array.flags.c_contiguous else array
+    step = max(1, _BLOCK * len(whole) // max(1, array.nbytes))
+    for start in range(0, len(whole), step):
+        yield np.ascontiguousarray(whole[start : start + step]).reshape(-1).view(np.uint8).data
+        let_go(array)
+
+
+_BLOCK = 2**25  # bytes
 
 
 class MemoryBoundError(ShapeError):

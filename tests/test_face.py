@@ -17,7 +17,7 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.forecasts.table import NAMES
 from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 
@@ -124,13 +124,14 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, only, opset, "
-        "progress, reports, seed, semantics, shapes, source, state, strict, target, verify; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
+        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of arithmetic, out, scales, sizes, spec, x; "
-        "did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of arithmetic, chunks, out, region, scales, sizes, spec, "
+        "whole, x; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
@@ -161,12 +162,12 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, jax, onnxruntime, opencv, opencv_exact, openvino, "
-        "pillow, scipy, tensorflow, torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "openvino, pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(RUNTIMES))}; did you mean 'openvino'?",
+        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(NAMES))}; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),
@@ -174,8 +175,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, jax, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "reference, runtime, scipy, tensorflow, torch; "
+        "against 'documnt': expected one of document, exact, jax, litert, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (
@@ -185,7 +186,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # the name of a file
     (
         lambda: ir_interp.load("model.onxn"),
-        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .xml; did you mean '.onnx'?",
+        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .tflite, .xml; did you mean '.onnx'?",
     ),
     (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is no name of a picture; expected .png or .svg"),
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.kinds import MODELS, FileKind
+from ir_interp.kinds import AUDITED, FileKind
 from ir_interp.memory import memory_refusal
 
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES, Runtime
+from ..forecasts.table import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import shapes
@@ -22,15 +22,46 @@ from .verdicts import judge
 
 def models(paths: Iterable[Path]) -> list[Path]:
     """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
+    return expanded(paths)[0]
+
+
+def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
+    """Return files as they are, every .onnx and .xml in folders, and the folders in these that cannot be read.
+
+    ``@list.txt`` stands for the paths in that file, one a line. Raises ReadError where there is nothing.
+    """
     found: list[Path] = []
+    closed: list[ReadError] = []
     for path in paths:
         if str(path) == "-":
             raise ReadError("standard input is not read; expected names of models, or of folders", "-")
+        if path.name.startswith("@") and not path.exists():
+            inside, more = expanded(_listed(path.with_name(path.name[1:])))
+            found += inside
+            closed += more
+            continue
         if not path.exists():
             raise ReadError("cannot be read: No such file or directory", str(path))
-        inside = [Path(folder, name) for folder, _, names in os.walk(path) for name in names]
-        found += sorted(each for each in inside if FileKind.of(each) in MODELS) if path.is_dir() else [path]
-    return found
+        found += _inside(path, closed) if path.is_dir() else [path]
+    return found, closed
+
+
+def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
+    """Return the models in a folder and below it; what cannot be read is added to ``closed``."""
+
+    def note(error: OSError) -> None:
+        closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
+
+    names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
+    return sorted(each for each in names if FileKind.of(each) in AUDITED)
+
+
+def _listed(path: Path) -> list[Path]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"cannot be read: {error}", str(path)) from None
+    return [Path(line) for line in lines if line.strip()]
 
 
 def audit(
@@ -66,7 +97,7 @@ def audit(
 
 def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
-    for name, runtime in (RUNTIMES if resize.node else LAYER_RUNTIMES).items():
+    for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:
             verdicts[name] = judge(resize.op, _forecast(runtime, resize))
             titles[name] = runtime.title

@@ -26,13 +26,17 @@ TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSE
 
 def to_json(audit: Audit) -> str:
     """Return every resize with its verdicts, the findings, and the files that could not be read."""
-    record = {
+    return json.dumps(record(audit), indent=2)
+
+
+def record(audit: Audit) -> dict[str, Any]:
+    """Return the same as plain values."""
+    return {
         "resizes": [_resize(row) for row in audit.rows],
         "findings": [_finding(each) for each in audit.findings],
         "preprocessing": [each.record() for each in audit.preprocessing],
         "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
     }
-    return json.dumps(record, indent=2)
 
 
 def _resize(row: Audited) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from ir_interp.names import labels
 from ir_interp.rules import RULES, Severity
 
 from ..files import Source, as_file, shown_path
-from ..forecasts.table import RUNTIMES
+from ..forecasts.table import NAMES
 from ..report import Progress, silent
-from .audit import models
+from .audit import expanded
 from .findings import Audited, Finding
-from .jobs import in_processes
+from .jobs import Setting, in_processes
 from .preprocessing import CODE, Cost, Preprocessing, measured
 from .shapes import check
 
@@ -41,6 +41,13 @@ class Options:
             _check_code(word, tuple(RULES))
         if self.jobs < 1:
             raise SpecError(f"jobs is {self.jobs}; expected at least 1")
+
+    @property
+    def identity(self) -> str:
+        """What decides over the result of a model, as text."""
+        return repr(
+            (self.run, self.runtimes, self.select, self.ignore, sorted(self.shapes.items()), self.preprocessing)
+        )
 
     def wants(self, code: str) -> bool:
         """Say whether a code is selected, and not ignored more precisely than it is selected."""
@@ -77,10 +84,7 @@ class Audit:
         Kinds are "differs", "refused" (or crashes), "mistake", or codes and their beginnings. Raises SpecError for
         others.
         """
-        for word in on:
-            if word not in FAILURES:
-                _check_code(word, (*FAILURES, *RULES))
-        wanted = tuple(code for word in on for code in FAILURES.get(word, (word,))) or ("",)
+        wanted = codes_of(on)
         return any(each.severity is not Severity.NOTE and each.code.startswith(wanted) for each in self.findings)
 
 
@@ -88,9 +92,20 @@ FAILURES = {"differs": ("IRI00", "IRI023"), "refused": ("IRI021", "IRI022"), "mi
 """Kinds of findings, by the beginnings of their codes."""
 
 
+def codes_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of the codes that some kinds of findings, or codes, stand for; every code's for none.
+
+    Raises SpecError for other words.
+    """
+    for word in kinds:
+        if word not in FAILURES:
+            _check_code(word, (*FAILURES, *RULES))
+    return tuple(code for word in kinds for code in FAILURES.get(word, (word,))) or ("",)
+
+
 def _check_runtime(name: str) -> None:
-    if name not in RUNTIMES:
-        raise SpecError(f"unknown runtime {name!r}; {closest(name, RUNTIMES)}")
+    if name not in NAMES:
+        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES)}")
 
 
 def _check_code(word: str, known: Sequence[str]) -> None:
@@ -103,17 +118,12 @@ def audited(sources: Sequence[Source], options: Options) -> Audit:
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(source, "models")) for source in sources]
         names = {str(path): str(shown_path(each, path)) for each, path in zip(sources, paths, strict=True)}
-        files = models(paths)
+        files, closed = expanded(paths)
         if options.shapes:
             check(files, options.shapes)
-        rows, errors = in_processes(
-            files,
-            options.jobs,
-            run=options.run,
-            runtimes=options.runtimes,
-            lengths=options.shapes,
-            progress=options.progress,
-        )
+        setting = Setting(run=options.run, runtimes=options.runtimes, lengths=options.shapes)
+        rows, errors = in_processes(files, options.jobs, setting, options.progress)
+        errors = [*closed, *errors]
         costs: list[Cost] = []
         if options.preprocessing is not None and options.wants(CODE):
             unread = {error.where for error in errors}

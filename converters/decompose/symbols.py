@@ -11,6 +11,7 @@ import numpy as np
 from ir_interp.plan.coordinates import Numbers
 
 from ..runtimes.openvino_sizes import LargestGather
+from .exact import Double
 
 Value = Any
 """A tensor of the graph that is being built, in whatever type its builder has for one."""
@@ -157,40 +158,6 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Double:
-    """A number as the sum of two float32 ones, as exact as onnxruntime's float64 (T. J. Dekker, 1971).
-
-    Products and sums are arranged so that a runtime may fuse them, or not, without a change of the result.
-    """
-
-    high: Symbol
-    low: Symbol
-
-    def __add__(self, other: Double) -> Double:
-        total = self.high + other.high
-        part = total - self.high
-        rest = (self.high - (total - part)) + (other.high - part)
-        return Double(total, rest + (self.low + other.low))
-
-    def __sub__(self, other: Double) -> Double:
-        return self + Double(other.high * -1.0, other.low * -1.0)
-
-    def __truediv__(self, other: Double) -> Double:
-        """Return the quotient by a number whose low part is 0."""
-        quotient = self.high / other.high
-        (a, b), (c, d) = _halves(quotient), _halves(other.high)
-        rest = (((self.high - a * c) - a * d) - b * c) - b * d
-        return Double(quotient, (rest + self.low) / other.high)
-
-
-def _halves(x: Symbol) -> tuple[Symbol, Symbol]:
-    """Return two numbers of 12 bits each whose sum is ``x``, so that products of them are exact."""
-    shifted = x * 4097.0
-    high = shifted - (shifted - x)
-    return high, x - high
-
-
-@dataclass(frozen=True, slots=True)
 class Functions:
     """Those of NumPy's functions that the formulas of a resize call, on symbols."""
 
@@ -255,7 +222,7 @@ class Functions:
 
     def widened(self, number: Any) -> Double:
         """Return a number with room for as many digits again."""
-        return Double(self.symbol(number), self.symbol(0.0))
+        return Double(self.symbol(number), self.symbol(0.0), self)
 
     def single(self, number: Symbol | Double) -> Symbol:
         """Return the float32 nearest to a number."""

@@ -54,7 +54,10 @@ WITHOUT_EFFECT: dict[str, frozenset[str]] = {
         "regionyolo": ("anchors", "axis", "end_axis", "mask", "num"),  # the output's port says what is flattened
         "rnncell": (*_RECURRENT, *_WRITTEN_OF_OLD),
         "rnnsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
-        "roipooling": ("output_size",),  # where output_roi is given
+        "roipooling": (
+            "output_size",  # where output_roi is given
+            "spatial_scale",  # where regions are sampled, which then are shares of the map
+        ),
         "scatterelementsupdate": ("use_init_val",),  # where nothing is reduced
         "topk": ("stable",),  # ONNX takes the first of equal values in any case
     }.items()

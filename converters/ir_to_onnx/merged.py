@@ -59,6 +59,17 @@ def limited_below(graph: Graph, op: Op) -> str | None:
     return _merged(graph, op, {"Min": _clipped})
 
 
+def known_extreme(graph: Graph, kind: str, x: str, y: str) -> str | None:
+    """Return the larger (or smaller) of two where one is the other, or was made of the other in the same way."""
+    if x == y:
+        return x
+    for one, other in ((x, y), (y, x)):
+        before = next((node for node in reversed(graph.nodes) if one in node.output), None)
+        if before is not None and before.op_type == kind and other in before.input:
+            return one
+    return None
+
+
 def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
     for index in (0, 1):
         constant = op.value(1 - index)

@@ -22,6 +22,7 @@ from ir_interp.scratch import scratch
 from ir_interp.shapes import PartialShape
 
 from ..report import State
+from . import first_values
 
 _CACHED = re.compile(r"(past_key_values\..+?)(present\..+)")
 """Variables of a decoder's cache as OpenVINO's MakeStateful names them: after the input and the output that were."""
@@ -37,8 +38,8 @@ MAX_VALUES = 4096
 def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
     """Yield an IR without states, and these: the file itself where there are none, else another of its name.
 
-    Each variable becomes a Parameter and a Result behind all others. Raises UnsupportedLayerError where the initial
-    value of one is computed from inputs, and ReadError for a variable that nothing reads.
+    Each variable becomes a Parameter and a Result behind all others; one that starts from inputs is chosen by another
+    Parameter (``first_values``). Raises ReadError for a variable that nothing reads.
     """
     net = next(nets(source))
     readers, writers = (_by_variable(net, kind) for kind in ("readvalue", "assign"))
@@ -83,13 +84,14 @@ def _state(net: Net, reader: Layer, is_written: bool) -> State:
         shape=_declared(reader),
         initial_shape=shape,
         initial=values,
+        first=first_values.FLAG if values is None else None,
     )
 
 
 def _declared(reader: Layer) -> PartialShape:
     """Return the shape that a variable has at any time."""
     text = reader.attributes.get("variable_shape")
-    if text is None:
+    if text is None or (text == "..." and reader.outputs[0].shape):
         return reader.outputs[0].shape or ()
     try:
         return tuple(None if each.strip() in ("?", "-1") else xml.integer(each) for each in text.split(",") if each)
@@ -98,8 +100,11 @@ def _declared(reader: Layer) -> PartialShape:
         raise UnsupportedLayerError(problem, f"{reader.where}@variable_shape") from None
 
 
-def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...]]:
-    """Return the shape of a variable before the first inference, and its elements: one if all are equal."""
+def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | None]:
+    """Return the shape of a variable before the first inference, and its elements: one if all are equal.
+
+    None where they are computed from inputs.
+    """
     found = net.source(reader, 0)
     if found is None:
         return _declared(reader), (0,)
@@ -112,7 +117,7 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...]]:
     elif value is not None:
         shape = value.shape
     if value is None:
-        raise UnsupportedLayerError("its initial value is computed from inputs of the model", reader.where)
+        return shape, None
     same = value.size and bool(np.all(value == value.ravel()[0]))
     elements = value.ravel()[:1] if same else value.ravel()
     if elements.size > MAX_VALUES:
@@ -127,15 +132,24 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     if layers is None or edges is None:
         raise ReadError("it has no layers or no edges", source.name)
     elements = {int(each.get("id", "-1")): each for each in layers.iterchildren("layer")}
-    for state in states:
+    flag = max(elements) + 1
+    for number, state in enumerate(states, flag + 1):
         first, *others = readers[state.variable]
-        _parameter(elements[first.id], state)
-        layers.append(elements[first.id])
-        _drop_inputs(edges, first.id)
+        port = first.outputs[0].id
+        if state.initial is None:
+            port, kind = first_values.CHOSEN, _kind(elements[first.id], state)
+            first_values.choose(elements[first.id], edges, (flag, number), first, kind)
+            layers.append(first_values.parameter(number, state.input, kind))
+        else:
+            _parameter(elements[first.id], state)
+            layers.append(elements[first.id])
+            _drop_inputs(edges, first.id)
         for other in others:
-            _redirect(edges, other.id, (first.id, first.outputs[0].id))
+            _redirect(edges, other.id, (first.id, port))
             _drop_inputs(edges, other.id)
             layers.remove(elements[other.id])
+    if any(state.initial is None for state in states):
+        layers.append(first_values.parameter(flag, first_values.FLAG))
     for state in states:
         for writer in writers.get(state.variable, [])[-1:]:
             end = net.edges.get((writer.id, writer.inputs[0].id))
@@ -151,6 +165,12 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     etree.ElementTree(root).write(str(written), xml_declaration=True, encoding="utf-8")
     _beside(source.with_suffix(".bin"), written.with_suffix(".bin"))
     return written
+
+
+def _kind(element: etree._Element, state: State) -> first_values.Kind:
+    port = element.find("output/port")
+    precision = str(port.get("precision", "FP32")) if port is not None else "FP32"
+    return first_values.Kind(element_type=_element_type(element), precision=precision, shape=state.shape)
 
 
 def _parameter(element: etree._Element, state: State) -> None:
@@ -170,11 +190,13 @@ def _parameter(element: etree._Element, state: State) -> None:
 
 
 def _element_type(element: etree._Element) -> str:
-    """Return the type of a variable: Assign-3 and ReadValue-3 have it at their port alone."""
+    """Return the type of a variable: those of operation set 3 have it at their port alone, as may others."""
     data, port = element.find("data"), element.find("output/port")
     stated = data.get("variable_type") if data is not None else None
     precision = str(port.get("precision", "FP32")).lower() if port is not None else "fp32"
-    return stated or {"bool": "boolean"}.get(precision, precision.replace("fp", "f"))
+    if stated and stated != "dynamic":
+        return stated
+    return {"bool": "boolean"}.get(precision, precision.replace("fp", "f"))
 
 
 def _result(element: etree._Element, state: State) -> None:

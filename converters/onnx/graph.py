@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from onnx import helper
 
-from ir_interp.memory import let_go
+from ir_interp.memory import blocks
 
 from .nodes import needed, with_inner
 from .save import Unsaved
@@ -59,12 +59,13 @@ class Graph:
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
         """Return the name of a constant of this value: that of an equal one where it is held already."""
         array = np.asarray(value, dtype)
-        octets: Any = np.ascontiguousarray(array).view(np.uint8)
-        key = (array.dtype.name, array.shape, hashlib.sha256(octets).digest())
+        digest = hashlib.sha256()
+        for block in blocks(array):
+            digest.update(block)
+        key = (array.dtype.name, array.shape, digest.digest())
         if key not in self._shared:
             self._shared[key] = self.fresh(name or f"{self.layer}/constant")
             self.initialisers[self._shared[key]] = array
-        let_go(array)
         return self._shared[key]
 
     def ints(self, values: Iterable[int]) -> str:

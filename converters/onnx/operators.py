@@ -74,7 +74,11 @@ def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") 
 
 
 def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
-    """Permute axes; a constant is permuted at once."""
+    """Permute axes; a constant is permuted at once, and what was permuted before from what it was then."""
+    before = next((node for node in reversed(graph.nodes) if x in node.output), None)
+    if before is not None and before.op_type == "Transpose" and before.attribute:
+        first = before.attribute[0].ints
+        x, order = before.input[0], [first[axis] for axis in order]
     if list(order) == list(range(len(order))):
         return x
     if x in graph.initialisers:

@@ -106,7 +106,7 @@ class Primitives:
 
     def reshape(self, x: str, lengths: str) -> str:
         """Return ``x`` in another shape."""
-        return self.graph.node("Reshape", x, lengths)
+        return self.graph.node("Reshape", x, lengths, allowzero=1)  # else a 0 is the length of that place in x
 
     def broadcast(self, x: str, lengths: str) -> str:
         """Return ``x`` repeated where its lengths are 1."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnx
 from numpy.typing import NDArray
-from onnx import external_data_helper, numpy_helper
+from onnx import external_data_helper, helper, numpy_helper
 
-from ir_interp.memory import let_go
+from ir_interp.memory import blocks, let_go
 
 LARGEST = 2**31 - 2**24
 """Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
@@ -67,11 +67,31 @@ def _varint(number: int) -> bytes:
 
 
 def _save_apart(made: Unsaved, output: Path) -> None:
+    """Write constants to a file of their own, block by block: what is mapped from a file passes through.
+
+    Small ones stay in the model: shapes and axes are read there alone.
+    """
     location = f"{output.name}.data"
     with output.with_name(location).open("wb") as data:
-        for tensor in made.tensors():
-            external_data_helper.set_external_data(tensor, location, data.tell(), data.write(tensor.raw_data))
-            tensor.data_location = onnx.TensorProto.EXTERNAL
+        for name, value in made.constants.items():
+            if value.nbytes < _SMALL:
+                made.model.graph.initializer.append(numpy_helper.from_array(value, name))
+                continue
+            start = data.tell()
+            for block in _blocks(value):
+                data.write(block)
+            kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
+            tensor = onnx.TensorProto(name=name, data_type=kind, dims=value.shape, raw_data=b"")
+            external_data_helper.set_external_data(tensor, location, start, data.tell() - start)
             tensor.ClearField("raw_data")
             made.model.graph.initializer.append(tensor)
     output.write_bytes(made.model.SerializeToString(deterministic=True))
+
+
+def _blocks(value: NDArray[Any]) -> Iterable[bytes | memoryview]:
+    """Return the bytes of a constant, some at a time; those of less than 8 bits are packed, all at once."""
+    return [numpy_helper.from_array(value, "").raw_data] if value.dtype.name in _PACKED else blocks(value)
+
+
+_SMALL = 2**10  # bytes
+_PACKED = ("int4", "uint4", "int2", "uint2", "float4_e2m1fn")

@@ -1,6 +1,7 @@
 """Changes to an ONNX model that OpenVINO's frontend refuses, after which it does not: each with the message it cures.
 
-A cure keeps what the model computes, and the names of its inputs and outputs.
+A cure keeps what the model computes, and the names of its inputs and outputs. What the frontend reads wrongly, without
+a word, is changed before it sees the model: ``fill_empties``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import onnx
 from onnx import helper
 
 from ..onnx.nodes import defined, graphs, needed, rename_read, with_inner
+from ..onnx.resizes import OPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,59 @@ def _replace(entries: Any, others: Iterable[Any]) -> None:
     copies = [copy.deepcopy(each) for each in others]  # what is deleted is gone
     del entries[:]
     entries.extend(copies)
+
+
+# Constants without elements
+
+
+def has_empties(model: onnx.ModelProto) -> bool:
+    """Say whether a model holds a constant without elements."""
+    return any(
+        any(map(_is_empty, graph.initializer)) or any(_constant_is_empty(node) for node in graph.node)
+        for graph in graphs(model.graph)
+    )
+
+
+def fill_empties(model: onnx.ModelProto) -> None:
+    """Let nodes make the constants without elements, of which the frontend makes a 0.
+
+    Those that resizes alone read stay: they are inputs that are not given.
+    """
+    fresh = _Names(model.graph)
+    for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
+        others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
+        read = {name for node in others for name in node.input} | {value.name for value in graph.output}
+        read -= {value.name for value in graph.input}  # which are no constants
+        held = [each for each in graph.initializer if each.name in read and _is_empty(each)]
+        nodes = [made for each in held for made in _filled(each.name, each, fresh)]
+        for node in graph.node:
+            empty = _constant_is_empty(node) and node.output[0] in read
+            nodes += _filled(node.output[0], node.attribute[0].t, fresh) if empty else [node]
+        if len(nodes) > len(graph.node):
+            names = {each.name for each in held}
+            _replace(graph.node, nodes)
+            _replace(graph.initializer, [each for each in graph.initializer if each.name not in names])
+
+
+def _constant_is_empty(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Constant" and any(_is_empty(each.t) for each in node.attribute)
+
+
+def _is_empty(tensor: onnx.TensorProto) -> bool:
+    return 0 in tensor.dims and tensor.data_type != onnx.TensorProto.STRING
+
+
+def _filled(name: str, empty: onnx.TensorProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that make a tensor of the same lengths and type."""
+    lengths = fresh(f"{name}/lengths")
+    dims = helper.make_tensor(lengths, onnx.TensorProto.INT64, [len(empty.dims)], list(empty.dims))
+    zero = onnx.TensorProto(data_type=empty.data_type, dims=[1], raw_data=bytes(_octets(empty.data_type)))
+    yield helper.make_node("Constant", [], [lengths], name=lengths, value=dims)
+    yield helper.make_node("ConstantOfShape", [lengths], [name], name=fresh(name), value=zero)
+
+
+def _octets(element: int) -> int:
+    return int(helper.tensor_dtype_to_np_dtype(element).itemsize)
 
 
 CURES = (Cure(message="loop body graph canonical inputs size", apply=simplify_loops),)

@@ -24,12 +24,12 @@ from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..onnx import precision
+from ..onnx import precision, qoperator
 from ..onnx.files import default_opset, read_model
 from ..onnx.resizes import OPS, dialect_version, given_names, placed
 from ..report import FormPolicy, Row
 from . import trial
-from .cures import Cure, cure_for
+from .cures import Cure, cure_for, fill_empties, has_empties
 from .resize import Resized, RunTime, partial_shape, resize
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
@@ -51,7 +51,8 @@ class Built:
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
     """Return an ONNX model as an OpenVINO model, that of one in half precision in float32 between its ends.
 
-    For the frontend loses more of half precision than the model does: it computes parts of it before they are run.
+    For the frontend loses more of half precision than the model does: it computes parts of it before they are run. A
+    model of quantised operators is built of plain ones between quantisations: some of them the frontend reads wrongly.
     Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
     OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
     """
@@ -65,8 +66,10 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         return _Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
 
     with scratch() as folder:
+        path = qoperator.in_plain_operators(source, folder) if qoperator.quantised_operators(read) else source
+        path = _with_empties(path, folder) if has_empties(read) else path
         halves = precision.is_half(source)
-        path = precision.in_float32(source, folder, keeps_ends=True) if halves else source
+        path = precision.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
         except UnsupportedLayerError as refusal:
@@ -75,6 +78,14 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
                 raise
             built = _converted(_cured(path, cure, folder), builder())
         return replace(built, halves=halves)
+
+
+def _with_empties(source: Path, folder: Path) -> Path:
+    """Write a model in which no constant is without elements, with its weights; return where."""
+    model = onnx.load(str(source))
+    fill_empties(model)
+    onnx.save(model, folder / "filled.onnx", save_as_external_data=True, location="filled.bin", size_threshold=2**20)
+    return folder / "filled.onnx"
 
 
 def _cured(source: Path, cure: Cure, folder: Path) -> Path:

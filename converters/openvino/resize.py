@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
+from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import Cause, InexactError
 from ir_interp.op import ResizeOp
@@ -23,8 +25,7 @@ from ..runtimes import openvino
 from ..runtimes.onnxruntime import cuts_off
 from .primitives import OPS
 
-_VERSION = 11
-_ATTRIBUTES = (
+_SINCE_4 = (
     "mode",
     "shape_calculation_mode",
     "coordinate_transformation_mode",
@@ -32,6 +33,8 @@ _ATTRIBUTES = (
     "antialias",
     "cube_coeff",
 )
+_ATTRIBUTES = {11: _SINCE_4, 4: _SINCE_4, 1: ("mode", "align_corners", "antialias")}
+"""Attributes of Interpolate by version, but for its pads and axes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,7 @@ def resize(
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
     try:
-        made = _choose(x, op, given, policy.form, alone)
+        made = _choose(x, op, given, policy, alone)
     except RuntimeError as error:  # as of a length of 2**63 - 1, which OpenVINO takes for a dynamic one
         reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
         raise InexactError(op.name, DIALECT.name, reason=reason) from None
@@ -107,12 +110,13 @@ def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
     return found
 
 
-def _choose(x: ov.Output, op: ResizeOp, given: RunTime, form: Form, alone: bool) -> Resized:
+def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alone: bool) -> Resized:
     """Return the native form where it is exact, else the decomposed one, and why."""
+    form = policy.form
     if form is Form.DECOMPOSED:
         return _decomposed(x, op, given, "as asked")
     try:
-        native = _native(x, op, given)
+        native = _native(x, op, given, policy.interpolate)
     except InexactError as refusal:
         if form is Form.NATIVE:
             raise
@@ -134,19 +138,21 @@ def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized
     return Resized(output=_own(made.output, x), form=made.form, grade=made.grade, note=why)
 
 
-def _native(x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized:
     """Return ``x`` resized by Interpolate nodes, at most two axes each.
 
     Raises InexactError where Interpolate has no form that computes the same, or where the CPU plugin computes that
     form wrongly.
     """
     assert op.shape is not None
-    translation = write(op.spec, DIALECT, shape=op.shape, version=_VERSION, name=op.name)
+    translation = write(op.spec, DIALECT, shape=op.shape, version=version, name=op.name)
     axes = resolve_axes(translation.spec.axes, len(op.shape))
     groups = _groups(axes, translation, len(op.shape))
     problem = _problem(op, translation.attributes["mode"], groups)
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
+    if version == 1 and len(groups) > 1:  # what it means depends on the axes that it has
+        raise InexactError(op.name, DIALECT.name, reason="Interpolate-1 of two axes at a time means something else")
     y = x
     for group in groups:
         y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
@@ -202,7 +208,24 @@ def _node(
         values = ops.constant(np.array([given.values[place] for place in places], dtype))
     else:
         values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
-    attributes = {name: value for name, value in translation.attributes.items() if name in _ATTRIBUTES}
-    return ops.interpolate(
-        x, values, axes=ops.constant(np.array(axes)), pads_begin=[0], pads_end=[0], **attributes
-    ).output(0)
+    version = translation.version
+    stated = {name: value for name, value in translation.attributes.items() if name in _ATTRIBUTES[version]}
+    stated |= {"pads_begin": [0], "pads_end": [0]}
+    if version == 1:
+        return _factory(1).create("Interpolate", [x, _output(values)], stated | {"axes": axes}).output(0)
+    places_ = ops.constant(np.array(axes)).output(0)
+    if version == 11:
+        return _factory(11).create("Interpolate", [x, _output(values), places_], stated).output(0)
+    by_scales = stated["shape_calculation_mode"] == "scales"
+    ones = ops.constant(np.ones(len(axes), np.int64 if by_scales else np.float32)).output(0)
+    both = [ones, _output(values)] if by_scales else [_output(values), ones]
+    return _factory(4).create("Interpolate", [x, *both, places_], stated).output(0)
+
+
+def _output(values: Any) -> ov.Output:
+    return values if isinstance(values, ov.Output) else values.output(0)
+
+
+@functools.cache
+def _factory(version: int) -> NodeFactory:
+    return NodeFactory(f"opset{version}")

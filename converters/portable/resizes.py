@@ -145,7 +145,7 @@ class Writer:
         """Put primitive operations in a node's place."""
         inner, op, x = self._inner(found), found.op, found.node.input[0]
         try:
-            made = decompose(self.target.primitives(inner), x, op, target=_target(found), roi=_roi(found))
+            made = decompose(self.target.primitives(inner, op), x, op, target=_target(found), roi=_roi(found))
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made)

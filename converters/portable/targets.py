@@ -9,7 +9,7 @@ from functools import partial
 
 from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
+from ir_interp.spec import AtRunTime, Nearest
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import Grade, compared
 
@@ -17,13 +17,14 @@ from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
 from ..forecasts.tensorrt import importer
 from ..onnx import neighbours, operator_sets
+from ..onnx.graph import Graph
 from ..onnx.origins import may_change, open_axes
 from ..onnx.primitives import Primitives
 from ..onnx.resizes import FoundNode, dialect_version
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
-from .primitives import PrimitivesForOpenVINO
+from .primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 
@@ -40,7 +41,7 @@ class Target:
     opset: int | None = None
     forecast: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
-    primitives: type[Primitives] = Primitives
+    primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
 
 
@@ -98,15 +99,6 @@ def _openvino(node: FoundNode) -> Outcome:
 
 
 def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
-    spec = op.spec
-    integers = "int" in (op.dtype or "")
-    decided = (
-        isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
-    )
-    if made.at_run_time and (
-        decided or integers
-    ):  # weights of a continuous kernel move by no more than they are rounded
-        return "the CPU plugin divides by multiplying, which may move an index that is found at run time"
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
@@ -114,12 +106,15 @@ def _of_other(other: OtherRuntime) -> Target:
     return Target(
         name=other.name,
         forecast=lambda node: other.outcome(node.op, may_change(node)),
-        problem=partial(_other_problem, other.title),
+        problem=partial(_other_problem, other),
         note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
     )
 
 
-def _other_problem(title: str, op: ResizeOp, made: Decomposed) -> str:
+def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
+    title = other.title
+    if not other.takes_primitives:
+        return f"{title} does not take them as they are written"
     if op.dtype != "float32":
         return f"nothing is known of how {title} computes {op.dtype}"
     return f"nothing is known of how {title} finds indices at run time" if made.at_run_time else ""
@@ -127,7 +122,7 @@ def _other_problem(title: str, op: ResizeOp, made: Decomposed) -> str:
 
 def _in_all(node: FoundNode) -> Outcome:
     """Return what the runtime makes of a node that computes it least exactly."""
-    found = ((each.name, each.forecast(node)) for each in _RUNTIMES.values())
+    found = ((each.name, each.forecast(node)) for each in _IN_ANY)
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
     return replace(worst, reason=f"{name}: {worst.reason}" if worst.reason else "")
 
@@ -138,7 +133,7 @@ def _inexactness(op: ResizeOp, outcome: Outcome) -> int:
 
 
 def _any_problem(op: ResizeOp, made: Decomposed) -> str:
-    return next(filter(None, (each.problem(op, made) for each in _RUNTIMES.values())), "")
+    return next(filter(None, (each.problem(op, made) for each in _IN_ANY)), "")
 
 
 _RUNTIMES = {
@@ -152,10 +147,12 @@ _RUNTIMES = {
         name="openvino",
         forecast=_openvino,
         problem=_openvino_problem,
-        primitives=PrimitivesForOpenVINO,
+        primitives=for_openvino,
         note=openvino.precision_note,
     ),
     **{name: _of_other(each) for name, each in others().items()},
 }
-_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=PrimitivesForOpenVINO)
+_IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
+"""Those that compute what no Resize says; the others would have nothing to fall back on."""
+_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
 _NAMED = {**_RUNTIMES, _ANY.name: _ANY}

@@ -15,6 +15,7 @@ from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.library import load
 from ir_interp.memory import check_bytes
+from ir_interp.op import ResizeOp
 from ir_interp.sources import is_beside, json_object
 
 from ..onnx import operators
@@ -68,6 +69,8 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         newer = f"expected {_OLDEST} or newer: `convert --target onnx:17` makes one"
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name)
+    if _call(wanted.like).dtype == "float32" and "float" not in _dtype(given):
+        raise SpecError(f"{wanted.like} makes floats; input {given.name!r} takes {_dtype(given)}")
     graph = Graph(opset=opset, layer="preprocess")
     for each in _names(model):
         graph.fresh(each)
@@ -92,7 +95,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
 
 
 def _resized(wanted: Preprocess, x: Number) -> Number:
-    op = load(wanted.like, dtype="uint8", arguments={"mode": "RGB"})
+    op = _call(wanted.like)
     if len(op.spec.axes or ()) != 2:
         raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
     if wanted.image_size is not None:
@@ -103,6 +106,13 @@ def _resized(wanted: Preprocess, x: Number) -> Number:
         return letterboxed(op, x, wanted.size, wanted.letterbox)
     height, width = (Size.of(x.graph, length) for length in wanted.size)
     return resized(op, x, (height, width))
+
+
+def _call(text: str) -> ResizeOp:
+    """Return a call for images of uint8; for the floats it makes of these, where a library does so (TensorFlow)."""
+    with suppress(ReadError):
+        return load(text, dtype="uint8", arguments={"mode": "RGB"})
+    return load(text, dtype="float32", arguments={"mode": "RGB"})
 
 
 def _with_weights(source: Path) -> onnx.ModelProto:

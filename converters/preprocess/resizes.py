@@ -61,7 +61,8 @@ class Size:
 def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
 
-    Raises InexactError for a call that has no such form.
+    A call that makes floats of integers, so that its ``dtype`` is float32, has its values but for the last bits, as
+    float64. Raises InexactError for a call that has no such form.
     """
     spec, lengths = op.spec, lengths_of(x)
     if isinstance(spec.kernel, Nearest):
@@ -69,12 +70,31 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
             x = x.take(_nearest(op, lengths[axis], sizes[axis]), axis)
         return x
     rounds = spec.rounds
+    if op.dtype == "float32" and _is_plain(spec):
+        return _in_floats(x, spec, lengths, sizes)
     if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.shorter_than is None:
         if rounds.between is Between.SHORTENED:
             return _shortened(x, lengths, sizes, rounds)
         if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
             return _in_passes(x, spec, rounds, lengths, sizes)
     raise InexactError(op.name, "an ONNX subgraph", reason=f"of {spec.kernel} with its sums no nodes are known")
+
+
+def _is_plain(spec: ResizeSpec) -> bool:
+    """Say whether ``_weights`` are those of a resize of floats."""
+    kernel, tabled = spec.kernel, spec.arithmetic is Arithmetic.TENSORFLOW and isinstance(spec.kernel, Cubic)
+    if not isinstance(kernel, Box | Linear | Cubic) or spec.coordinates not in _COORDINATES:
+        return False
+    return kernel.is_antialiased or not (kernel.exclude_outside or tabled)
+
+
+_COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
+
+
+def _in_floats(x: Number, spec: ResizeSpec, lengths: tuple[Number, Number], sizes: tuple[Size, Size]) -> Number:
+    planes = x.cast("float64").transposed(2, 0, 1)
+    height, width = (_weights(spec, *each) for each in zip(lengths, sizes, strict=True))
+    return height.times(planes.times(width.transposed(1, 0))).transposed(1, 2, 0)
 
 
 def lengths_of(x: Number) -> tuple[Number, Number]:
@@ -93,6 +113,8 @@ def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
         at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
         at = _inverse(size.count / n) * index
+    elif place == (Arithmetic.TENSORFLOW, Coordinates.TF_HALF_PIXEL_FOR_NN):
+        at = ((index + 0.5).cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
         raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
     return at.floor().least(n - 1.0).cast("int64")
@@ -166,10 +188,7 @@ def _weights(spec: ResizeSpec, length: Number, size: Size) -> Number:
         inside = ~(j < first) & (j < stop)
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
         return weights / weights.total(1)
-    if spec.coordinates is Coordinates.ALIGN_CORNERS:
-        at = ((n - 1.0) * index) / (size.count - 1.0).most(1.0)
-    else:
-        at = n / size.count * (index + 0.5) - 0.5
+    at = _sampled(spec, n, size)
     floor = at.floor()
     radius = int(kernels.radius(kernel))
     total = None
@@ -180,6 +199,18 @@ def _weights(spec: ResizeSpec, length: Number, size: Size) -> Number:
         total = term if total is None else total + term
     assert total is not None
     return total
+
+
+def _sampled(spec: ResizeSpec, n: Number, size: Size) -> Number:
+    """Return where outputs lie on an axis of length ``n``, as ``plan.coordinates`` has it."""
+    if spec.coordinates is Coordinates.ALIGN_CORNERS:
+        return ((n - 1.0) * size.index) / (size.count - 1.0).most(1.0)
+    step, centre = n / size.count, size.index + 0.5
+    if spec.arithmetic is Arithmetic.TENSORFLOW:
+        return (centre.cast("float32") * step.cast("float32") - 0.5).cast("float64")
+    if spec.arithmetic is Arithmetic.JAX:
+        return (step.cast("float32").cast("float64") * centre - 0.5).cast("float32").cast("float64")
+    return step * centre - 0.5
 
 
 def _weigh(kernel: Kernel, offset: Number) -> Number:

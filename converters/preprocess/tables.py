@@ -12,6 +12,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ir_interp.errors import InexactError
 from ir_interp.library import get
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.passes import Pass, are_named, passes
 from ir_interp.plan.taps import axis_taps
 from ir_interp.spec import Alpha, Integers, Nearest, Sizes
@@ -38,14 +39,15 @@ _BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed fr
 def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int]) -> Number:
     """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
 
-    Raises InexactError for a call whose sums float32 does not hold.
+    A call that makes floats of integers has its values but for the last bits. Raises InexactError for a call whose
+    sums float32 does not hold.
     """
     check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
     for rows, length in zip(sizes, lengths, strict=True):
         check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
     library = get(op.dialect)
     attributes = library.dialect.complete(library.checked(op.attributes, op.version), op.version)
-    unsure = library.approximate(attributes, Context(version=op.version, dtype="uint8"))
+    unsure = library.approximate(attributes, Context(version=op.version, dtype=op.dtype))
     if unsure:
         raise InexactError(op.name, _RESULT, reason=unsure)
     bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
@@ -54,6 +56,8 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
         for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
             y = y.take(taps.indices[:, 0], axis.axis)
         return y
+    if op.dtype == "float32":
+        return _in_floats(y, bound)
     if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
     y, largest = y.transposed(2, 0, 1), _BRIGHTEST
@@ -65,6 +69,17 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
                 op.name, _RESULT, reason="its blocks are no power of two, which OpenVINO rounds otherwise"
             )
         y, largest = _summed(op, y, each, lengths[each.axis], largest)
+    return y.transposed(1, 2, 0)
+
+
+def _in_floats(x: Number, bound: Plan) -> Number:
+    """Return an image resized by a call that makes floats: sums of float32."""
+    y = x.transposed(2, 0, 1)
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        weights = np.zeros((axis.out_size, axis.in_size))
+        assert taps.weights is not None
+        np.add.at(weights, (np.arange(axis.out_size)[:, None], taps.indices), taps.weights)
+        y = _product(y, weights, axis.axis)
     return y.transposed(1, 2, 0)
 
 
@@ -121,7 +136,7 @@ def _most(weights: NDArray[np.int64]) -> int:
     return int(np.abs(weights).sum(1).max())
 
 
-def _product(x: Number, weights: NDArray[np.int64], axis: int) -> Number:
+def _product(x: Number, weights: NDArray[Any], axis: int) -> Number:
     table = Number(x.graph, x.graph.constant((weights if axis == 0 else weights.T).astype(np.float32)), x.dtype)
     return table.times(x) if axis == 0 else x.times(table)
 

@@ -29,7 +29,7 @@ def judged(
             raise
     graph = run.models.graph
     if quantised.quantises(graph):
-        return quantised.verified(run, source, result)
+        return quantised.verified(run, source, result, wanted, got)
     moved = aligned(wanted, got, differences.TOLERANCE) if sorts(graph) else Aligned(outputs=got)
     with suppress(VerificationError):
         return Verification(

@@ -144,6 +144,7 @@ class Runs:
         given: Mapping[str, NDArray[Any]] | None = None,
         optimised: bool = True,
         in_openvino: bool | None = None,
+        in_8_bits: bool = False,
         threads: int = 0,
     ) -> tuple[Named, dict[str, NDArray[Any]]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name; see ``Request``."""
@@ -158,6 +159,7 @@ class Runs:
             tensors=list(tensors),
             in_openvino=self.models.in_openvino(model) if in_openvino is None else in_openvino,
             optimised=optimised,
+            in_8_bits=in_8_bits,
             threads=threads,
         )
         save(request.inputs, self._given_to(model))

@@ -14,14 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..onnx import levels, precision
+from ir_interp.errors import VerificationError
+
+from ..onnx import levels, precision, qoperator
 from ..report import Verification
 from . import differences
 from .differences import StretchError, check, compare
-from .graphs import Graph, Step, Value
+from .graphs import Graph, Step, Value, read
 from .processes import Runs
+from .runners import Named
+from .spread import apart, own_spread
 
 Array = NDArray[Any]
+_OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
 _SLACK = 1e-3  # of a level: what float32 makes of one
 
 
@@ -46,14 +51,18 @@ class Rounding:
 
 def quantises(graph: Graph) -> bool:
     """Say whether a model rounds anything that depends on its inputs to levels."""
-    return bool(_roundings(graph))
+    return bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
 
 
-def verified(run: Runs, source: Path, result: Path) -> Verification:
-    """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs."""
-    roundings = _roundings(run.models.graph)
+def verified(run: Runs, source: Path, result: Path, whole: Named, made_whole: Named) -> Verification:
+    """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs.
+
+    What both make as a whole is told beside it, and proves nothing.
+    """
+    told = _as_a_whole(run, source, result, whole, made_whole)
+    (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
+    roundings = _roundings(read(source))
     ends = [each.after for each in roundings]
-    (source, first), (result, second) = (_in_float32(run, each) for each in (source, result))
     shown = [*ends, *(each.before for each in roundings)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     given = {name: own[name] for name in ends if name in own}
@@ -70,13 +79,45 @@ def verified(run: Runs, source: Path, result: Path) -> Verification:
     )
     for output in outputs:
         check(output)
-    return Verification(outputs=outputs, note=_note(len(both), len(roundings), at_edges, count))
+    return Verification(outputs=outputs, note=f"{_note(len(both), len(roundings), at_edges, count)}; {told}")
 
 
-def _in_float32(run: Runs, model: Path) -> tuple[Path, bool]:
-    """Return a model that rounds nothing to half precision besides, and whether OpenVINO runs it."""
-    half = precision.is_half(model)
-    return precision.in_float32(model, run.folder) if half else model, run.models.in_openvino(model)
+def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:
+    """Return how far two models differ as a whole, also where OpenVINO multiplies in 8 bits, as it does by itself."""
+    models = {source: wanted, result: got}
+    for model in filter(run.models.in_openvino, models):
+        try:
+            models[model] = run(model, in_8_bits=True)[0]
+        except VerificationError:
+            return f"as a whole they differ by {apart(wanted, got):.3g}"
+    ways = f"{apart(wanted, got):.3g}, by {apart(models[source], models[result]):.3g} where OpenVINO works in 8 bits"
+    return f"as a whole they differ by {ways}; the source differs from itself by {own_spread(run, source, wanted)}"
+
+
+def _comparable(run: Runs, model: Path) -> tuple[Path, bool]:
+    """Return a model of plain operators that rounds nothing to half precision besides, and whether OpenVINO runs it."""
+    in_openvino, plain = run.models.in_openvino(model), model
+    if qoperator.has_quantised_operators(model):
+        plain = qoperator.in_plain_operators(model, run.folder)
+        _check_plain(run, model, plain)
+    return precision.in_float32(plain, run.folder) if precision.is_half(plain) else plain, in_openvino
+
+
+def _check_plain(run: Runs, model: Path, plain: Path) -> None:
+    """Raise StretchError where plain operators make other levels of what quantised ones are given.
+
+    By one level they may: the kernels of integers multiply a sum by one number where plain ones multiply its terms.
+    """
+    ends = [step.outputs[0] for step in read(plain).steps if step.type == "quantizelinear"]
+    _, own = run(model, ends, optimised=False)
+    _, made = run(plain, ends, given=own, optimised=False)
+    for name, mine in own.items():
+        apart = np.abs(mine.astype(np.int64) - made[name].astype(np.int64))
+        if apart.max(initial=0) > 1:
+            where = f"the quantised operator that makes {name!r} differs from the plain one"
+            raise StretchError(
+                f"{where}: {int((apart > 1).sum())} of {apart.size} values, by up to {apart.max()} levels"
+            )
 
 
 def _note(stretches: int, roundings: int, at_edges: int, count: int) -> str:

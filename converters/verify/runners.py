@@ -25,7 +25,8 @@ NOT_LOADED = 4
 
 _CAST_LIKE = 15  # the operator set that brought it
 _SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
-_AS_WRITTEN = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+_PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+_AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
 # Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
 
 _IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
@@ -41,8 +42,9 @@ class Request:
     ``inputs`` is a file of arrays, by name, in the order of the model's inputs. The outputs go to ``outputs``, and
     those of ``tensors`` that the model has to ``found``. ``given`` is a file of tensors inside: what reads one is given
     what the file holds, while the model still shows what it makes itself. ``in_openvino`` chooses the runtime, which is
-    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``threads`` are OpenVINO's, as many as it
-    likes where that is 0.
+    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO multiply
+    integers where FakeQuantize surrounds a layer, as it does by itself. ``threads`` are its own, as many as it likes
+    where that is 0.
     """
 
     model: str
@@ -53,6 +55,7 @@ class Request:
     tensors: list[str] = field(default_factory=list)
     in_openvino: bool = False
     optimised: bool = True
+    in_8_bits: bool = False
     threads: int = 0
 
     def save(self, path: Path) -> None:
@@ -200,7 +203,7 @@ class _Ir:
         else:
             model.add_results(results[self.count :])
         self._given = [given[name] for name in fed]
-        settings = _AS_WRITTEN | {"INFERENCE_NUM_THREADS": request.threads}
+        settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
 
     def run(self, arrays: Named) -> Named:

@@ -28,9 +28,9 @@ def verified(
     run: Runs, source: Path, result: Path, wanted: Named, got: Named, *, half_weights: bool, sorts: bool
 ) -> Verification:
     """Compare two models whose outputs differ. Raises VerificationError where rounding alone cannot be the cause."""
-    own = f"the source differs from itself by {_own(run, source, wanted)}"
+    own = f"the source differs from itself by {own_spread(run, source, wanted)}"
     pair = _comparable(run, source, result, half_weights=half_weights)
-    remark = "; ".join(filter(None, (f"as a whole by {_apart(wanted, got):.3g}, {own}", pair.way)))
+    remark = "; ".join(filter(None, (f"as a whole by {apart(wanted, got):.3g}, {own}", pair.way)))
     try:
         found = _otherwise(run, pair, wanted, got, sorts=sorts) if pair.way else []
         if found and all(each.passes for each in found):
@@ -54,15 +54,15 @@ def _worst(wanted: Named, got: Named) -> str:
     return f"output {worst.name!r} {worst.difference}"
 
 
-def _own(run: Runs, source: Path, wanted: Named) -> str:
+def own_spread(run: Runs, source: Path, wanted: Named) -> str:
     """Return how far a model differs from itself without graph optimisation, in words."""
     try:
-        return f"{_apart(wanted, run(source, optimised=False)[0]):.3g}"
+        return f"{apart(wanted, run(source, optimised=False)[0]):.3g}"
     except VerificationError:
         return "what is not known"
 
 
-def _apart(mine: Named, theirs: Named) -> float:
+def apart(mine: Named, theirs: Named) -> float:
     """Return the largest difference between outputs, infinite where their shapes differ."""
     pairs = [(a, b) for (_, a), (_, b) in zip(mine, theirs, strict=True)]
     if any(a.shape != b.shape for a, b in pairs):

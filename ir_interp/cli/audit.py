@@ -13,7 +13,7 @@ import typer
 
 import ir_interp
 from ir_interp.atomic import check_outputs
-from ir_interp.cli import options, progress
+from ir_interp.cli import fleet, options, progress
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.names import shown
 from ir_interp.rules import RULES, Severity
@@ -22,7 +22,7 @@ from ir_interp.views.describe import count
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.audit.findings import Audited
-    from ir_interp.converters.audit.report import Audit
+    from ir_interp.converters.audit.report import Audit, Options
 
 EXAMPLES = """
 Examples:
@@ -32,6 +32,8 @@ Examples:
   ir-interp audit models/ --jobs 2 --fail-on differs --fail-on mistake
 
   ir-interp audit models/ --severity tensorrt=note --format sarif
+
+  ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
 
   ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
 
@@ -49,9 +51,9 @@ class Format(Enum):
 
 
 def _runtimes(incomplete: str) -> list[str]:
-    from ir_interp.converters.forecasts.table import RUNTIMES
+    from ir_interp.converters.forecasts.table import NAMES
 
-    return [name for name in RUNTIMES if name.startswith(incomplete)]
+    return [name for name in NAMES if name.startswith(incomplete)]
 
 
 def _codes(incomplete: str) -> list[str]:
@@ -63,7 +65,9 @@ def _failures(incomplete: str) -> list[str]:
 
 
 def audit(
-    models: Annotated[list[Path], typer.Argument(help=".onnx models, IRs (.xml), or folders of them.")],
+    models: Annotated[
+        list[Path], typer.Argument(help=".onnx models, IRs (.xml), .tflite files, folders of them, @list.txt.")
+    ],
     run: Annotated[bool, typer.Option("--run", help="Run the installed runtimes as well, and compare.")] = False,
     shape: options.InputShapes = None,
     runtime: Annotated[
@@ -95,6 +99,8 @@ def audit(
     jobs: Annotated[
         int, typer.Option(parser=options.positive, metavar="INTEGER", help="Processes that share the files.")
     ] = 1,
+    results: options.Results = None,
+    scheduler: options.Scheduler = None,
     html: options.Html = None,
     image: Annotated[
         Path | None,
@@ -113,6 +119,14 @@ def audit(
 
     form, severities = options.style(style, as_json, quiet), _severities(severity or [])
     Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
+    if results is not None:
+        unused = {"--html": html, "--severity": severity, "--preprocess": preprocess, "--image": image}
+        fleet.refuse(unused | {f"--format {form}": form not in ("text", "json", "none")}, "with --results")
+        check_outputs([results])
+        setting = _setting(run, shape or [], runtime, select or (), ignore or ())
+        summary, is_read = fleet.run(models, setting, results, jobs=jobs, scheduler=scheduler, form=form, quiet=quiet)
+        return int(summary.fails(*(fail_on or ()))) if is_read else 2
+    fleet.refuse({"--scheduler": scheduler}, "without --results")
     if html or preprocess is None:
         options.check_image(image, html)
     check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
@@ -140,6 +154,20 @@ def audit(
     for error in found.errors:
         print(f"error: {shown(str(error))}", file=sys.stderr)
     return 2 if found.errors else int(found.fails(*(fail_on or ())))
+
+
+def _setting(
+    run: bool, shape: list[str], runtime: list[str] | None, select: Sequence[str], ignore: Sequence[str]
+) -> Options:
+    from ir_interp.converters.audit.report import Options
+
+    return Options(
+        run=run,
+        runtimes=None if runtime is None else tuple(runtime),
+        select=tuple(select),
+        ignore=tuple(ignore),
+        shapes=options.shapes(shape),
+    )
 
 
 def _severities(words: Sequence[str]) -> dict[str, Severity]:

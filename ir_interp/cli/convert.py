@@ -14,8 +14,9 @@ from typer.core import TyperCommand, TyperOption
 
 import ir_interp
 from ir_interp.atomic import OutputError, check_outputs
-from ir_interp.cli import options, progress
+from ir_interp.cli import fleet, options, progress
 from ir_interp.errors import IrInterpError
+from ir_interp.kinds import FileKind
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_GRADE
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.fleet.work import Conversion
     from ir_interp.converters.pages.made import Made
     from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
 
@@ -41,6 +43,8 @@ Examples:
   ir-interp convert model.onnx portable.onnx --target tensorrt
 
   ir-interp convert model.onnx resizes.json --dialect tensorrt
+
+  ir-interp convert zoo/ converted/ --to .xml --jobs 4
 """
 
 
@@ -78,6 +82,16 @@ def convert(
         int | None,
         typer.Option(
             parser=options.whole, metavar="INTEGER", help="ONNX operator set: 11 to 24, of a single layer from 7."
+        ),
+    ] = None,
+    ir: Annotated[
+        int | None,
+        typer.Option(parser=options.whole, metavar="INTEGER", help="Version of an .xml: 11, or 10 (up to 2021.4)."),
+    ] = None,
+    interpolate: Annotated[
+        int | None,
+        typer.Option(
+            parser=options.whole, metavar="INTEGER", help="Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1."
         ),
     ] = None,
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
@@ -123,12 +137,31 @@ def convert(
     report: options.Json = None,
     html: options.Html = None,
     image: options.Image = None,
-) -> None:
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="SOURCE is a folder or @list.txt, DESTINATION a folder: what to write, as .xml."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(parser=options.positive, metavar="INTEGER", help="With --to, processes that share the files.")
+    ] = 1,
+    results: options.Results = None,
+    scheduler: options.Scheduler = None,
+) -> int:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then.
 
     What has the name of a result is replaced, but nothing that is read. The page of --html tells of a refusal, too.
+    Of a folder every model becomes one in the folder DESTINATION, and results.jsonl there tells what came of each.
     """
     form = options.style(style, as_json, quiet)
+    if to is not None:
+        fleet.refuse({"--html": html, "--report": report, "--image": image, "--input": array}, "with --to")
+        settings = {"opset": opset, "dialect": dialect, "semantics": semantics, "target": target, "strict": strict}
+        settings |= {"only": only and only.value, "fp16": fp16, "state": state.value, "verify": verify, "seed": seed}
+        setting = _setting(source, destination, to, options.shapes(shape or []), **settings)
+        place = results or destination / "results.jsonl"
+        _, is_read = fleet.run([source], setting, place, jobs=jobs, scheduler=scheduler, form=form, quiet=quiet)
+        return 0 if is_read else 1
+    fleet.refuse({"--jobs": jobs > 1, "--results": results, "--scheduler": scheduler}, "without --to")
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
     options.check_image(image, html)
     check_outputs([path for path in (destination, report, html) if path], [image] if image else [])
@@ -147,6 +180,8 @@ def convert(
                 source,
                 destination,
                 opset=opset,
+                ir=ir,
+                interpolate=interpolate,
                 dialect=dialect,
                 semantics=semantics,
                 target=target,
@@ -172,6 +207,29 @@ def convert(
         print(_json(done))
     elif form == "text":
         _show(done)
+    return 0
+
+
+def _setting(source: Path, destination: Path, to: str, shapes: dict[str, tuple[int, ...]], **given: Any) -> Conversion:
+    """Return what becomes of every model. Raises OutputError where the folder cannot be made."""
+    from ir_interp.converters.convert import Options
+    from ir_interp.converters.fleet.work import Conversion
+    from ir_interp.converters.report import Form, StateForm
+    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.inputs import Inputs
+
+    try:
+        destination.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{destination} cannot be made: {error.strerror or error}") from None
+    suffix = to if to.startswith(".") else f".{to}"
+    if FileKind.of(f"x{suffix}") is None:
+        raise IrInterpError(f"--to {to!r}: expected .xml, .onnx, .json or .py")
+    given["only"] = Form(given["only"]) if given["only"] else Form.ANY
+    given["state"] = StateForm(given["state"])
+    inputs = Inputs(shapes=shapes, files={}, seed=given.pop("seed"), images=Images())
+    root = source if source.is_dir() else Path()
+    return Conversion(root=root, destination=destination, suffix=suffix, options=Options(inputs=inputs, **given))
 
 
 def _json(report: ConversionReport) -> str:

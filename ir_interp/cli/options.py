@@ -52,6 +52,20 @@ Json = Annotated[
 ]
 
 
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        callback=_named("--results", "file of results", FileKind.LINES),
+        help="Of many models: add the result of each to this file as it comes, one line of JSON; skip what it holds.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="With --results, of a dask.distributed cluster: tcp://..."),
+]
+
+
 InputShapes = Annotated[
     list[str] | None,
     typer.Option("--shape", help="Lengths of an input, where dynamic: x:1,3,640,640; of an only one, 1,3,640,640."),

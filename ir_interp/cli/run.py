@@ -14,7 +14,7 @@ import ir_interp
 from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind
+from ir_interp.kinds import FileKind, is_in_store
 from ir_interp.memory import check_bytes
 from ir_interp.names import shown
 from ir_interp.op import ResizeOp, choose
@@ -93,7 +93,7 @@ def run(
         return
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
-    if _is_store(source) or _is_store(output):
+    if is_in_store(source) or is_in_store(output):
         op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
         target = {"sizes": options.integers(sizes, "--sizes"), "scales": options.reals(scales, "--scales")}
         _run_store(op, source, output, {**target, "arithmetic": arithmetic}, levels, memory, quiet=quiet)
@@ -113,11 +113,6 @@ def run(
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
-def _is_store(path: Path) -> bool:
-    """Say whether a path is that of a Zarr store, or of an array in one."""
-    return any(part.lower().endswith(".zarr") for part in path.parts)
-
-
 def _run_store(
     op: ResizeOp,
     source: Path,
@@ -130,7 +125,7 @@ def _run_store(
 ) -> None:
     from ir_interp.large.stores import Request, resize_store
 
-    if not (_is_store(source) and output.suffix.lower() == ".zarr"):
+    if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
         raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
     request = Request(source=source, destination=output, spec=op.spec, target=target, levels=levels)
     if memory is not None:

@@ -21,6 +21,7 @@ from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.taps import axis_taps
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
@@ -189,6 +190,13 @@ class Prepared:
 def prepared(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> Prepared:
     """Return a piece of a resize that was prepared before, or is now."""
     return Prepared(bound, piece, dtype)
+
+
+def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
+    """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
+    if dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
+        return False
+    return passes.are_named(bound) or integers.planned(bound, dtype.name, whole_of(bound).outputs) is not None
 
 
 def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:

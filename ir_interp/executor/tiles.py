@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import Band, Pick, stages
+from ir_interp.executor.bands import stages
+from ir_interp.executor.products import Band, Pick
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range

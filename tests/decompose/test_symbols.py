@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from ir_interp import ResizeOp, resize
+from ir_interp.converters.decompose.exact import Double, quotient
 from ir_interp.converters.decompose.resize import decompose
-from ir_interp.converters.decompose.symbols import ELEMENTWISE, Double, Functions, Symbol
+from ir_interp.converters.decompose.symbols import ELEMENTWISE, Functions, Symbol
 from ir_interp.converters.runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from tests.support.configurations import OnnxCase, random_onnx_case
 from tests.support.graphs import assert_equal
@@ -155,6 +156,9 @@ def _random(rng: np.random.Generator, count: int = 100_000) -> Array:
     return np.asarray(np.exp(rng.uniform(-6, 8, count)) * rng.choice([-1, 1], count), np.float32)
 
 
+RNG = np.random.default_rng(3)
+
+
 def _double(x: Array) -> Double:
     return XP.widened(Symbol(OPS, x))
 
@@ -172,6 +176,35 @@ def test_doubles_round_as_float64_does(name: str) -> None:
     wanted = getattr(np, name)(x.astype(np.float64), y.astype(np.float64))
     np.testing.assert_array_equal(XP.single(result).value, wanted.astype(np.float32))
     np.testing.assert_allclose(_wide(result), wanted, rtol=2.0**-44)
+
+
+def _beside_halves(count: int) -> tuple[Array, Array]:
+    """Return numbers whose quotients lie as close to the middle of two float32 ones as any do.
+
+    a * 2**25 - m * b is 1, 3 or 5, of either sign, m being odd and of 25 bits: the quotient is next to m / 2**25.
+    """
+    divisors = np.random.default_rng(5).integers(2**22, 2**23, count) * 2 + 1
+    inverse = np.ones_like(divisors)
+    for _ in range(5):  # Newton's, modulo a power of 2
+        inverse = inverse * (2 - divisors * inverse) % 2**25
+    pairs = []
+    for apart in (-5, -3, -1, 1, 3, 5):
+        middle = apart * inverse % 2**25
+        dividends = (middle * divisors - apart) // 2**25
+        held = (middle >= 2**24) & (dividends < 2**24)
+        pairs.append(np.stack([dividends, divisors])[:, held].astype(np.float32))
+    dividend, divisor = np.concatenate(pairs, axis=1)
+    return dividend, divisor
+
+
+@pytest.mark.parametrize("scale", [1, 2.0**-23])
+def test_quotients_are_the_nearest(scale: float) -> None:
+    close, plain = _beside_halves(50_000), (_random(RNG), np.abs(_random(RNG)))
+    a, b = (np.concatenate(each) for each in zip(close, plain, strict=True))
+    b = b * np.float32(scale)
+    dividend, divisor, inverse = (Symbol(OPS, each) for each in (a, b, np.float32(1) / b))
+    np.testing.assert_array_equal(quotient(dividend, divisor, inverse, XP).value, a / b)
+    assert (a * (np.float32(1) / b) != a / b).mean() > 0.2
 
 
 def test_the_sum_of_half_pixel_symmetric_rounds_as_float64_does() -> None:

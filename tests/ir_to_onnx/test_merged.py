@@ -74,7 +74,23 @@ def two_limits(draw: Draw) -> Any:
     return made
 
 
+def turned_twice(draw: Draw) -> Any:
+    first, second = (constant(draw.random.permutation(4)) for _ in range(2))
+    return layer("Transpose", 1, layer("Transpose", 1, draw.numbers(draw.shape(4, 4)), first), second)
+
+
+def largest_of_several(draw: Draw) -> Any:
+    """Of some that are broadcast, and of which some are the same."""
+    kind, held = draw.among("Maximum", "Minimum"), [draw.numbers([2, 3]), draw.numbers([3]), draw.numbers([4, 1, 3])]
+    made = draw.among(*held)
+    for _ in range(4):
+        made = either_way(draw, draw.among(kind, kind, "Maximum"), made, draw.among(*held))
+    return made
+
+
 MERGED: dict[str, Configuration] = {
+    "Transpose of a Transpose": turned_twice,
+    "extremes of extremes": largest_of_several,
     "Convolution": convolution_and_constant,
     "MatMul": product_and_constant,
     "MatMul of integers": whole_product_and_constant,
@@ -143,9 +159,23 @@ def shifted_then_scaled(draw: Draw) -> Any:
     return layer("Multiply", 1, shifted, constant(draw.values(shape[-1:])))
 
 
+def turned_back(draw: Draw) -> Any:
+    turned = layer("Transpose", 1, draw.numbers([2, 3, 4]), constant([2, 0, 1]))
+    back = layer("Relu", 1, layer("Transpose", 1, turned, constant([1, 2, 0])))
+    return back, layer("Relu", 1, layer("Transpose", 1, turned, constant([0, 2, 1])))
+
+
+def larger_than_itself(draw: Draw) -> Any:
+    x, y = draw.numbers([2, 3]), draw.numbers([2, 3])
+    larger = layer("Maximum", 1, layer("Maximum", 1, x, x), y)
+    return layer("Exp", 1, layer("Maximum", 1, y, larger))
+
+
 @pytest.mark.parametrize(
     ("draw_layer", "nodes"),
     [
+        (turned_back, ["Transpose", "Relu", "Relu"]),
+        (larger_than_itself, ["Max", "Exp"]),
         (biased_convolution, ["Conv"]),
         (convolution_that_is_measured, ["Conv", "Reshape"]),
         (limited, ["Clip"]),

@@ -17,7 +17,7 @@ import pytest
 from openvino import opset13 as ops
 
 import ir_interp
-from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError, memory
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.converters.onnx import save
 from ir_interp.translation.dialect import Semantics
@@ -204,9 +204,12 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
 
 
 def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block by block, also where they lie otherwise than in the file; shapes stay in the model, which is checked."""
     monkeypatch.setattr(save, "LARGEST", 1000)
-    x = ops.parameter([1, 64], np.float32, name="x")
-    y = ops.matmul(x, constant(np.random.default_rng(0).random((64, 64), np.float32)), False, False)
+    monkeypatch.setattr(memory, "_BLOCK", 1000)
+    x, weights = ops.parameter([2, 64], np.float32, name="x"), np.random.default_rng(0).random((64, 32), np.float32)
+    y = ops.matmul(ops.matmul(x, constant(weights), False, False), constant(weights), False, True)
+    y = ops.reshape(y, constant([4, 2, 16]), False)
     y.output(0).set_names({"y"})
     source = saved(tmp_path, [y], [x])
     ir_interp.convert(source, tmp_path / "net.onnx")

@@ -105,11 +105,21 @@ def psroi_samples(draw: Draw) -> Any:
     return layer("PSROIPooling", 1, x, draw.input(corners(draw, images, 1, 1)), **stated)
 
 
+def roi_samples(draw: Draw) -> Any:
+    images, depth, height, width = draw.integers(4, 1, 3)
+    x = draw.numbers([images, depth, *draw.integers(2, 4, 8)])
+    regions = corners(draw, images, 1, 1)
+    regions[0, 1:] = 0, 0, 1, 1  # the whole map, to its end
+    stated = {"method": "bilinear", "pooled_h": height, "pooled_w": width}
+    return layer("ROIPooling", 2, x, draw.input(regions), spatial_scale=draw.among(1.0, 0.5), **stated)
+
+
 TABLE: dict[str, Configuration] = {
     "NMSRotated": suppression,
     "ROIAlignRotated": roi_align,
     "DeformablePSROIPooling": deformable,
     "PSROIPooling-bilinear": psroi_samples,
+    "ROIPooling-bilinear": roi_samples,
 }
 
 

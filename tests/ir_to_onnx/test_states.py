@@ -141,11 +141,36 @@ def keeping(initial: Any, path: Path) -> None:
     ov.save_model(ov.Model([ops.result(added)], [op.assign(added, state)], [x], "sum"), path)
 
 
-def test_an_initial_value_of_an_input_is_refused(tmp_path: Path) -> None:
-    keeping(ops.relu, tmp_path / "sum.xml")
-    with pytest.raises(ir_interp.UnsupportedLayerError, match="its initial value is computed from inputs of the model"):
-        ir_interp.convert(tmp_path / "sum.xml", tmp_path / "sum.onnx")
-    assert not (tmp_path / "sum.onnx").exists()
+def test_an_initial_value_of_an_input(tmp_path: Path) -> None:
+    """It is computed where an input says that this is the first inference, whatever is given as the state."""
+    source, made = tmp_path / "sum.xml", tmp_path / "sum.onnx"
+    keeping(ops.relu, source)
+    (state,) = ir_interp.convert(source, made).states
+    assert state.text == "state 'sum': input 'sum', output 'sum.next'; at first computed, where 'states.first' is true"
+    assert json.loads({each.key: each.value for each in onnx.load(made).metadata_props}["states"])[0]["initial"] is None
+    request = ov.Core().compile_model(source, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    session = onnxruntime.InferenceSession(str(made))
+    assert [each.name for each in session.get_inputs()] == ["x", "sum", "states.first"]
+    rng, kept = np.random.default_rng(0), np.full([1, 2], 9, np.float32)
+    for index in range(6):
+        x = rng.uniform(-1, 1, [3, 2]).astype(np.float32)
+        first = index in (0, 4)
+        if first:
+            request.reset_state()
+        wanted = request.infer({"x": x})[0]
+        got, kept = session.run(None, {"x": x, "sum": kept, "states.first": np.array(first)})
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_a_value_that_two_layers_read_is_chosen_once(tmp_path: Path) -> None:
+    x = named([2], np.float32, "x")
+    state = variable("s", [2])
+    first, second = op.read_value(ops.exp(x), state), op.read_value(ops.exp(x), state)
+    y = ops.add(ops.multiply(first, x), second)
+    y.output(0).set_names({"y"})
+    ov.save_model(ov.Model([ops.result(y)], [op.assign(y, state)], [x], "net"), tmp_path / "a.xml")
+    assert ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx").verification is not None
+    assert [node.op_type for node in onnx.load(tmp_path / "a.onnx").graph.node].count("If") == 1
 
 
 def test_a_state_is_refused_on_request(tmp_path: Path) -> None:
@@ -156,3 +181,15 @@ def test_a_state_is_refused_on_request(tmp_path: Path) -> None:
     assert ir_interp.convert(tmp_path / "sum.xml", tmp_path / "sum.onnx").states[0].initial == (0,)
     with pytest.raises(ir_interp.SpecError, match=r"state has no effect on \.onnx to \.xml"):
         ir_interp.convert(tmp_path / "sum.onnx", tmp_path / "again.xml", state="refuse")
+
+
+def test_a_state_whose_shape_its_port_alone_says(tmp_path: Path) -> None:
+    """As that of a Whisper's cross attention, which OpenVINO finds where a branch was taken in the first inference."""
+    keeping(ops.relu, tmp_path / "sum.xml")
+    text = (tmp_path / "sum.xml").read_text(encoding="utf-8")
+    plain = 'variable_type="f32" variable_shape="?,2"'
+    assert plain in text
+    vague = text.replace(plain, 'variable_type="dynamic" variable_shape="..."')
+    (tmp_path / "sum.xml").write_text(vague, encoding="utf-8")
+    (state,) = ir_interp.convert(tmp_path / "sum.xml", tmp_path / "sum.onnx").states
+    assert (state.dtype, state.shape) == ("float32", (None, 2))

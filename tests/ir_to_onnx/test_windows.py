@@ -60,6 +60,13 @@ def binary(draw: Draw) -> Any:
     return layer("BinaryConvolution", 1, x, openvino.op.Constant(held), **attributes)
 
 
+def convolution_of_integers(draw: Draw) -> Any:
+    rows, columns, dtype = *draw.integers(2, 1, 4), draw.among(np.int32, np.int64)
+    x = draw.input(draw.values([1, columns, 6, 7], dtype, -9, 9))
+    weights = draw.values([rows, columns, *draw.integers(2, 1, 3)], dtype)
+    return layer("Convolution", 1, x, constant(weights), **windows(draw, 2))
+
+
 def backprop(groups: int) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         rank = draw.between(1, 3)
@@ -198,6 +205,7 @@ CONVOLUTIONS: dict[str, Configuration] = {
     "DeformableConvolution": deformable,
     "Convolution": convolution,
     "BinaryConvolution": binary,
+    "Convolution of integers": convolution_of_integers,
     "open Convolution": open_convolution,
     "GroupConvolution": group_convolution,
     "ConvolutionBackpropData": backprop(0),

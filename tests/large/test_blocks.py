@@ -83,7 +83,8 @@ class _Once:
 def test_each_chunk_is_read_once() -> None:
     store = _Once()
     x = dask.array.from_array(store, (100, 100), asarray=False, meta=np.empty((0, 0), np.uint8))
-    ir_interp.resize(x, _spec(133, 151)).compute(scheduler="threads")
+    y: Any = ir_interp.resize(x, _spec(133, 151))
+    y.compute(scheduler="threads")
     assert len(store.read) == 24
     assert set(store.read.values()) == {1}
 

@@ -65,9 +65,10 @@ def test_a_pyramid_is_of_levels_each_of_the_one_before(tmp_path: Path) -> None:
     for level in "123":
         x = ir_interp.resize(x, half)
         np.testing.assert_array_equal(np.asarray(group[level][...]), x)  # type: ignore[index]
-    (scales,) = group.attrs["ome"]["multiscales"]  # type: ignore[index,call-overload]
-    assert scales["axes"] == [{"name": "y"}, {"name": "x"}]  # type: ignore[index,call-overload]
-    transformations = scales["datasets"][2]["coordinateTransformations"]  # type: ignore[index,call-overload]
+    ome: Any = group.attrs["ome"]
+    (scales,) = ome["multiscales"]
+    assert scales["axes"] == [{"name": "y"}, {"name": "x"}]
+    transformations = scales["datasets"][2]["coordinateTransformations"]
     assert transformations == [{"type": "scale", "scale": [8, 8]}, {"type": "translation", "translation": [3.5, 3.5]}]
 
 

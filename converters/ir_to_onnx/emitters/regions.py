@@ -36,11 +36,11 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
 
 
 def _roi_pooling(graph: Graph, op: Op) -> str:
-    op.until(21, graph.opset, "MaxRoiPool")
-    if op.word("method", ("max", "bilinear"), "max") != "max":
-        raise op.refusal("it samples bilinearly at the corners of its regions")
     whole = op.integers("output_roi", ()) or op.integers("output_size", ()) or (None, None)
     size = [op.integer(name, default) for name, default in zip(("pooled_h", "pooled_w"), whole, strict=True)]
+    if op.word("method", ("max", "bilinear"), "max") == "bilinear":
+        return sampled_regions.resized(graph, op, size)
+    op.until(21, graph.opset, "MaxRoiPool")
     return graph.node(
         "MaxRoiPool", op.inputs[0], op.inputs[1], pooled_shape=size, spatial_scale=op.real("spatial_scale")
     )

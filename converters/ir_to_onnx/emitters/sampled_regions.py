@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,23 @@ def averaged(graph: Graph, op: Op) -> str:
     inside = sampling.is_within(graph, (places[0], places[1]), (lengths[0], lengths[1]), 0, -1)
     values = graph.node("Where", inside, values, operators.scalar(graph, 0, "float32"))
     return operators.reduced(graph, "ReduceMean", values, [2, 3], keep=False)
+
+
+def resized(graph: Graph, op: Op, size: Sequence[int]) -> str:
+    """Sample each region, a share of the map, in as many places as are wanted, from end to end; 0 outside."""
+    depth, *lengths = op.lengths(0, [1, 2, 3])
+    places = []  # [regions, channels, rows, columns], with lengths of 1
+    for axis, count in enumerate(size):
+        share = np.arange(count) / (count - 1) if count > 1 else np.array([0.5])
+        parts = (
+            graph.node("Mul", end, graph.constant(each[None], np.float32))
+            for end, each in zip(_ends(graph, op, axis), (1 - share, share), strict=True)
+        )
+        place = graph.node("Mul", graph.node("Add", *parts), operators.scalar(graph, lengths[axis] - 1, "float32"))
+        places.append(graph.node("Reshape", place, graph.ints([-1, 1, count, 1] if axis == 0 else [-1, 1, 1, count])))
+    values = _sampled(graph, op, _image(graph, op), np.arange(depth), (places[0], places[1]))
+    inside = sampling.is_within(graph, (places[0], places[1]), (lengths[0], lengths[1]), 0, -1)
+    return graph.node("Where", inside, values, operators.scalar(graph, 0, "float32"))
 
 
 def _deformable_psroi_pooling(graph: Graph, op: Op) -> str:
@@ -104,11 +123,11 @@ def _moves(graph: Graph, op: Op, number: int) -> str:
 
 
 def _sampled(graph: Graph, op: Op, image: str, channels: NDArray[np.int64], places: tuple[str, str]) -> str:
-    """Return samples of channels, of which there is one for each output and two numbers more."""
+    """Return samples of channels, of which there is one for each output without its last two axes."""
     _, depth, rows, columns = op.lengths()
     own = graph.constant((channels * rows * columns)[..., None, None], np.int64)
     begin = graph.node("Mul", image, operators.scalar(graph, depth * rows * columns, "int64"))
-    first = graph.node("Add", operators.unsqueeze(graph, begin, [2, 3, 4, 5]), own)
+    first = graph.node("Add", operators.unsqueeze(graph, begin, range(2, channels.ndim + 3)), own)
     pixels = graph.node("Reshape", op.inputs[0], graph.ints([-1]))
     return sampling.bilinear(graph, pixels, first, places, (rows, columns))
 

@@ -64,7 +64,7 @@ def _transpose(graph: Graph, op: Op) -> str:
     order = op.known_integers(1, "the order of axes is")
     if not order:
         return graph.node("Transpose", op.inputs[0])
-    return graph.node("Transpose", op.inputs[0], perm=[axis % len(order) for axis in order])
+    return operators.transposed(graph, op.inputs[0], [axis % len(order) for axis in order])
 
 
 def _concat(graph: Graph, op: Op) -> str:

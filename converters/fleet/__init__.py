@@ -1,0 +1,1 @@
+"""Thousands of models: one record for each as it comes, on processes or a cluster, and one summary at the end."""

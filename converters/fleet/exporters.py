@@ -1,0 +1,55 @@
+"""Who wrote a model, as its file says near its beginning; nothing else of it is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ir_interp.kinds import FileKind
+
+_HEAD = 2**12
+_PRODUCER, _VERSION, _GRAPH = 2, 3, 7  # fields of ONNX's ModelProto
+_TEXT = 2  # the wire type of texts and messages
+
+
+def exporter(path: Path) -> str:
+    """Return the producer of an ONNX model and its version, or the version of an IR; "unknown" where none is told."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return "unknown"
+    if FileKind.of(path) is FileKind.IR:
+        found = re.search(rb"<net[^>]*\sversion=\"(\d+)\"", head)
+        return f"OpenVINO IR v{found[1].decode()}" if found else "unknown"
+    texts = _texts(head)
+    return " ".join(filter(None, (texts.get(_PRODUCER), texts.get(_VERSION)))) or "unknown"
+
+
+def _texts(head: bytes) -> dict[int, str]:
+    """Return the texts of a message in protocol buffers that stand before its graph, by field."""
+    found: dict[int, str] = {}
+    at = 0
+    while at < len(head):
+        tag, at = _number(head, at)
+        field, wire = tag >> 3, tag & 7
+        if wire == 0:
+            _, at = _number(head, at)
+        elif wire == _TEXT and field != _GRAPH:
+            length, at = _number(head, at)
+            found[field] = head[at : at + length].decode(errors="replace")
+            at += length
+        else:
+            break
+    return found
+
+
+def _number(head: bytes, at: int) -> tuple[int, int]:
+    """Return a number of variable length, and the place behind it."""
+    value = shift = 0
+    while at < len(head):
+        byte = head[at]
+        value, shift, at = value | (byte & 0x7F) << shift, shift + 7, at + 1
+        if byte < 0x80:
+            break
+    return value, at

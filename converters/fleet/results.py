@@ -1,0 +1,76 @@
+"""A file of results, one line of JSON for each model: what it holds need not be made again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ir_interp.errors import ReadError
+
+
+class Results:
+    """The lines of a file, and those that are added. A last line that was cut short is made again.
+
+    ``setting`` is what was asked of the models; lines that another setting gave do not count as done. A record counts
+    for the file that it names while that has the same size and time.
+    """
+
+    def __init__(self, path: Path, setting: str) -> None:
+        self._path = path
+        self._setting = setting
+        self._done: dict[str, tuple[int, int]] = {}  # where in the file a record begins, and how long it is
+        if path.exists():
+            self._read()
+        self._file = path.open("ab")
+
+    def _read(self) -> None:
+        at = 0
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    record = json.loads(line)
+                    file_name, setting = str(record["file"]), record["setting"]
+                except (ValueError, KeyError, TypeError):
+                    raise ReadError(
+                        f"line {number} is no result of a model; choose another name", str(self._path)
+                    ) from None
+                if setting == self._setting:
+                    self._done[file_name] = (at, len(line))
+                at += len(line)
+        os.truncate(self._path, at)
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield those files that have not changed since with their records."""
+        with self._path.open("rb") as file:
+            for path in paths:
+                if str(path) in self._done:
+                    at, length = self._done[str(path)]
+                    file.seek(at)
+                    record = json.loads(file.read(length))
+                    if record["stamp"] == stamp(path):
+                        yield path, record
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add the record of a model."""
+        self._file.write(json.dumps({**record, "setting": self._setting}).encode() + b"\n")
+        self._file.flush()
+
+
+def stamp(path: Path) -> list[int]:
+    """Return what changes when a file does: its size, and its time."""
+    with suppress(OSError):
+        found = path.stat()
+        return [found.st_size, found.st_mtime_ns]
+    return []

@@ -1,0 +1,179 @@
+"""Many models: results come one by one, a model that kills its process costs only itself, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ir_interp.converters import pool
+from ir_interp.converters.fleet.exporters import exporter
+from ir_interp.converters.fleet.summary import Summary
+from tests.support.commands import command
+from tests.support.graphs import save_model
+
+UP = 'Y = Resize <mode = "linear", antialias = 1> (X, , s)'
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _zoo(count: int) -> None:
+    Path("zoo/deep").mkdir(parents=True)
+    for number in range(count):
+        text = f"g (float[1, 1, 8, {8 + number}] X) => (float[1, 1, H, W] Y) <float[4] s = {{1, 1, 2, 2}}> {{ {UP} }}"
+        save_model(Path("zoo", "deep" if number % 2 else "", f"m{number}.onnx"), text)
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(4)
+    Path("zoo/broken.onnx").write_bytes(b"\x08")
+    Path("list.txt").write_text("zoo/m0.onnx\nzoo\n")
+    code, printed, _ = command(capsys, "audit", "@list.txt", "--jobs", "2", "--results", "r.jsonl", "--json")
+    lines = _lines("r.jsonl")
+    assert code == 2  # not all could be read
+    assert json.loads(printed) | {"verdicts": {}, "findings": {}} == {
+        "models": 5,
+        "resizes": 4,
+        "errors": 1,
+        "verdicts": {},
+        "findings": {},
+        "exporters": {"unknown": 5},
+        "grades": {},
+    }
+    assert {Path(line["file"]).name for line in lines} == {"m0.onnx", "m1.onnx", "m2.onnx", "m3.onnx", "broken.onnx"}
+    with Path("r.jsonl").open("ab") as file:
+        file.write(b'{"file": "zoo/m')  # it was killed while it wrote this
+    (save_model(Path("zoo/m0.onnx"), "g (float[2] X) => (float[2] Y) { Y = Relu (X) }"))
+    assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet") == (2, "", "")
+    again = _lines("r.jsonl")
+    assert again[:5] == lines
+    assert [Path(line["file"]).name for line in again[5:]] == ["m0.onnx"]
+    assert again[5]["resizes"] == []
+
+
+def _answer(item: int, setting: int) -> int:
+    if item == setting or (item == 4 and not Path("seen").exists()):
+        Path("seen").touch()
+        os.kill(os.getpid(), signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+    print("what runtimes print is no answer", flush=True)
+    os.write(1, b"neither this")
+    return item * 10
+
+
+def test_what_kills_its_process_costs_only_itself() -> None:
+    function = f"{Path(__file__).stem}:_answer"
+    sys.path.insert(0, str(Path(__file__).parent))
+    try:
+        answers = dict(pool.each(function, range(7), 3, 2))
+    finally:
+        sys.path.pop(0)
+    assert str(answers.pop(3)) == "the processes that worked on it died, the last with status -9"
+    assert answers == {number: number * 10 for number in (0, 1, 2, 4, 5, 6)}
+
+
+def test_folders_that_cannot_be_read_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _zoo(2)
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    for more in ((), ("--results", "r.jsonl")):
+        code, _, errors = command(capsys, "audit", "zoo", *more)
+        assert (code, errors) == (2, f"error: {Path('zoo/deep')}: cannot be read: Permission denied\n")
+
+
+def test_a_cluster_shares_the_models_though_a_worker_is_killed(capsys: pytest.CaptureFixture[str]) -> None:
+    from distributed import LocalCluster
+
+    _zoo(8)
+    folder = Path.cwd()
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=folder) as cluster:
+        victim = next(iter(cluster.workers.values())).pid
+        lines = folder / "r.jsonl"
+        program = [sys.executable, "-m", "ir_interp", "audit", str(folder / "zoo"), "--json", "--results", str(lines)]
+        with subprocess.Popen([*program, "--scheduler", cluster.scheduler_address], stdout=subprocess.PIPE) as running:
+            for _ in range(6000):
+                if lines.exists() and lines.read_text():
+                    break
+                time.sleep(0.005)
+            os.kill(victim, signal.SIGKILL)
+            said, _ = running.communicate(timeout=120)
+    assert json.loads(said)["models"] == 8
+    assert sorted(Path(line["file"]).name for line in _lines("r.jsonl")) == [f"m{i}.onnx" for i in range(8)]
+    assert not any(line["errors"] for line in _lines("r.jsonl"))
+
+
+def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(2)
+    code, printed, errors = command(
+        capsys, "convert", "zoo", "out", "--to", "xml", "--no-verify", "--json", "--jobs", "2"
+    )
+    assert (code, errors) == (0, "")
+    assert json.loads(printed)["grades"] == {"exact for this shape": 2}
+    assert {path.as_posix() for path in Path("out").rglob("*.xml")} == {"out/m0.xml", "out/deep/m1.xml"}
+    assert len(_lines("out/results.jsonl")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("audit", "zoo", "--scheduler", "tcp://x:1"), "error: --scheduler has no effect without --results\n"),
+        (("audit", "zoo", "--results", "r.txt"), "--results 'r.txt' is no name of a file of results; expected .jsonl"),
+        (("audit", "zoo", "--results", "r.jsonl", "--html", "a.html"), "--html has no effect with --results"),
+        (("audit", "@gone.txt"), "error: gone.txt: cannot be read: "),
+        (("convert", "zoo", "out", "--to", "bmp"), "error: --to 'bmp': expected .xml, .onnx, .json or .py\n"),
+        (("convert", "a.onnx", "b.xml", "--jobs", "2"), "error: --jobs has no effect without --to\n"),
+    ],
+)
+def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
+    _zoo(1)
+    code, _, errors = command(capsys, *arguments)
+    assert code == 2
+    assert said in errors
+
+
+def test_results_are_results(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(1)
+    Path("r.jsonl").write_text('{"a": 1}\n')
+    code, _, errors = command(capsys, "audit", "zoo", "--results", "r.jsonl")
+    assert (code, errors) == (2, "error: r.jsonl: line 1 is no result of a model; choose another name\n")
+
+
+def test_exporters() -> None:
+    Path("t.onnx").write_bytes(b"\x08\x08\x12\x07pytorch\x1a\x052.4.0\x3a\x05graph")
+    assert exporter(Path("t.onnx")) == "pytorch 2.4.0"
+    Path("n.xml").write_text('<?xml version="1.0"?><net name="n" version="11"></net>')
+    assert exporter(Path("n.xml")) == "OpenVINO IR v11"
+    Path("cut.onnx").write_bytes(b"\x08\x08\x12\xff\xff")
+    assert exporter(Path("cut.onnx")) == "unknown"
+    assert exporter(Path("gone.onnx")) == "unknown"
+
+
+def test_a_summary_counts() -> None:
+    summary, note = Summary(), {"code": "IRI024", "severity": "note"}
+    verdicts = {"openvino": {"verdict": "differs"}, "tensorrt": {"verdict": "same"}}
+    for findings in ([note], [note, {"code": "IRI023", "severity": "warning"}]):
+        summary.add({"exporter": "x", "resizes": [{"verdicts": verdicts}], "errors": [], "findings": findings})
+    assert summary.record()["verdicts"] == {"openvino": {"differs": 2}, "tensorrt": {"same": 2}}
+    assert summary.record()["findings"] == {"IRI023": 1, "IRI024": 2}
+    assert (summary.fails(), summary.fails("differs"), summary.fails("mistake")) == (True, True, False)
