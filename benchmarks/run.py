@@ -1,7 +1,8 @@
 """Time every engine on every case: ``python benchmarks/run.py``.
 
 Each engine runs in a process of its own and stays warm; rounds go from engine to engine, so that a machine that slows
-down slows all of them. What counts are medians of the rounds, and ratios within one run. Engines that are not
+down slows all of them. On one thread it is the processor's time that is taken, which others on the machine change
+less. What counts are medians of the rounds, and ratios within one run. Engines that are not
 installed are left out; one whose result is another than ours is shown with a star, and is not among the best.
 ``--json`` and ``--chart`` save the figures and draw them.
 """
@@ -16,6 +17,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -128,6 +130,7 @@ def _serve(name: str, threads: int, pipe: Connection) -> None:
         pass
     pipe.send(True)
     run, x, repeats = None, np.empty(0), 1
+    clock = time.process_time if threads == 1 else time.perf_counter
     while True:
         message = pipe.recv()
         if isinstance(message, Case):
@@ -138,18 +141,18 @@ def _serve(name: str, threads: int, pipe: Connection) -> None:
                 continue
             x = _input(message)
             same = name == "copy" or agrees(message, x, run(x))
-            repeats = max(1, min(200, int(0.02 / max(_seconds(run, x, 2), 1e-6))))
+            repeats = max(1, min(200, int(0.02 / max(_seconds(run, x, 2, clock), 1e-6))))
             pipe.send(same)
         else:
             assert run is not None
-            pipe.send(_seconds(run, x, repeats))
+            pipe.send(_seconds(run, x, repeats, clock))
 
 
-def _seconds(run: Any, x: Any, repeats: int) -> float:
-    start = time.perf_counter()
+def _seconds(run: Any, x: Any, repeats: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in range(repeats):
         run(x)
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def _input(case: Case) -> Any:

@@ -1,8 +1,8 @@
 """Show where the time of the executor goes: ``python benchmarks/steps.py [part of a case's name]``.
 
-One thread. For each kind of step: how often it is called, how long it takes, and what memory it reads and writes; what
-remains is Python between the steps, and casts of integers. A copy of the output by NumPy stands beside for the speed
-of memory.
+NumPy alone, on one thread. For each kind of step: how often it is called, how long it takes, and what memory it reads
+and writes; what remains is Python between the steps, and casts of integers. A copy of the output by NumPy stands beside
+for the speed of memory.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from cases import CASES, Case
 from engines import ours
 from numpy.typing import NDArray
 
-from ir_interp.executor import half
-from ir_interp.executor import resize as execute
-from ir_interp.executor.bands import Band, Pick
+from ir_interp.executor import half, prepared, whole
+from ir_interp.executor.products import Band, Pick
 
 _ROUNDS = 15
 
@@ -45,10 +44,10 @@ def _watched(name: str, step: Callable[..., None]) -> Callable[..., None]:
     """Return a step that notes what it takes; its last two arguments are what it reads and writes."""
 
     def watched(*arguments: Any) -> None:
-        since = time.perf_counter()
+        since = time.process_time()
         step(*arguments)
         spent, arrays = _spent[name], arguments[-2:]
-        spent.seconds += time.perf_counter() - since
+        spent.seconds += time.process_time() - since
         spent.calls += 1
         spent.octets += sum(array.nbytes for array in arrays)
 
@@ -60,7 +59,9 @@ def _watch() -> None:
     Band.apply = _watched("products", Band.apply)  # type: ignore[method-assign]
     half.load = _watched("float16 to float32", half.load)
     half.store = _watched("float32 to float16", half.store)
-    execute._store = _watched("to integers", execute._store)
+    prepared.store = _watched("to integers", prepared.store)  # type: ignore[assignment]
+    rounding = whole.Rounding
+    rounding.settle = _watched("sums near a half", rounding.settle)  # type: ignore[method-assign]
 
 
 def _rows(case: Case) -> list[str]:
@@ -71,9 +72,9 @@ def _rows(case: Case) -> list[str]:
     totals, kinds = [], defaultdict(list)
     for _ in range(_ROUNDS):
         _spent.clear()
-        since = time.perf_counter()
+        since = time.process_time()
         run(x)
-        totals.append(time.perf_counter() - since)
+        totals.append(time.process_time() - since)
         for name, spent in _spent.items():
             kinds[name].append(spent)
     seconds = {name: statistics.median(each.seconds for each in found) for name, found in kinds.items()}
@@ -93,9 +94,9 @@ def _copying(case: Case) -> float:
     source, target = np.ones(case.out_shape, case.dtype), np.ones(case.out_shape, case.dtype)
     times = []
     for _ in range(_ROUNDS):
-        since = time.perf_counter()
+        since = time.process_time()
         np.copyto(target, source)
-        times.append(time.perf_counter() - since)
+        times.append(time.process_time() - since)
     return statistics.median(times)
 
 
@@ -106,7 +107,7 @@ def _line(name: str, calls: int | str, seconds: float, octets: int | None) -> st
 
 def main() -> None:
     """Print a table of the cases whose name holds the argument."""
-    os.environ["IR_INTERP_THREADS"] = "1"
+    os.environ.update(IR_INTERP_THREADS="1", IR_INTERP_COMPILED="0")
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     _watch()
     print("| step | calls | ms | MB read and written | GB/s |", "|---|---:|---:|---:|---:|", sep="\n")

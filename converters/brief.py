@@ -62,6 +62,8 @@ def brief(path: Path) -> Brief | None:
         case FileKind.IR:
             whole = next(nets(path))
             return None if whole.is_snippet else _of_ir(path, whole)
+        case FileKind.TFLITE:
+            return _of_tflite(path)
     return None
 
 
@@ -154,3 +156,23 @@ def _end(whole: Net, layer: Layer) -> Tensor:
     owner, port = found
     is_open = owner.type.lower() == "parameter" and whole.has_dynamic_ranks and not port.shape
     return Tensor(name=tensor_name(owner, port), dtype=port.dtype or "value", shape=None if is_open else port.shape)
+
+
+def _of_tflite(path: Path) -> Brief:
+    from .tflite.files import read_file
+
+    found = read_file(path)
+    ends = (
+        tuple(Tensor(name=each.name, dtype=each.dtype, shape=each.shape) for each in those if each is not None)
+        for those in (found.inputs, found.outputs)
+    )
+    inputs, outputs = ends
+    return Brief(
+        format=f"TFLite, version {found.version}",
+        operator_sets=(),
+        inputs=inputs,
+        outputs=outputs,
+        operations=operations(path) or {},
+        weights=(len(found.constants), sum(found.constants)),
+        files=_sizes(path, ()),
+    )

@@ -268,6 +268,12 @@ def _of_version(output: Path, options: Options) -> None:
         old.rewrite(output)
 
 
+def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from .tflite.one_resize import write_resize
+
+    return (write_resize(_single(source, options), output),)
+
+
 def _policy(options: Options) -> FormPolicy:
     newest = _INTERPOLATE[-2 if options.ir == OLD_IR else -1]
     return FormPolicy(form=options.only, strict=options.strict, interpolate=options.interpolate or newest)
@@ -342,17 +348,30 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row
     (FileKind.JSON, FileKind.ONNX): _layer_to_onnx,
     (FileKind.JSON, FileKind.IR): _layer_to_ir,
     (FileKind.JSON, FileKind.PYTHON): _to_python,
+    (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.TFLITE, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.TFLITE, FileKind.IR): _layer_to_ir,
+    (FileKind.TFLITE, FileKind.JSON): _to_json,
+    (FileKind.TFLITE, FileKind.PYTHON): _to_python,
 }
 
 _TO_MODELS = tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.ONNX, FileKind.IR))
-_TO_IR = ((FileKind.ONNX, FileKind.IR), (FileKind.JSON, FileKind.IR))
+_WITH_FORMS = (
+    (FileKind.ONNX, FileKind.IR),
+    _PORTABLE,
+    (FileKind.JSON, FileKind.IR),
+    (FileKind.TFLITE, FileKind.IR),
+)
+_TO_IR = ((FileKind.ONNX, FileKind.IR), (FileKind.JSON, FileKind.IR), (FileKind.TFLITE, FileKind.IR))
 _HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
-    "opset": ((FileKind.IR, FileKind.ONNX), (FileKind.JSON, FileKind.ONNX)),
+    "opset": tuple((kind, FileKind.ONNX) for kind in (FileKind.IR, FileKind.JSON, FileKind.TFLITE)),
     "ir": _TO_IR,
     "interpolate": _TO_IR,
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
-    "only": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
-    "strict": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.JSON, FileKind.IR)),
+    "only": _WITH_FORMS,
+    "strict": _WITH_FORMS,
     "state": ((FileKind.IR, FileKind.ONNX),),
     "fp16": ((FileKind.ONNX, FileKind.IR), _PORTABLE, (FileKind.IR, FileKind.ONNX)),
     "shapes": _TO_MODELS,

@@ -54,6 +54,10 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
             from ir_interp.ir import resizes as of_ir
 
             return of_ir.load(path, semantics)
+        case FileKind.TFLITE:
+            from .tflite import files as of_tflite
+
+            return of_tflite.load(path, semantics)
         case _:
             from . import layer_json
 
@@ -161,7 +165,7 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, subgraphs included, the most frequent first; None for no model."""
     kind = FileKind.of(path)
-    types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir}.get(kind) if kind else None
+    types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir, FileKind.TFLITE: _of_tflite}.get(kind) if kind else None
     return dict(Counter(types(path)).most_common()) if types else None
 
 
@@ -178,3 +182,9 @@ def _of_ir(path: Path) -> list[str]:
 
     layers = (layer for net in nets(path) for layer in net.layers.values())
     return sorted(layer.type for layer in layers if layer.type.lower() not in _NO_OPERATIONS)
+
+
+def _of_tflite(path: Path) -> list[str]:
+    from .tflite.files import read_file
+
+    return sorted(each.type for each in read_file(path).operators)

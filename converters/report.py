@@ -72,11 +72,16 @@ class Compared:
         return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
 
     @property
-    def difference(self) -> str:
-        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+    def apart(self) -> str:
+        """How far apart both are, as in ``differs by 0.3``."""
         if self.shapes:
             return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
-        return f"differs by {self.absolute:.3g} (tolerance {self.limit:.3g})"
+        return f"differs by {self.absolute:.3g}"
+
+    @property
+    def difference(self) -> str:
+        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+        return self.apart if self.shapes else f"{self.apart} (tolerance {self.limit:.3g})"
 
     @property
     def doubt(self) -> str:

@@ -30,7 +30,10 @@ ALIASES = {
     "Readings": explain.Readings,
     "Way": explain.Way,
 }
-_FUNCTIONS = ("load", "resize", "prepare", "convert", "audit", "compare", "explain", "plot")
+_FUNCTIONS = (
+    *("load", "resize", "prepare", "convert", "audit", "fix", "reproduce", "kit", "compare"),
+    *("explain", "plot"),
+)
 
 
 def text() -> str:

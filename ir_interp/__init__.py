@@ -29,7 +29,7 @@ from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
 from ir_interp.face.looking import explain, plot
-from ir_interp.face.models import audit, compare, convert, load
+from ir_interp.face.models import audit, compare, convert, fix, kit, load, reproduce
 from ir_interp.face.options import Progress
 from ir_interp.large.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
@@ -72,7 +72,12 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
+    from ir_interp.converters.fix.files import Fixed
+    from ir_interp.converters.fix.model import Mended
+    from ir_interp.converters.fix.remedies import Remedy
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
+    from ir_interp.converters.reproduce.folder import Reproduced
+    from ir_interp.converters.reproduce.kit import Kit
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
@@ -107,6 +112,7 @@ __all__ = [
     "Explanation",
     "Finding",
     "FirstLayer",
+    "Fixed",
     "FixedPoint",
     "FloatingPoint",
     "Form",
@@ -120,11 +126,13 @@ __all__ = [
     "Integers",
     "IrInterpError",
     "Kind",
+    "Kit",
     "Lanczos",
     "Length",
     "Linear",
     "Located",
     "Mean",
+    "Mended",
     "Mitchell",
     "ModelComparison",
     "Nearest",
@@ -136,6 +144,8 @@ __all__ = [
     "Prepared",
     "Progress",
     "ReadError",
+    "Remedy",
+    "Reproduced",
     "ResizeOp",
     "ResizeSpec",
     "Rounding",
@@ -159,12 +169,15 @@ __all__ = [
     "compare",
     "convert",
     "explain",
+    "fix",
     "identify",
+    "kit",
     "load",
     "plot",
     "prepare",
     "preprocess",
     "region",
+    "reproduce",
     "resize",
     "spec",
 ]
@@ -174,7 +187,12 @@ _RESULTS = {
     "converters.audit.findings": ("Audited", "Finding"),
     "converters.audit.report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
+    "converters.fix.files": ("Fixed",),
+    "converters.fix.model": ("Mended",),
+    "converters.fix.remedies": ("Remedy",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
+    "converters.reproduce.folder": ("Reproduced",),
+    "converters.reproduce.kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),

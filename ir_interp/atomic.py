@@ -67,3 +67,21 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
                 made.replace(folder / made.name)
     except OSError as error:
         raise OutputError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder, which becomes ``folder`` at the end; on an error nothing is left.
+
+    Raises OutputError where something is there already, unless it is an empty folder, or nothing can be written.
+    """
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder} is there, and not an empty folder; choose another name")
+        with scratch(folder.absolute().parent) as inside:
+            made = inside / folder.name
+            made.mkdir()
+            yield made
+            made.replace(folder)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror or error}") from error

@@ -16,6 +16,7 @@ class FileKind(Enum):
     ONNX = ".onnx"
     IR = ".xml"
     JSON = ".json"
+    TFLITE = ".tflite"
     PYTHON = ".py"
     ARRAY = ".npy"
     PICTURE = ".png"
@@ -34,8 +35,10 @@ _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 MODELS = (FileKind.ONNX, FileKind.IR)
 """What may hold a whole model."""
-WITH_RESIZES = (*MODELS, FileKind.JSON)
+WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
 """What resizes are read from."""
+AUDITED = (*MODELS, FileKind.TFLITE)
+"""What audits take."""
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:

@@ -107,6 +107,7 @@ class Arithmetic(Word):
     EXACT = "exact"  # rationals
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
+    LITERT = "litert"  # float32 in the order of LiteRT's kernels, which multiply by the step
     PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
@@ -121,7 +122,8 @@ class Arithmetic(Word):
         return self in _LIBRARIES
 
 
-_LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO}
+_RUNTIMES = {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT}
+_LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 
 class Integers(Word):
@@ -132,6 +134,7 @@ class Integers(Word):
     CUT_OFF = "cut_off"  # once, what follows the point is left out
     ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
+    LITERT = "litert"  # whole weights: of 8 bits half up, of others half away from zero (``plan.litert``)
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: whole ones, others, growing ones (``plan.passes``)
 
 

@@ -165,7 +165,10 @@ RULES = _by_code(
                 "Exporters long wrote the default -0.75 for both, so that a model computes something else than the "
                 "one it was exported from. Set cubic_coeff_a=-0.5, unless -0.75 was meant."
             ),
-            remedy="If the preprocessing was Pillow's or PyTorch's, set cubic_coeff_a=-0.5; else `--ignore IRI011`.",
+            remedy=(
+                "If the preprocessing was Pillow's or PyTorch's, set cubic_coeff_a=-0.5: `ir-interp fix` does; else "
+                "`--ignore IRI011`."
+            ),
             test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
@@ -177,7 +180,10 @@ RULES = _by_code(
                 "pixel. Pillow and PyTorch drop them and let the rest sum to 1. Exporters that forget "
                 "exclude_outside=1 change the pixels along every edge."
             ),
-            remedy="If the preprocessing was Pillow's or PyTorch's, set exclude_outside=1; else `--ignore IRI012`.",
+            remedy=(
+                "If the preprocessing was Pillow's or PyTorch's, set exclude_outside=1: `ir-interp fix` does; else "
+                "`--ignore IRI012`."
+            ),
             test="audit/test_audit.py::test_mistakes",
         ),
         Rule(
@@ -190,8 +196,8 @@ RULES = _by_code(
                 "1.4 is 7 in float32 and 6 exactly. Give sizes."
             ),
             remedy=(
-                "Export with sizes, or with a scale a little larger, and compare the output shape with that of the "
-                "original model."
+                "Export with sizes, or with a scale a little larger, which `ir-interp fix` writes, and compare the "
+                "output shape with that of the original model."
             ),
             test="audit/test_audit.py::test_mistakes",
         ),
@@ -207,7 +213,7 @@ RULES = _by_code(
             ),
             remedy=(
                 "Export the scales in float32, or give sizes; half precision moves every pixel that is far from the "
-                "origin."
+                "origin. In an ONNX model `ir-interp fix` writes the simplest fraction that the scale may have been."
             ),
             test="audit/test_audit.py::test_scales_in_half_precision",
         ),
@@ -223,7 +229,7 @@ RULES = _by_code(
             ),
             remedy=(
                 "Export again in the newer operator set, or set coordinate_transformation_mode=asymmetric and "
-                "nearest_mode to what the old one computed."
+                "nearest_mode to what the old one computed: `ir-interp fix` does."
             ),
             test="audit/test_audit.py::test_what_the_version_converter_leaves",
         ),

@@ -234,6 +234,7 @@ _OWN_INTEGERS = {
     Arithmetic.EXACT: Integers.HALF_EVEN,
     Arithmetic.ONNXRUNTIME: Integers.ONNXRUNTIME,
     Arithmetic.OPENVINO: Integers.OPENVINO,
+    Arithmetic.LITERT: Integers.LITERT,
     Arithmetic.PILLOW: Integers.HALF_AWAY,
     Arithmetic.OPENCV: Integers.HALF_EVEN,
     Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,

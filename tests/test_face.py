@@ -17,7 +17,7 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.forecasts.table import NAMES
 from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 
@@ -162,12 +162,12 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, jax, onnxruntime, opencv, opencv_exact, openvino, "
-        "pillow, scipy, tensorflow, torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "openvino, pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(RUNTIMES))}; did you mean 'openvino'?",
+        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(NAMES))}; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),
@@ -175,8 +175,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, jax, onnxruntime, opencv, opencv_exact, openvino, pillow, "
-        "reference, runtime, scipy, tensorflow, torch; "
+        "against 'documnt': expected one of document, exact, jax, litert, onnxruntime, opencv, opencv_exact, openvino, "
+        "pillow, reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (
@@ -186,7 +186,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # the name of a file
     (
         lambda: ir_interp.load("model.onxn"),
-        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .xml; did you mean '.onnx'?",
+        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .tflite, .xml; did you mean '.onnx'?",
     ),
     (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is no name of a picture; expected .png or .svg"),
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),

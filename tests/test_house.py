@@ -11,12 +11,12 @@ from tests.support.places import ROOT
 
 FLOORS = (  # of converters/, the highest first: a module imports from its own folder and from floors below
     {"preprocess", "fleet"},
-    {"convert", "pages"},
+    {"convert", "pages", "fix", "reproduce"},
     {"portable", "audit"},
     {"forecasts"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify", "brief"},
     {"files"},
-    {"onnx", "layer_json"},
+    {"onnx", "layer_json", "tflite"},
     {"pool"},
     {"decompose", "registry", "report", "child"},
     {"dialects"},

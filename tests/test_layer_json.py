@@ -268,10 +268,10 @@ def test_tflite_nearest_takes_both_flags(tmp_path: Path) -> None:
     assert found[0, :, 0, 0].tolist() == [4.0 * row + 2 for row in rows]  # a single output takes round(n / 2)
 
 
-def test_tflite_rounds_integers_half_away_from_zero(tmp_path: Path) -> None:
+def test_tflite_rounds_8_bit_integers_half_up(tmp_path: Path) -> None:
     layer = {"input": {"shape": [1, 1, 2, 1], "dtype": "int8"}, "size": [1, 4], "op": "RESIZE_BILINEAR"}
     (op,) = ir_interp.load(saved(tmp_path, {"name": "up", **layer}, dialect="tflite"))
-    assert op.run(np.array([-3, -2], np.int8).reshape(1, 1, 2, 1)).ravel().tolist() == [-3, -3, -2, -2]
+    assert op.run(np.array([-3, -2], np.int8).reshape(1, 1, 2, 1)).ravel().tolist() == [-3, -2, -2, -2]
     assert op.run(np.array([2, 3], np.int8).reshape(1, 1, 2, 1)).ravel().tolist() == [2, 3, 3, 3]
 
 

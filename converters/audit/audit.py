@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.kinds import MODELS, FileKind
+from ir_interp.kinds import AUDITED, FileKind
 from ir_interp.memory import memory_refusal
 
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES, Runtime
+from ..forecasts.table import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import shapes
@@ -53,7 +53,7 @@ def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
         closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
 
     names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
-    return sorted(each for each in names if FileKind.of(each) in MODELS)
+    return sorted(each for each in names if FileKind.of(each) in AUDITED)
 
 
 def _listed(path: Path) -> list[Path]:
@@ -97,7 +97,7 @@ def audit(
 
 def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
     verdicts, titles = {}, {}
-    for name, runtime in (RUNTIMES if resize.node else LAYER_RUNTIMES).items():
+    for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:
             verdicts[name] = judge(resize.op, _forecast(runtime, resize))
             titles[name] = runtime.title

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 
@@ -15,6 +17,11 @@ from ir_interp.spec import Cubic, Linear, Scales
 
 from ..onnx.resizes import FoundNode
 
+PLAIN_COEFFICIENT = -0.75
+"""Of ONNX's cubic, where a node states none, and of PyTorch's, where it does not antialias."""
+
+_ATTRIBUTE = 7  # the version whose scales are an attribute
+_SMALLEST = 2**-10  # of the scales that somebody may have written as a fraction
 _NEAR = 0.01  # of a pixel: a length that misses a whole number by less was meant to be that
 
 
@@ -22,24 +29,40 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a resize of any file."""
     kernel = op.spec.kernel
     if op.dialect == "onnx" and isinstance(kernel, Linear | Cubic) and kernel.is_antialiased:
-        if isinstance(kernel, Cubic) and kernel.a == -0.75:
+        if isinstance(kernel, Cubic) and kernel.a == PLAIN_COEFFICIENT:
             yield "IRI011", "antialias with cubic_coeff_a=-0.75; Pillow and PyTorch antialias with -0.5"
         if not kernel.exclude_outside:
             yield "IRI012", "antialias with exclude_outside=0; Pillow and PyTorch leave out taps outside the image"
-    yield from _missed_lengths(op)
+    for each in missed_lengths(op):
+        assert isinstance(op.spec.target, Scales)
+        product = f"{each.length} * {op.spec.target.values[each.place]:.7g}"
+        yield "IRI013", f"axis {each.axis}: {product} gives {each.made}, hardly missing {each.wanted}"
 
 
-def _missed_lengths(op: ResizeOp) -> Iterator[tuple[str, str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """An axis, and its place in the list of scales, whose scale gives ``made`` and hardly misses ``wanted``."""
+
+    axis: int
+    place: int
+    length: int
+    made: int
+    wanted: int
+
+
+def missed_lengths(op: ResizeOp) -> Iterator[Missed]:
     """Yield where a scale just misses a whole length: 3 * 0.6666 is 1, and 2 was meant."""
     if not isinstance(op.spec.target, Scales) or op.shape is None:
         return
-    for axis, scale in zip(resolve_axes(op.spec.axes, len(op.shape)), op.spec.target.values, strict=True):
+    axes = resolve_axes(op.spec.axes, len(op.shape))
+    for place, (axis, scale) in enumerate(zip(axes, op.spec.target.values, strict=True)):
         length = op.shape[axis]
-        wanted = round(length * Fraction(scale)) if length else 0
-        if length and abs(wanted - length * Fraction(scale)) < _NEAR:
+        product = Fraction(scale) * (length or 0)
+        wanted = round(product)
+        if length and abs(wanted - product) < _NEAR:
             made = _length(op, axis)
             if made != wanted:
-                yield "IRI013", f"axis {axis}: {length} * {scale:.7g} gives {made}, hardly missing {wanted}"
+                yield Missed(axis=axis, place=place, length=length, made=made, wanted=wanted)
 
 
 def _length(op: ResizeOp, axis: int) -> int:
@@ -50,8 +73,17 @@ def _length(op: ResizeOp, axis: int) -> int:
 def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a node of an ONNX model."""
     yield from of_resize(node.op)
+    if isinstance(node.op.spec.target, Scales) and _is_cast_from_half(node):
+        yield from _rounded(node.op.spec.target)
     if _was_converted(node):
         yield "IRI015", "as ONNX's version converter leaves a Resize-10: half_pixel now, asymmetric before"
+
+
+def _is_cast_from_half(node: FoundNode) -> bool:
+    """Say whether the scales are a constant in half precision, cast."""
+    made = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
+    held = node.values.value(made.input[0]) if made is not None and made.op_type == "Cast" else None
+    return held is not None and held.dtype == np.float16
 
 
 def _was_converted(node: FoundNode) -> bool:
@@ -67,9 +99,13 @@ def of_layer(net: Net, layer: Layer, op: ResizeOp) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a layer of an IR."""
     yield from of_resize(op)
     if isinstance(op.spec.target, Scales) and _is_compressed(net, layer):
-        rounded = [scale for scale in op.spec.target.values if _is_awkward(scale)]
-        if rounded:
-            yield "IRI014", f"scales {', '.join(f'{scale:.7g}' for scale in rounded)} were stored in half precision"
+        yield from _rounded(op.spec.target)
+
+
+def _rounded(target: Scales) -> Iterator[tuple[str, str]]:
+    rounded = [scale for scale in target.values if before_half(scale) != scale]
+    if rounded:
+        yield "IRI014", f"scales {', '.join(f'{scale:.7g}' for scale in rounded)} were stored in half precision"
 
 
 def _is_compressed(net: Net, layer: Layer) -> bool:
@@ -83,6 +119,13 @@ def _is_compressed(net: Net, layer: Layer) -> bool:
     return False
 
 
-def _is_awkward(scale: float) -> bool:
-    """Say whether a scale looks like a decimal that half precision rounded: 2.3008 for 2.3."""
-    return float(np.float32(f"{scale:.4g}")) != scale
+def before_half(scale: float) -> float:
+    """Return what a scale in half precision probably was: the simplest fraction that is rounded to it, in float32.
+
+    So 2.3008 was 2.3, and 0.6665 was 2/3.
+    """
+    half = np.float16(scale)
+    if half < _SMALLEST:
+        return scale
+    tried = (Fraction(round(Fraction(scale) * below), below) for below in count(1))
+    return float(np.float32(next(each for each in tried if np.float16(float(each)) == half)))

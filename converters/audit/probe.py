@@ -19,7 +19,7 @@ from ir_interp.scratch import scratch
 
 from ..child import started
 from ..report import Progress, silent
-from ..runtimes.others import Run, others
+from ..runtimes.running import ALL, Run
 from ..runtimes.telemetry import openvino_silent
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -112,41 +112,16 @@ def _main(folder: Path) -> None:
         print(place, file=told, flush=True)
 
 
-def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
-
-
 def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
     with openvino_silent():
-        import openvino
-
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
-    results = compiled([x])
-    return np.array(results[compiled.output(0)])
-
-
-def _in_reference(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import onnx
-    from onnx.reference import ReferenceEvaluator
-
-    loaded = onnx.load(model)
-    results: Any = ReferenceEvaluator(loaded).run(None, {loaded.graph.input[0].name: x})
-    return np.asarray(results[0])
+        import openvino  # noqa: F401  # and later imports find it
+    return ALL["openvino"].run(model, x)
 
 
 INSTALLED: Mapping[str, Run] = {
-    "onnxruntime": _in_onnxruntime,
+    **{name: each.run for name, each in ALL.items() if each.is_installed},
     "openvino": _in_openvino,
     "openvino-converted": _in_openvino,
-    "reference": _in_reference,
-    **{name: each.run for name, each in others().items() if each.is_installed},
 }
 """The runtimes that can be run, and how; there is no TensorRT that every machine can install."""
 

@@ -12,7 +12,7 @@ from ir_interp.names import labels
 from ir_interp.rules import RULES, Severity
 
 from ..files import Source, as_file, shown_path
-from ..forecasts.table import RUNTIMES
+from ..forecasts.table import NAMES
 from ..report import Progress, silent
 from .audit import expanded
 from .findings import Audited, Finding
@@ -104,8 +104,8 @@ def codes_of(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_runtime(name: str) -> None:
-    if name not in RUNTIMES:
-        raise SpecError(f"unknown runtime {name!r}; {closest(name, RUNTIMES)}")
+    if name not in NAMES:
+        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES)}")
 
 
 def _check_code(word: str, known: Sequence[str]) -> None:

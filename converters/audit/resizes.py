@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ir_interp.ir.model import Layer
 from ir_interp.ir.resizes import layers
-from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.kinds import AUDITED, FileKind, expect
 from ir_interp.op import ResizeOp
 
 from ..forecasts import tensorrt
 from ..forecasts.ranks import completed
 from ..onnx.resizes import FoundNode
+from ..tflite import files as of_tflite
 from . import mistakes, shapes
 
 
@@ -31,7 +32,11 @@ class Found:
 
 def found(path: Path, lengths: shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model, its inputs of given lengths. Raises ReadError where it cannot be read."""
-    if expect(path, *MODELS) is FileKind.ONNX:
+    kind = expect(path, *AUDITED)
+    if kind is FileKind.TFLITE:
+        for op in of_tflite.load(path):
+            yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
+    elif kind is FileKind.ONNX:
         for node in completed(path, shapes.nodes(path, lengths)):
             dla = tensorrt.remarks(node.op)
             yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)

@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import IrInterpError, SpecError
+from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
@@ -29,6 +29,7 @@ from ..openvino import one_resize as openvino_model
 from ..openvino.one_layer import write_layer
 from ..report import Progress
 from ..runtimes.outcome import Kind
+from ..tflite import one_resize as operator
 from . import probe, shapes
 from .findings import Audited
 from .resizes import Found
@@ -74,12 +75,22 @@ def _written(found: Found, folder: Path) -> bool:
     """Write a resize as it stands in its file; say whether everything in it is known, and small enough to be run."""
     if found.op.spec.waits or not _is_small(found.op):
         return False
+    if found.op.dialect == "tflite":
+        return _written_operator(found.op, folder / "own.tflite")
     if found.layer is not None:
         return write_layer(found.op, found.layer.attributes, folder / "own.xml")
     model = single(found.node) if found.node else None
     if model is not None:
         onnx.save(model, folder / "own.onnx")
     return model is not None
+
+
+def _written_operator(op: ResizeOp, path: Path) -> bool:
+    try:
+        operator.write_resize(op, path)
+    except InexactError:
+        return False
+    return True
 
 
 def _model(found: Found, runtime: str, folder: Path) -> Path | None:
@@ -92,9 +103,12 @@ def _model(found: Found, runtime: str, folder: Path) -> Path | None:
         return folder / "own.onnx"
     if found.layer is not None and runtime == "openvino":
         return folder / "own.xml"
-    path = folder / ("converted.xml" if found.node else "converted.onnx")
+    if runtime == "litert":
+        return folder / "own.tflite"
+    for_openvino = runtime.startswith("openvino")
+    path = folder / ("converted.xml" if for_openvino else "converted.onnx")
     try:
-        (openvino_model.write_resize if found.node else onnx_model.write_resize)(found.op, path)
+        (openvino_model.write_resize if for_openvino else onnx_model.write_resize)(found.op, path)
     except IrInterpError:
         return None
     return path

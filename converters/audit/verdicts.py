@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,11 @@ class Verdict:
         """The verdict without its reason, as in ``differs 0.57``."""
         return self.kind.value + (f" {self.difference:.2g}" if self.difference else "")
 
+    @property
+    def cause(self) -> str:
+        """The reason, without how many pixels it was seen in."""
+        return re.sub(r"(; )?\d+ of \d+ pixels$", "", self.reason)
+
     def __str__(self) -> str:
         size = f" by {self.difference:.3g}" if self.difference else ""
         return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")
@@ -72,7 +78,7 @@ def differs(op: ResizeOp, made: Outcome) -> bool:
 
 def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
     """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
-    for runtime in runtimes_of(op):
+    for runtime in runtimes_of(op).values():
         made = runtime.forecast(op)
         if made.spec is not None and differs(op, made):
             yield runtime.title, made.spec

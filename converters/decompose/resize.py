@@ -76,6 +76,8 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
     if "int" in dtype and not copies and not isinstance(spec.rounds, Integers):
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.rounds}")
+    if "int" in dtype and not copies and spec.rounds is Integers.LITERT:
+        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
     if spec.alpha is not Alpha.SEPARATE or spec.rounds is Integers.OPENCV_AREA:
         raise InexactError(op.name, _TARGET, reason="an image library's own sums")
     open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
@@ -214,6 +216,9 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
     return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
 
 
+_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # in which no graph finds a nearest pixel
+
+
 def _grade(
     spec: ResizeSpec,
     axes: list[AxisTaps],
@@ -225,6 +230,6 @@ def _grade(
     """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
     if sums_integers and axes and not (steps and all(map(is_exact, steps))):
         return Grade.INTEGERS_WITHIN_1
-    if at_run_time and spec.arithmetic is Arithmetic.EXACT and isinstance(spec.kernel, Nearest):
+    if at_run_time and spec.arithmetic in _NOT_AT_RUN_TIME and isinstance(spec.kernel, Nearest):
         return Grade.EXACT_BUT_TIES
     return Grade.EXACT_FOR_SHAPE if any(axis.in_size is not None for axis in axes) else Grade.DECOMPOSED

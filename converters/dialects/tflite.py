@@ -1,13 +1,13 @@
 """TFLite ``RESIZE_BILINEAR`` and ``RESIZE_NEAREST_NEIGHBOR``.
 
 Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of TensorFlow Lite, and the checks of
-resize_bilinear.cc. Images are NHWC.
+resize_bilinear.cc. Images are NHWC. Numbers are those of LiteRT 2.3 (``tests/tflite``).
 """
 
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
+from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _AXES = (1, 2)
@@ -32,8 +32,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=centred if half else Coordinates.ALIGN_CORNERS if corners else Coordinates.ASYMMETRIC,
         axes=_AXES,
         target=AtRunTime.SIZES if size is None else Sizes(tuple(size)),
-        arithmetic=Arithmetic.EXACT,
-        integers=Integers.HALF_AWAY,
+        arithmetic=Arithmetic.LITERT,
     )
 
 

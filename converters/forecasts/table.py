@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
@@ -10,7 +10,7 @@ from ir_interp.op import ResizeOp
 from ..onnx import neighbours
 from ..onnx.origins import may_change
 from ..onnx.resizes import FoundNode
-from ..runtimes import onnxruntime, openvino, reference
+from ..runtimes import litert, onnxruntime, openvino, reference
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.geometry import resized
 from ..runtimes.others import OtherRuntime, others
@@ -71,9 +71,21 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
 }
 """Of layers of IRs."""
 
-_OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES}
+OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
+    "litert": Runtime(title="LiteRT", version=litert.VERSION, forecast=litert.outcome),
+    "onnxruntime": LAYER_RUNTIMES["onnxruntime"],
+    "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, forecast=converted.openvino),
+    "tensorrt": LAYER_RUNTIMES["tensorrt"],
+}
+"""Of operators of TFLite files."""
+
+_OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_RUNTIMES}
 
 
-def runtimes_of(op: ResizeOp) -> Iterable[Runtime]:
-    """Return the runtimes that are asked about a resize."""
-    return _OF_DIALECT.get(op.dialect, {}).values()
+def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
+    """Return the runtimes that are asked about a resize, by name."""
+    return _OF_DIALECT.get(op.dialect, {})
+
+
+NAMES = tuple(dict.fromkeys(name for those in _OF_DIALECT.values() for name in those))
+"""Of all runtimes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool
     shape = ",".join(map(str, op.shape))
     element, precision = _KNOWN[op.dtype or "float32"]
     x = _layer(layers, "x", "Parameter", "opset1", {"shape": shape, "element_type": element})
-    _port(x, "output", 0, precision)
+    _dims(_port(x, "output", 0, precision), op.shape)
     constants = _constants(op)
     offset = 0
     for place, constant in enumerate(constants):
@@ -77,7 +77,7 @@ def _constant(layers: etree._Element, name: str, value: NDArray[Any], offset: in
     element, precision = _ELEMENT[value.dtype.name]
     data = {"element_type": element, "shape": str(value.size), "offset": str(offset), "size": str(value.nbytes)}
     port = _port(_layer(layers, name, "Const", "opset1", data), "output", 0, precision)
-    etree.SubElement(port, "dim").text = str(value.size)
+    _dims(port, [value.size])
     return offset + value.nbytes
 
 
@@ -89,6 +89,11 @@ def _port(layer: etree._Element, side: str, number: int, precision: str | None) 
     if precision is not None:
         port.set("precision", precision)
     return port
+
+
+def _dims(port: etree._Element, lengths: Iterable[int | None]) -> None:
+    for length in lengths:
+        etree.SubElement(port, "dim").text = str(length)
 
 
 def _edge(source: int, source_port: int, target: int, target_port: int) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
 from ..audit.report import FAILURES, Audit
 from ..audit.verdicts import Verdict
-from ..forecasts.table import LAYER_RUNTIMES, RUNTIMES
+from ..forecasts.table import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, mark, note, page, prose, section, table
 from .gallery import damage, elsewhere, gallery
@@ -106,7 +106,7 @@ def _before(found: Audit) -> Iterator[Element]:
 
 def _runtimes(rows: Sequence[Audited]) -> Element:
     """Return how many resizes come to which verdict in which runtime."""
-    known = RUNTIMES if rows[0].op.dialect == "onnx" else LAYER_RUNTIMES
+    known = runtimes_of(rows[0].op)
     kinds = [kind.value for kind in Kind]
     counted = []
     for name, title in rows[0].titles.items():

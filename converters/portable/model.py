@@ -42,9 +42,9 @@ def write_model(
     ExceptionGroup of InexactError where resizes, or other nodes, have no form.
     """
     chosen = target(name)
-    model = _with_resizes_in_sight(read_file(source), source.name)
+    model = with_resizes_in_sight(read_file(source), source.name)
     own = default_opset(model, source.name)
-    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=_names(model, chosen.opset or own))
+    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, chosen.opset or own))
     refusals = _other_nodes(model, source.name, own, chosen)
     rows = []
     for found in completed(source, nodes_in(model, source)):
@@ -55,7 +55,7 @@ def write_model(
     if refusals:
         raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
     if writer.edits or writer.graph.opset != own or half:
-        _edit(model, writer.graph, writer.edits)
+        edit(model, writer.graph, writer.edits)
         if half:
             _halve(model, source, writer.edits)
         output.write_bytes(model.SerializeToString(deterministic=True))
@@ -78,7 +78,7 @@ def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
 # A model as a whole
 
 
-def _with_resizes_in_sight(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+def with_resizes_in_sight(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     """Return a model without resizes in local functions: those that hold some are inlined."""
     holding: set[tuple[str, str]] = set()
     for _ in model.functions:  # as deep as calls can be nested
@@ -95,7 +95,7 @@ def _with_resizes_in_sight(model: onnx.ModelProto, where: str) -> onnx.ModelProt
     return model
 
 
-def _names(model: onnx.ModelProto, opset: int) -> Graph:
+def taken_names(model: onnx.ModelProto, opset: int) -> Graph:
     """Return a graph for new nodes, in which the names of all tensors of a model are taken."""
     graph = Graph(opset=opset)
     for each in graphs(model.graph):
@@ -119,7 +119,7 @@ def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -
     return [InexactError(where, chosen.name, reason=reason)]
 
 
-def _edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
+def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
     """Replace nodes, add the constants that the new ones need, and set the operator set."""
     for those in _by_graph(edits):
         changed = {edit.output: edit.nodes for edit in those}

@@ -106,12 +106,15 @@ def _of_other(other: OtherRuntime) -> Target:
     return Target(
         name=other.name,
         forecast=lambda node: other.outcome(node.op, may_change(node)),
-        problem=partial(_other_problem, other.title),
+        problem=partial(_other_problem, other),
         note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
     )
 
 
-def _other_problem(title: str, op: ResizeOp, made: Decomposed) -> str:
+def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
+    title = other.title
+    if not other.takes_primitives:
+        return f"{title} does not take them as they are written"
     if op.dtype != "float32":
         return f"nothing is known of how {title} computes {op.dtype}"
     return f"nothing is known of how {title} finds indices at run time" if made.at_run_time else ""
@@ -119,7 +122,7 @@ def _other_problem(title: str, op: ResizeOp, made: Decomposed) -> str:
 
 def _in_all(node: FoundNode) -> Outcome:
     """Return what the runtime makes of a node that computes it least exactly."""
-    found = ((each.name, each.forecast(node)) for each in _RUNTIMES.values())
+    found = ((each.name, each.forecast(node)) for each in _IN_ANY)
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
     return replace(worst, reason=f"{name}: {worst.reason}" if worst.reason else "")
 
@@ -130,7 +133,7 @@ def _inexactness(op: ResizeOp, outcome: Outcome) -> int:
 
 
 def _any_problem(op: ResizeOp, made: Decomposed) -> str:
-    return next(filter(None, (each.problem(op, made) for each in _RUNTIMES.values())), "")
+    return next(filter(None, (each.problem(op, made) for each in _IN_ANY)), "")
 
 
 _RUNTIMES = {
@@ -149,5 +152,7 @@ _RUNTIMES = {
     ),
     **{name: _of_other(each) for name, each in others().items()},
 }
+_IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
+"""Those that compute what no Resize says; the others would have nothing to fall back on."""
 _ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
 _NAMED = {**_RUNTIMES, _ANY.name: _ANY}

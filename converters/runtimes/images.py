@@ -140,6 +140,16 @@ def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
 
 
+def own_cubic(a: float) -> Reading:
+    """Return the reading of a runtime whose cubic has one coefficient, and keeps the taps outside the image."""
+
+    def taken(spec: ResizeSpec) -> ResizeSpec:
+        kernel = spec.kernel
+        return replace(spec, kernel=replace(kernel, a=a, exclude_outside=False)) if isinstance(kernel, Cubic) else spec
+
+    return Reading(f"its cubic has the coefficient {a}, and no exclude_outside", taken)
+
+
 BY_RATIO = Reading("it takes the ratio of the lengths for the scale", _ratio)
 NO_ANTIALIAS = Reading("it leaves out antialias", _without_antialias)
 NO_SYMMETRIC = Reading("it takes half_pixel_symmetric for asymmetric", _asymmetric)

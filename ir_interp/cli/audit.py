@@ -51,9 +51,9 @@ class Format(Enum):
 
 
 def _runtimes(incomplete: str) -> list[str]:
-    from ir_interp.converters.forecasts.table import RUNTIMES
+    from ir_interp.converters.forecasts.table import NAMES
 
-    return [name for name in RUNTIMES if name.startswith(incomplete)]
+    return [name for name in NAMES if name.startswith(incomplete)]
 
 
 def _codes(incomplete: str) -> list[str]:
@@ -65,7 +65,9 @@ def _failures(incomplete: str) -> list[str]:
 
 
 def audit(
-    models: Annotated[list[Path], typer.Argument(help=".onnx models, IRs (.xml), folders of them, @list.txt.")],
+    models: Annotated[
+        list[Path], typer.Argument(help=".onnx models, IRs (.xml), .tflite files, folders of them, @list.txt.")
+    ],
     run: Annotated[bool, typer.Option("--run", help="Run the installed runtimes as well, and compare.")] = False,
     shape: options.InputShapes = None,
     runtime: Annotated[

@@ -14,7 +14,21 @@ from typing import Annotated
 
 import typer
 
-from ir_interp.cli import audit, compare, convert, explain, identify, inspect, options, plot, preprocess, run
+from ir_interp.cli import (
+    audit,
+    compare,
+    convert,
+    explain,
+    fix,
+    identify,
+    inspect,
+    kit,
+    options,
+    plot,
+    preprocess,
+    reproduce,
+    run,
+)
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
@@ -59,6 +73,9 @@ app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(convert.convert)
+app.command("fix", epilog=fix.EXAMPLES)(fix.fix)
+app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+app.command("kit", epilog=kit.EXAMPLES)(kit.kit)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("plot", epilog=plot.EXAMPLES)(plot.plot)

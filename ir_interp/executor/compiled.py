@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.tiles import in_threads, threads
+from ir_interp.executor.tiles import in_threads, is_within_another, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
@@ -39,6 +39,7 @@ _MIN_ELEMENTS_FOR_THREADS = 2**19  # of input and output together
 _SHARES = 4  # of every thread: the last to end is not long alone
 _MOST_TOGETHER = 16  # cells that move together along the last axis
 _LONGEST = 2**32  # cells of a row
+_SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 
 
@@ -49,7 +50,9 @@ class _Loops:
         self.spent = 0.0
         self._module: Any = None
         self._is_tried = False
-        self._lock = threading.RLock()
+        self._compiled: set[tuple[str, np.dtype[Any], bool]] = set()
+        self.lock = threading.RLock()
+        """Held by who imports or compiles: a fork waits for it, since numba's own locks would stay as they are."""
 
     def get(self, *, at_once: bool = False) -> Any:
         """Return the module of loops; None where there is none, or none yet."""
@@ -57,15 +60,29 @@ class _Loops:
         if wanted == "0":
             return None
         if not self._is_tried and (at_once or wanted == "1" or self.spent > _PATIENCE):
-            with self._lock:
-                if is_installed() and not self._is_tried:
-                    with suppress(ImportError):
-                        self._module = importlib.import_module("ir_interp.executor.loops")
-                self._is_tried = True
+            with self.lock:
+                if not self._is_tried:
+                    self._is_tried = True  # who asks meanwhile, a signal handler or another thread, goes without
+                    if is_installed():
+                        with suppress(ImportError):
+                            self._module = importlib.import_module("ir_interp.executor.loops")
         return self._module
+
+    def compiled(self, name: str, x: Array, y: Array, arguments: tuple[Any, ...]) -> Any:
+        """Return a loop that is compiled for an image [rows, cells] of this type."""
+        loop, key = getattr(self._module, name), (name, x.dtype, x.flags.writeable)
+        if key not in self._compiled:
+            with self.lock:
+                loop(x, y, 0, 0, *arguments)
+                self._compiled.add(key)
+        return loop
 
 
 _loops = _Loops()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_loops.lock.acquire, after_in_parent=_loops.lock.release, after_in_child=_loops.lock.release
+    )
 
 
 @cache
@@ -137,7 +154,12 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     else:
         loop, lengths, own = "rows", (outer, rows, depth), _rows(first)
         made = (outer, len(first.first), depth)
-    return Job(loop, lengths, made, (*own, *tail), tuple(out))
+    return Job(loop, lengths, made, (*own, *tail), tuple(out)) if _pays(made) else None
+
+
+def _pays(made: tuple[int, int, int]) -> bool:
+    """Say whether outputs [outer, rows, cells] are worth a call each."""
+    return made[0] == 1 or made[1] * made[2] >= _SMALLEST
 
 
 def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
@@ -150,9 +172,9 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     shape = _lengths(piece)
     first, last = axes[0].axis, axes[1].axis
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
-    if depth > _MOST_TOGETHER or shape[last] * depth >= _LONGEST:
-        return ()
     places = (outer, len(taps[first]), len(taps[last]) * depth)
+    if depth > _MOST_TOGETHER or shape[last] * depth >= _LONGEST or not _pays(places):
+        return ()
     own = (taps[first], (taps[last] * depth).astype(np.uint32), depth)
     bits = np.dtype(f"u{dtype.itemsize}")
     return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, bits),)
@@ -193,28 +215,28 @@ def _columns(window: Windows, depth: int) -> tuple[Array, Array]:
 
 
 def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
-    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; False where there are no loops."""
-    loops = _loops.get() if made and x.flags.c_contiguous else None
-    if loops is None:
-        return False
+    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; False where loops cannot."""
+    if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
+        return False  # a call within another, by a signal handler, may find a loop half compiled
     for job in made:
         target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)
         values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)
-        _run(getattr(loops, job.loop), values, places, job.arguments)
+        _run(job, values, places)
         x = target
     return True
 
 
-def _run(loop: Any, x: Array, y: Array, arguments: tuple[Any, ...]) -> None:
+def _run(job: Job, x: Array, y: Array) -> None:
     count = threads() if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES))) if count > 1 else y.shape[1]
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
     waiting = iter(spans)
 
     def take_spans() -> None:
+        loop = _loops.compiled(job.loop, x[0], y[0], job.arguments)
         for item, start in waiting:
-            loop(x[item], y[item], start, min(start + height, y.shape[1]), *arguments)
+            loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments)
 
     in_threads(take_spans, min(count, len(spans)), products=False)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import Band, Pick, prepare
+from ir_interp.executor.bands import prepare
 from ir_interp.executor.integers import rounded
+from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.tiles import in_threads, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes
@@ -115,7 +116,7 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.rounding is not None:
-        return rounded(sums, step.rounding, dtype)
+        return rounded(sums * 2.0**-step.bits_after if step.bits_after else sums, step.rounding, dtype)
     if step.bits_after:
         sums = np.floor((sums + 2.0 ** (step.bits_after - 1)) * 2.0**-step.bits_after)
     return rounded(sums, Integers.CUT_OFF, dtype) if step.saturates else sums

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import Band, Pick, stages
+from ir_interp.executor.bands import stages
+from ir_interp.executor.products import Band, Pick
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
@@ -124,6 +125,11 @@ class _Calls(threading.local):
 
 
 _calls = _Calls()
+
+
+def is_within_another() -> bool:
+    """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
+    return _calls.depth > 0
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:

@@ -81,7 +81,8 @@ def _cut(length: int, each: int) -> tuple[int, ...]:
     return (each,) * whole + (rest,) * (rest > 0 or not whole)
 
 
-def _edges(chunks: Sequence[int]) -> list[int]:
+def edges_of(chunks: Sequence[int]) -> list[int]:
+    """Return where the chunks of an axis begin, and where the last ends."""
     return [0, *itertools.accumulate(chunks)]
 
 
@@ -90,12 +91,12 @@ def tasks_of(name: str, source: str, work: Work, chunks: Chunks, places: Iterabl
     from dask._task_spec import List, Task, TaskRef
 
     tasks: dict[Any, Any] = {}
-    out_edges, in_edges = list(map(_edges, chunks)), list(map(_edges, work.chunks))
+    out_edges, in_edges = list(map(edges_of, chunks)), list(map(edges_of, work.chunks))
     for place in places:
         piece = tuple(slice(edges[i], edges[i + 1]) for edges, i in zip(out_edges, place, strict=True))
         needed = region(work.spec, work.shape, piece)
         parts, targets = [], []
-        for number, (chunk, cut, target) in enumerate(_overlaps(needed, in_edges)):
+        for number, (chunk, cut, target) in enumerate(overlaps(needed, in_edges)):
             key: tuple[Any, ...] = (source, *chunk)
             lengths = tuple(each[i] for each, i in zip(work.chunks, chunk, strict=True))
             if any(part != slice(0, length) for part, length in zip(cut, lengths, strict=True)):
@@ -108,7 +109,7 @@ def tasks_of(name: str, source: str, work: Work, chunks: Chunks, places: Iterabl
     return tasks
 
 
-def _overlaps(needed: Slices, edges: list[list[int]]) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
+def overlaps(needed: Slices, edges: list[list[int]]) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
     """Yield the chunks under a piece: their places, what of each is needed, and where in the piece that belongs."""
     axes = []
     for piece, those in zip(needed, edges, strict=True):

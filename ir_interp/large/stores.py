@@ -9,6 +9,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.prepared import in_steps
 from ir_interp.executor.resize import planned, region
-from ir_interp.large.blocks import Chunks, Work, chosen, tasks_of
+from ir_interp.large.blocks import Chunks, Slices, Work, block, chosen, edges_of, overlaps
 from ir_interp.large.labelled import centres
 from ir_interp.memory import resident_bytes
 from ir_interp.shapes import Shape
@@ -29,7 +30,8 @@ from ir_interp.version import VERSION
 
 Array = NDArray[Any]
 Told = Callable[[str, int, int], None]
-_BLOCKS_AT_ONCE = 1000  # of one graph
+Place = tuple[int, ...]
+Pieces = Callable[[Place], Slices]
 _BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
 _BYTES_OF_TILES = 2**26  # where they are summed in tiles, as floats are
 _ADVICE = "pip install 'ir-interp[dask]'"
@@ -218,27 +220,32 @@ class Ledger:
 
 def _level(source: Any, path: Path, work: Work, chunks: Chunks, ledger: Ledger, memory: int, progress: Told) -> Any:
     """Return one array, all of whose chunks are written."""
-    import dask
     import zarr
 
     target = _created(source, path, chunks, planned(work.spec, work.shape).out_shape)
-    places = list(itertools.product(*(range(len(each)) for each in chunks)))
-    left = [place for place in places if not ledger.is_done(place)]
-    done = len(places) - len(left)
+    total, done = math.prod(map(len, chunks)), 0
     what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}"
-    edges = [[0, *itertools.accumulate(each)] for each in chunks]
+    out_edges = list(map(edges_of, chunks))
+    lock = threading.Lock()
 
-    def write(values: Array, place: tuple[int, ...]) -> None:
+    def pieces(place: Place) -> Slices:
+        return tuple(slice(each[i], each[i + 1]) for each, i in zip(out_edges, place, strict=True))
+
+    def write(place: Place, values: Array) -> None:
         nonlocal done
-        target[tuple(slice(each[i], each[i + 1]) for each, i in zip(edges, place, strict=True))] = values
+        target[pieces(place)] = values
         ledger.add(place)
-        done += 1
-        progress(what, done, len(places))
+        with lock:
+            done += 1
+            progress(what, done, total)
 
-    progress(what, done, len(places))
-    with dask.config.set(scheduler="threads", num_workers=_threads(work, chunks, memory)):
-        for start in range(0, len(left), _BLOCKS_AT_ONCE):
-            _run(source, work, chunks, left[start : start + _BLOCKS_AT_ONCE], write)
+    with ThreadPoolExecutor(_threads(work, chunks, memory)) as pool:
+        for strip in _strips(work, chunks, pieces, memory):
+            rows = [[place for place in row if not ledger.is_done(place)] for row in strip]
+            with lock:
+                done += sum(map(len, strip)) - sum(map(len, rows))
+                progress(what, done, total)
+            _run(source, work, pieces, rows, pool, write)
     return zarr.open_array(path, mode="r")
 
 
@@ -259,21 +266,62 @@ def _created(source: Any, path: Path, chunks: Chunks, shape: Shape) -> Any:
     )
 
 
-def _run(source: Any, work: Work, chunks: Chunks, places: list[tuple[int, ...]], write: Any) -> None:
-    """Make and write the blocks at some places; each chunk under them is read once."""
-    from dask._task_spec import Task, TaskRef
-    from dask.threaded import get
+def _strips(work: Work, chunks: Chunks, pieces: Pieces, memory: int) -> Iterator[list[list[Place]]]:
+    """Yield the places of blocks in strips, each as rows one below the other, whose chunks memory holds.
 
-    tasks = tasks_of("block", "chunk", work, chunks, places)
-    edges = [[0, *itertools.accumulate(each)] for each in work.chunks]
-    needed = {key for task in tasks.values() for key in task.dependencies if key[0] == "chunk"}
-    for key in needed:
-        piece = tuple(slice(each[i], each[i + 1]) for each, i in zip(edges, key[1:], strict=True))
-        tasks[key] = Task(key, source.__getitem__, piece)
-    written: list[Any] = [("write", *place) for place in places]
-    for key, place in zip(written, places, strict=True):
-        tasks[key] = Task(key, write, TaskRef(("block", *place)), place)
-    get(tasks, written)
+    A row needs chunks that the next one needs, too; these are read once. At the sides of strips they are read again.
+    """
+    first, *others = (range(len(each)) for each in chunks)
+    across = list(itertools.product(*others))
+    width = len(across)
+    middle = len(first) // 2
+
+    def taken(count: int) -> int:
+        keys = {key for place in across[:count] for key, _, _ in _under(work, pieces((middle, *place)))}
+        lengths = (math.prod(each[i] for each, i in zip(work.chunks, key, strict=True)) for key in keys)
+        return sum(lengths) * work.dtype.itemsize
+
+    while width > 1 and taken(width) > memory // 2:
+        width = -(-width // 2)
+    for start in range(0, len(across), width):
+        yield [[(row, *place) for place in across[start : start + width]] for row in first]
+
+
+def _under(work: Work, piece: Slices) -> list[tuple[Place, Slices, Slices]]:
+    return list(overlaps(region(work.spec, work.shape, piece), list(map(edges_of, work.chunks))))
+
+
+def _run(
+    source: Any,
+    work: Work,
+    pieces: Pieces,
+    rows: list[list[Place]],
+    pool: ThreadPoolExecutor,
+    write: Callable[[Place, Array], None],
+) -> None:
+    """Make and write the blocks of a strip, row by row."""
+    edges = list(map(edges_of, work.chunks))
+    held: dict[Place, Array] = {}
+
+    def read(key: Place) -> Array:
+        values: Array = source[tuple(slice(each[i], each[i + 1]) for each, i in zip(edges, key, strict=True))]
+        return values
+
+    def make(place: Place) -> None:
+        piece = pieces(place)
+        parts = _under(work, piece)
+        values = [held[key][cut] for key, cut, _ in parts]
+        write(
+            place, block(values, [target for _, _, target in parts], work, piece, region(work.spec, work.shape, piece))
+        )
+
+    for row in rows:
+        wanted = {key for place in row for key, _, _ in _under(work, pieces(place))}
+        held = {key: values for key, values in held.items() if key in wanted}
+        missing = sorted(wanted - held.keys())
+        held |= dict(zip(missing, pool.map(read, missing), strict=True))
+        for _ in pool.map(make, row):
+            pass
 
 
 def _describe(path: Path, source: Any, works: list[tuple[Work, Chunks]]) -> None:

@@ -88,7 +88,12 @@ _LIBRARIES = {
     Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
 _SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
-_STEP_FIRST = (Arithmetic.OPENVINO, Arithmetic.TENSORFLOW, Arithmetic.SCIPY)  # align_corners: i times a step
+_STEP_FIRST = (
+    Arithmetic.OPENVINO,
+    Arithmetic.LITERT,
+    Arithmetic.TENSORFLOW,
+    Arithmetic.SCIPY,
+)  # align_corners: i times a step
 _RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
 _SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
@@ -106,7 +111,8 @@ def positions(axis: AxisPlan) -> Positions:
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic)
     index = np.arange(axis.out_size, dtype=np.float32)
-    at = np.asarray(source(axis, index, _SINGLE), dtype=np.float32).astype(np.float64)
+    numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
 
@@ -182,7 +188,7 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return choose((axis.scale == 1) & (n == m), lambda: i, lambda: over(i + half, s))
         case Coordinates.TFLITE_CORNERS:
-            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * (n - 1) / (m - 1))
+            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (s * n))
             return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)

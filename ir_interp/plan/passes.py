@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
+from ir_interp.plan import litert
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.shapes import resolve_axes
@@ -28,8 +29,8 @@ class Pass:
     """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
 
     Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
-    is rounded half up. Floats are multiplied by ``factor``, and made whole by ``rounding``, where that is given.
-    ``saturates`` says whether the result is cut at the values of the element type.
+    is rounded half up, or by ``rounding``. Floats are multiplied by ``factor``, and made whole by ``rounding``, where
+    that is given. ``saturates`` says whether the result is cut at the values of the element type.
     """
 
     axis: int
@@ -51,18 +52,34 @@ def are_named(bound: Plan) -> bool:
     if isinstance(rounds, FixedPoint) and rounds.shorter_than is not None:
         axes = resolve_axes(spec.axes, len(bound.in_shape))
         return any(bound.in_shape[axis] < rounds.shorter_than for axis in axes)
+    if rounds is Integers.LITERT:
+        return litert.is_known(spec)
     return not isinstance(rounds, Integers) or rounds is Integers.OPENCV_AREA
 
 
 @lru_cache(maxsize=128)
 def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
     """Return the passes of a plan for integers of a type. Raises SpecError where its fixed point is for another."""
+    if bound.spec.rounds is Integers.LITERT:
+        return tuple(_of_litert(bound, dtype))
     rounds = _by_ratio(bound, dtype) if bound.spec.rounds is Integers.OPENCV_AREA else bound.spec.rounds
     if isinstance(rounds, FixedPoint):
         return tuple(_fixed(bound, rounds, dtype))
     if isinstance(rounds, FloatingPoint):
         return tuple(_floating(bound, rounds))
     return tuple(_counted(bound))
+
+
+def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
+    axes, behind = sorted(bound.axes, key=lambda each: -each.axis), 0
+    for place, axis in enumerate(axes):
+        indices, weights, bits = litert.weights(bound.spec, axis, dtype)
+        behind += bits
+        made = Pass(axis=axis.axis, indices=indices, weights=weights)
+        if place == len(axes) - 1:
+            rounding = None if dtype in ("int8", "uint8") else Integers.HALF_AWAY
+            made = replace(made, bits_after=behind, rounding=rounding, saturates=True)
+        yield made
 
 
 def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:

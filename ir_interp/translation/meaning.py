@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ir_interp.errors import Difference
@@ -28,6 +29,7 @@ from ir_interp.spec import (
 )
 
 
+@lru_cache(maxsize=2**13)  # a model may hold thousands of resizes, each compared with hundreds of offers
 def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
     """Return a key that is equal for specs of equal values in exact arithmetic, for every input that fits ``shape``.
 

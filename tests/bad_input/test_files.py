@@ -147,12 +147,16 @@ def test_a_file_that_is_not_there(name: str, fails: Fails) -> None:
 def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.onx").write_text("")
     reason = fails("inspect", "a.onx")
-    assert reason == "a.onx: unknown file type '.onx'; expected one of .json, .onnx, .xml; did you mean '.onnx'?"
+    assert (
+        reason == "a.onx: unknown file type '.onx'; expected one of .json, .onnx, .tflite, .xml; did you mean '.onnx'?"
+    )
 
 
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted())
     assert fails("convert", "a.xml", "b.pb") == (
         "a.xml: no conversion from .xml to .pb; expected one of .onnx to .xml, .onnx to .onnx, .onnx to .json, "
-        ".onnx to .py, .xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py"
+        ".onnx to .py, .xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py, "
+        ".json to .tflite, .onnx to .tflite, .xml to .tflite, .tflite to .onnx, .tflite to .xml, .tflite to .json, "
+        ".tflite to .py"
     )

@@ -26,15 +26,19 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("a.onnx", "b.xml", "--opset", "13"), f"opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx"),
+        (
+            ("a.onnx", "b.xml", "--opset", "13"),
+            f"opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx",
+        ),
         (
             ("a.onnx", "b.xml", "--dialect", "tensorrt"),
-            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, .json to .py",
+            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
+            ".json to .py, .tflite to .json, .tflite to .py",
         ),
         (("a.onnx", "b.json", "--fp16"), f"fp16 has no effect on {TO_JSON}, .xml to .onnx"),
         (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),
-        (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml"),
-        (("a.onnx", "b.json", "--strict"), f"strict has no effect on {TO_JSON}, .json to .xml"),
+        (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
+        (("a.onnx", "b.json", "--strict"), f"strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
         (("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"), "shapes has no effect without verification"),
         (("a.onnx", "b.xml", "--no-verify", "--input", "x=x.npy"), "inputs has no effect without verification"),
     ],
@@ -109,7 +113,7 @@ def test_lengths_of_another_rank_than_the_file_resizes(capsys: pytest.CaptureFix
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
-    known = ".json, .onnx, .xml"
+    known = ".json, .onnx, .tflite, .xml"
     for name, said in (
         ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
         ("-", "-: standard input is not read; expected the name of a file that ends in {}"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import _LONGEST, fills_vectors
+from ir_interp.executor.products import LONGEST, fills_vectors
 
 Array = NDArray[Any]
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 def _product(weights: Array, values: Array, rng: np.random.Generator, rows: int, columns: int, before: int) -> Any:
     """Return the sum of some products, from a matrix of other numbers in which they lie after so many zeros."""
     count, row, column = len(weights), int(rng.integers(rows)), int(rng.integers(columns))
-    length = min(_LONGEST, before + count + int(rng.integers(0, 60)))
+    length = min(LONGEST, before + count + int(rng.integers(0, 60)))
     before = min(before, length - count)
     left = rng.standard_normal((rows, length)).astype(weights.dtype)
     left[row] = 0

@@ -20,7 +20,7 @@ from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 from tests.support.runtimes import onnx_model
 
-NAMES = ("mnn", "opencv-dnn", "tvm")
+NAMES = ("iree", "mnn", "ncnn", "opencv-dnn", "tvm")
 SHAPE = (1, 2, 5, 6)
 HALF_UP = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "asymmetric"}
 CORNERS = "align_corners"
@@ -29,19 +29,30 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
     ({"mode": "linear"}, {"sizes": (1, 2, 8, 9)}, {}),
     ({"mode": "linear"}, {"scales": (1, 1, 2, 0.5)}, {}),
     ({"mode": "linear"}, {"scales": (1, 1, 1.3, 1)}, {"opencv-dnn": "ratio", "tvm": "ratio"}),
+    ({"mode": "linear"}, {"scales": (1, 1, 2.6, 1)}, {"iree": "exactly"}),
+    (
+        {"mode": "linear", "coordinate_transformation_mode": "asymmetric"},
+        {"sizes": (1, 2, 8, 9)},
+        {"ncnn": "for half_pixel"},
+    ),
+    (
+        {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": CORNERS},
+        {"sizes": (1, 2, 8, 9)},
+        {"ncnn": "asymmetric", "iree": "asymmetric only"},
+    ),
     (
         {"mode": "linear", "antialias": 1},
         {"sizes": (1, 2, 2, 3)},
-        {"opencv-dnn": "antialias", "tvm": "antialias", "mnn": "antialias"},
+        dict.fromkeys(NAMES, "antialias"),
     ),
     ({"mode": "cubic"}, {"sizes": (1, 2, 9, 9)}, {"mnn": "before the first pixel's middle"}),
     ({"mode": "cubic"}, {"sizes": (1, 2, 3, 4)}, {}),
     (
         {"mode": "cubic", "cubic_coeff_a": -0.5, "coordinate_transformation_mode": CORNERS},
         {"sizes": (1, 2, 9, 9)},
-        {"mnn": "coefficient"},
+        {"mnn": "coefficient", "ncnn": "coefficient", "iree": "coefficient"},
     ),
-    (HALF_UP, {"scales": (1, 1, 2, 2)}, {"mnn": "round_prefer_floor"}),
+    (HALF_UP, {"scales": (1, 1, 2, 2)}, {"mnn": "round_prefer_floor", "ncnn": "floor only"}),
     (
         {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"},
         {"sizes": (1, 2, 8, 9)},
@@ -86,7 +97,7 @@ def test_ties_that_float32_decides() -> None:
     model = onnx_model("Resize", 19, (1, 1, 9, 39), "float32", attributes, sizes=(1, 1, 9, 27))
     (row,) = ir_interp.audit(model, runtimes=NAMES).rows
     kinds = {name: verdict.kind.value for name, verdict in row.forecast.items()}
-    assert kinds == {"mnn": "differs", "opencv-dnn": "same", "tvm": "same"}
+    assert kinds == {"mnn": "differs", "opencv-dnn": "same", "tvm": "same", "iree": "same", "ncnn": "differs"}
 
 
 def test_they_are_asked_by_name() -> None:
@@ -146,13 +157,18 @@ def test_a_model_made_for_them(
 ) -> None:
     """What a runtime computes stays, what it does not is rewritten, into what it computes."""
     path = saved(tmp_path, attributes, size)
+    if target == "ncnn" and target in told and "axes" not in attributes:  # there is no other form for it
+        with pytest.raises(ExceptionGroup):
+            ir_interp.convert(path, tmp_path / "b.onnx", target=target, verify=False)
+        return
     (row,) = ir_interp.convert(path, tmp_path / "b.onnx", target=target, verify=False).rows
     if target in NAMES:
         assert row.form.endswith("kept") == (target not in told)
-    found = ir_interp.audit(tmp_path / "b.onnx", runtimes=NAMES if target == "any" else (target,))
+    names = [name for name in NAMES if others()[name].takes_primitives]
+    found = ir_interp.audit(tmp_path / "b.onnx", runtimes=names if target == "any" else (target,))
     assert {verdict.kind.value for each in found.rows for verdict in each.forecast.values()} <= {"same"}
 
 
 def test_a_wrong_target_names_them(tmp_path: Path) -> None:
-    with pytest.raises(IrInterpError, match="mnn, opencv-dnn, tvm or any; did you mean 'opencv-dnn'"):
+    with pytest.raises(IrInterpError, match="ncnn, opencv-dnn, tvm or any; did you mean 'opencv-dnn'"):
         ir_interp.convert(saved(tmp_path, {}, {"scales": (1, 1, 2, 2)}), tmp_path / "b.onnx", target="opencv_dnn")

@@ -76,6 +76,7 @@ _OPTIONS = {
     "run": ("--layer", "--sizes", "--scales", "--arithmetic", "--semantics"),
     "convert": ("--opset", "--dialect", "--semantics", "--only", "--strict", "--fp16", "--shape", "--json"),
     "compare": ("--shape", "--input", "--tolerance", "--per-resize", "--json"),
+    "fix": ("--select", "--ignore", "--layer", "--shape", "--json"),
 }
 _LIKE = ("pillow:bicubic", "pillow@12:box", "opencv:linear", "opencv:area", "torch:bicubic", "torch:area", "pillow:")
 _IMAGES = ("photo.png", "small.png", "screen.png", "photo.npy", "config.json", "shapes.onnx")
@@ -86,7 +87,7 @@ _LIKE_OPTIONS = {
     "compare": ("--sizes", "--scales", "--json", "--per-resize", "--tolerance"),
 }
 _HOSTILE = "\x1b[31m\n::error::\u202e"  # in a name of a file
-_VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8
+_VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8 + ("fix",)
 _ENDS = {".onnx": ("xml", "json", "py", "onnx"), ".xml": ("onnx", "json", "py"), ".json": ("xml", "onnx", "py")}
 
 
@@ -140,7 +141,7 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
     files = {name: mutated(name, each, rng) if name == broken else each for name, each in files.items()}
     starts = rng.random() < runs
-    verb = rng.choice(("compare", "convert", "audit")) if starts else rng.choice(_VERBS)
+    verb = rng.choice(("compare", "convert", "audit", "fix")) if starts else rng.choice(_VERBS)
     words = _arguments(verb, source, rng, starts=starts)
     pipes = (rng.choice([*files]),) if rng.random() < 0.02 else ()
     return Call(number=number, arguments=words, files={"x.npy": originals["x.npy"]} | files, pipes=pipes)
@@ -187,6 +188,8 @@ def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[st
             words += [] if starts else ["--no-verify"]
         case "compare":
             words += [source]
+        case "fix":
+            words += [rng.choice(("result.onnx", source)), *([] if starts else ["--no-verify"])]
     chosen = [name for name in _OPTIONS[verb] if rng.random() < 0.2]
     return (*words, *(word for name in chosen for word in _option(name, rng)))
 

@@ -176,12 +176,12 @@ def sweep(cases: int, seed: int) -> Iterator[tuple[RealCase, str]]:
             yield case, answer.text if isinstance(answer, Refused | Crashed) else answer
 
 
-_NO_FORM = re.compile(r"refused: y: no exact form in openvino 11; (closest differs in .*|OpenVINO: .*)")
+_NO_FORM = re.compile(r"refused: y: no exact form in openvino 11; (closest differs in .*|OpenVINO: .*|float32 decides)")
 
 
 def no_form(case: RealCase, found: str) -> str:
     """Return why no Interpolate computes a resize that was to be one; nothing for any other refusal."""
-    told = _NO_FORM.fullmatch(found) if case.form == "native" else None
+    told = _NO_FORM.match(found) if case.form == "native" else None
     return re.sub(r" \([^()]*\)", "", told[1]) if told else ""
 
 

@@ -1,7 +1,8 @@
 """Run random Resizes of images in the other runtimes: as they are, and made portable for each, and for all of them.
 
 ``python -m tests.sweeps.runtimes --cases 300 --seed 1`` runs those that are installed (``pip install
-opencv-python-headless MNN apache-tvm``), and exits with 1 where a portable one differs, or a forecast is wrong.
+opencv-python-headless MNN apache-tvm iree-base-compiler iree-base-runtime ncnn``, and pnnx without
+dependencies), and exits with 1 where a portable one differs, or a forecast is wrong.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ def native(runtime: OtherRuntime, drawn: list[tuple[Path, Array]]) -> Iterator[s
         (found,) = nodes(path)
         told = runtime.outcome(found.op, frozenset({2, 3}))
         kind = told.kind
+        if told.reason.startswith("nothing is known"):
+            yield "nothing told"
+            continue
         if told.spec is not None:
             same = np.abs(ir_interp.resize(np.load(path.with_suffix(".npy")), told.spec) - wanted).max() < TOLERANCE
             kind = Kind.SAME if same else Kind.DIFFERS

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Protocol
 
 from ir_interp.op import ResizeOp
 
 from ..outcome import Outcome
+from ..runner import Runner
 
 
 class Outcomes(Protocol):
@@ -25,29 +23,18 @@ class Outcomes(Protocol):
         """Return what comes of it. ``op.attributes`` are those of the node."""
 
 
-Run = Callable[[str, NDArray[Any]], NDArray[Any]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherRuntime:
+class OtherRuntime(Runner):
     """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
 
-    ``run`` returns what a model (.onnx) of one input and one output makes of an array; it needs the module
-    ``package``, which pip installs as ``distribution``.
+    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like.
     """
 
     name: str
     title: str
     version: str
-    package: str
-    distribution: str
     outcome: Outcomes
-    run: Run
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether it can be run here."""
-        return find_spec(self.package) is not None
+    takes_primitives: bool = True
 
 
 @cache

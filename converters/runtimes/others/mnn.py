@@ -14,7 +14,7 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first
+from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first, own_cubic
 from ..outcome import Outcome, differs
 from . import OtherRuntime
 
@@ -25,7 +25,9 @@ _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    found = image_outcome(op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, _OWN_CUBIC, _OWN_NEAREST), offset_first)
+    found = image_outcome(
+        op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST), offset_first
+    )
     if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):
         return differs("its cubic takes the first pixel's middle for all places before the first pixel's middle")
     return found
@@ -39,20 +41,12 @@ def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
     return shape is None or spec.waits or any(axis.offset < 0 for axis in plan(spec, shape).axes)
 
 
-def _cubic(spec: ResizeSpec) -> ResizeSpec:
-    kernel = spec.kernel
-    if not isinstance(kernel, Cubic):
-        return spec
-    return replace(spec, kernel=replace(kernel, a=_COEFFICIENT, exclude_outside=False))
-
-
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
     if not isinstance(spec.kernel, Nearest) or spec.kernel.rounding not in _TAKEN_FOR_HALF_DOWN:
         return spec
     return replace(spec, kernel=Nearest(rounding=Rounding.ROUND_PREFER_FLOOR))
 
 
-_OWN_CUBIC = Reading(f"its cubic has the coefficient {_COEFFICIENT}, and no exclude_outside", _cubic)
 _OWN_NEAREST = Reading("it takes ceil and round_prefer_ceil for round_prefer_floor", _nearest)
 
 
@@ -60,12 +54,12 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import _tools  # MNN's converter without its command line, which wants a package that reports its use
     import MNN.expr
     import MNN.nn
-    import onnx
 
-    graph, converted = onnx.load(model, load_external_data=False).graph, f"{model}.mnn"
+    converted = f"{model}.mnn"
     options = ["-f", "ONNX", "--modelFile", model, "--MNNModel", converted, "--bizCode", "ir_interp"]
     _tools.mnnconvert(["mnnconvert", *options])
-    net = MNN.nn.load_module_from_file(converted, [graph.input[0].name], [graph.output[0].name])
+    names = MNN.nn.load_module_from_file(converted, [], []).get_info()
+    net = MNN.nn.load_module_from_file(converted, names["inputNames"], names["outputNames"])
     (made,) = net.forward([MNN.expr.const(x, list(x.shape), MNN.expr.NCHW)])
     made = MNN.expr.convert(made, MNN.expr.NCHW)
     return np.array(made.read()).reshape(made.shape)

@@ -16,6 +16,7 @@ from ..images import BY_RATIO, NO_ANTIALIAS, image_outcome
 from ..outcome import Outcome, refused
 from . import OtherRuntime
 
+_RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
 
 
@@ -27,6 +28,8 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
 
 def _refusal(op: ResizeOp) -> str:
     at = geometry(op)
+    if op.version < _RESIZE_WITH_SIZES:
+        return "its importer takes no Upsample, and no Resize-10"
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return "it has no half_pixel_symmetric"
     if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
@@ -54,6 +57,7 @@ RUNTIME = OtherRuntime(
     version="0.27",
     package="tvm",
     distribution="apache-tvm",
+    also=("onnx",),
     outcome=outcome,
     run=_run,
 )

@@ -1,0 +1,1 @@
+"""Mend what an audit calls an exporter's likely mistake, in an ONNX model, and nothing else."""

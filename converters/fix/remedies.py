@@ -1,0 +1,115 @@
+"""What mends each likely mistake of an exporter: other attributes, or other scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Nearest, Scales
+from ir_interp.translation.dialect import Context
+from ir_interp.translation.translate import compared
+
+from ..audit.mistakes import PLAIN_COEFFICIENT, before_half, missed_lengths
+from ..dialects.onnx import DIALECT
+
+_COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
+_BEFORE = 10  # the version of Resize that ONNX's version converter raises
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """Attributes that a node is to have, and scales, where they are to be others; ``text`` says what changes."""
+
+    code: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    scales: tuple[float, ...] | None = None
+    text: str = ""
+
+
+def remedies(op: ResizeOp, codes: Collection[str]) -> list[Remedy]:
+    """Return what mends the mistakes of these codes, of a resize that has them, each on top of those before.
+
+    Raises InexactError for one that nothing mends.
+    """
+    found: list[Remedy] = []
+    scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    for code, remedy in _REMEDIES.items():
+        if code in codes:
+            found.append(remedy(op, scales))
+            scales = found[-1].scales or scales
+    return found
+
+
+def _converted(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    """Return the coordinates of Resize-10, which is what was meant."""
+    context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
+    meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
+    given: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
+    tried = [{"nearest_mode": each} for each in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
+    for each in tried:
+        changed = given | each
+        now = DIALECT.parse(dict(op.attributes) | changed, Context(version=op.version, shape=op.shape, dtype=op.dtype))
+        if compared(meant, now, op.shape):
+            return Remedy(code="IRI015", attributes=changed, text=_changes(op, changed))
+    problem = "one axis grows and another shrinks, and Resize-10 rounds the one down and the other up"
+    raise InexactError(op.name, "IRI015", reason=f"{problem}; export it again, in the newer operator set")
+
+
+def _coefficient(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    changed = {"cubic_coeff_a": _COEFFICIENT}
+    return Remedy(code="IRI011", attributes=changed, text=_changes(op, changed))
+
+
+def _edges(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    changed = {"exclude_outside": 1}
+    return Remedy(code="IRI012", attributes=changed, text=_changes(op, changed))
+
+
+def _unrounded(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    return _rescaled("IRI014", scales, tuple(map(before_half, scales)))
+
+
+def _long_enough(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    """Return scales that give the length that they hardly missed: that length / the input's, in float32."""
+    mended = list(scales)
+    for each in missed_lengths(replace(op, spec=replace(op.spec, target=Scales(scales)))):
+        mended[each.place] = _enough(each.length, each.wanted)
+    return _rescaled("IRI013", scales, tuple(mended))
+
+
+def _enough(length: int, wanted: int) -> float:
+    """Return the smallest scale in float32 that is no less than wanted / length."""
+    scale = np.float32(wanted / length)
+    while float(scale) * length < wanted:  # float64 holds the product
+        scale = np.nextafter(scale, np.float32(np.inf))
+    return float(scale)
+
+
+def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) -> Remedy:
+    pairs = ", ".join(
+        f"{np.float32(old)!s} -> {np.float32(new)!s}" for old, new in zip(before, after, strict=True) if old != new
+    )
+    return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as mended already'}")
+
+
+def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
+    left_out = {name: default for name, (default, _) in DIALECT.defaults.items()} | {"cubic_coeff_a": PLAIN_COEFFICIENT}
+    before = left_out | dict(op.attributes)
+    return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())
+
+
+_REMEDIES: Mapping[str, Callable[[ResizeOp, tuple[float, ...]], Remedy]] = {
+    "IRI015": _converted,
+    "IRI011": _coefficient,
+    "IRI012": _edges,
+    "IRI014": _unrounded,
+    "IRI013": _long_enough,
+}
+"""In the order in which they are applied: a scale that half precision rounded may have missed a length by that."""
+CODES = tuple(sorted(_REMEDIES))
+"""The codes that can be mended."""

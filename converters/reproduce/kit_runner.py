@@ -1,0 +1,145 @@
+"""Run the cases of a conformance kit in a runtime, and say which differ: ``python run.py onnxruntime``.
+
+It needs Python, NumPy and the runtime; README.md says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 120  # for a case
+KINDS = ("same", "differs", "refused", "crashes")
+RUNTIMES: dict[str, Callable[..., Any]] = {}
+
+# How runtimes are run
+
+
+def judged(case: dict[str, Any], made: Any) -> tuple[str, str]:
+    """Return what became of a case, and how far it is off."""
+    wanted = np.load(HERE / "cases" / f"{case['name']}.y.npy")
+    made = np.asarray(made)
+    if made.shape != wanted.shape:
+        return "differs", f"shape {list(made.shape)}, not {list(wanted.shape)}"
+    off = float(np.abs(made.astype(float) - wanted.astype(float)).max(initial=0.0))
+    return ("same", "") if off <= case["tolerance"] + 1e-6 else ("differs", f"by {off:.3g}")
+
+
+def run_case(case: dict[str, Any], run: Callable[..., Any]) -> tuple[str, str]:
+    """Run a case and return what became of it."""
+    try:
+        made = run(str(HERE / "cases" / f"{case['name']}.onnx"), np.load(HERE / "cases" / f"{case['name']}.x.npy"))
+    except Exception as error:  # whatever a runtime throws
+        return "refused", " ".join(str(error).split())[:200] or type(error).__name__
+    return judged(case, made)
+
+
+def work(name: str, places: list[int]) -> None:
+    """Run cases, and write a line for each to the real standard output."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime and OpenVINO report how they are used
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    told = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # runtimes print as well
+    cases = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
+    run = runtime(name)
+    for place in places:
+        print(json.dumps(run_case(cases[place], run)), file=told, flush=True)
+
+
+def runtime(name: str) -> Callable[..., Any]:
+    """Return the function of a known runtime, or of a module of somebody's."""
+    if name in RUNTIMES:
+        return RUNTIMES[name]
+    module, colon, called = name.partition(":")
+    if not colon:
+        raise SystemExit(f"unknown runtime {name!r}; expected module:function, or one of {', '.join(RUNTIMES)}")
+    sys.path.insert(0, str(Path.cwd()))
+    return getattr(importlib.import_module(module), called)  # type: ignore[no-any-return]
+
+
+def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
+    """Run cases in a process, which is started again behind each case that it dies of."""
+    found: list[tuple[str, str]] = []
+    while len(found) < len(places):
+        left = places[len(found) :]
+        command = [sys.executable, str(HERE / "run.py"), name, "--worker", json.dumps(left)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert child.stdout is not None
+        for _ in left:
+            timer = threading.Timer(SECONDS, child.kill)
+            timer.start()
+            line = child.stdout.readline()
+            timer.cancel()
+            if not line:
+                break
+            kind, detail = json.loads(line)
+            found.append((kind, detail))
+        if child.wait() and len(found) < len(places):
+            found.append(("crashes", f"status {child.returncode}"))
+    return found
+
+
+def read(case: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """Judge an output that another machine made."""
+    path = folder / f"{case['name']}.npy"
+    return judged(case, np.load(path)) if path.exists() else ("refused", "no output")
+
+
+def show(verdicts: list[dict[str, Any]]) -> None:
+    """Print what is not the same, and how much of each group came to what."""
+    counts = Counter((each["group"], each["kind"]) for each in verdicts)
+    for each in verdicts:
+        if each["kind"] != "same":
+            print(f"{each['name']}: {each['kind']} {each['detail']}")
+    print(f"{'':12}" + "".join(f"{kind:>9}" for kind in KINDS))
+    for group in dict.fromkeys(each["group"] for each in verdicts):
+        print(f"{group:12}" + "".join(f"{counts[group, kind]:9}" for kind in KINDS))
+    print(f"{'all':12}" + "".join(f"{sum(each['kind'] == kind for each in verdicts):9}" for kind in KINDS))
+
+
+def main() -> int:
+    """Run what is asked for, and print how many cases of each group are the same."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runtime", nargs="?", help=f"{', '.join(RUNTIMES)}, or module:function")
+    parser.add_argument("--only", action="append", help="groups, or beginnings of names")
+    parser.add_argument("--outputs", type=Path, help="a folder of NAME.npy, instead of a runtime")
+    parser.add_argument("--results", type=Path, default=HERE / "results.json", help="where to write all verdicts")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        work(options.runtime, json.loads(options.worker))
+        return 0
+    if (options.runtime is None) == (options.outputs is None):
+        parser.error("give a runtime, or --outputs")
+    cases = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
+    words = tuple(options.only or [""])
+    places = [n for n, case in enumerate(cases) if case["group"] in words or case["name"][4:].startswith(words)]
+    chosen = [cases[place] for place in places]
+    if options.outputs:
+        found = [read(case, options.outputs) for case in chosen]
+    else:
+        runtime(options.runtime)
+        found = run_all(options.runtime, places)
+    verdicts = [
+        {"name": case["name"], "group": case["group"], "kind": found[number][0], "detail": found[number][1]}
+        for number, case in enumerate(chosen)
+    ]
+    show(verdicts)
+    options.results.write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf-8")
+    return int(any(kind in ("differs", "crashes") for kind, _ in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Python files that need nothing but NumPy and a runtime, made of the functions by which this program runs it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+from ..runtimes.runner import Run
+
+
+class _Plain(ast.NodeTransformer):
+    """Leaves out what only type checkers read."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Return an assignment without its annotation."""
+        assert node.value is not None
+        return ast.Assign([node.target], node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Return a function without annotations."""
+        self.generic_visit(node)
+        node.returns = None
+        for each in node.args.args:
+            each.annotation = None
+        return node
+
+
+def function(run: Run, name: str) -> str:
+    """Return the source of a function that runs models, under another name."""
+    (found,) = ast.parse(inspect.getsource(run)).body
+    assert isinstance(found, ast.FunctionDef)
+    found.name = name
+    return ast.unparse(ast.fix_missing_locations(_Plain().visit(found)))
+
+
+def script(told: str, run: Run, model: str) -> str:
+    """Return a script that runs a model as ``run`` does, and prints how far that is from what is expected."""
+    return f'''"""{told}"""
+
+import numpy as np
+
+
+{function(run, "run")}
+
+
+wanted = np.load("expected.npy")
+made = run("{model}", np.load("input.npy"))
+print("expected", wanted.shape, wanted.ravel()[:8])
+print("made", made.shape, made.ravel()[:8])
+print("largest difference", np.abs(made - wanted.astype(float)).max() if made.shape == wanted.shape else "in shape")
+'''

@@ -1,0 +1,167 @@
+"""The smallest shape of a resize on which a runtime still does what it does to it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from ir_interp.plan.geometry import plan
+from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.spec import Sizes
+
+from ..audit.audit import audit
+from ..audit.findings import Audited
+from ..audit.resizes import Found
+from ..audit.seen import single
+from ..audit.verdicts import Verdict
+from ..onnx.resizes import given_names
+from ..openvino.one_layer import write_layer
+from ..runtimes.outcome import Kind
+
+_VISIBLE = 0.01  # of values from 0 to 1: what a smaller resize must differ by at least, where the large one does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A resize alone on some lengths, with sizes where it has these; nothing where they are given by scales."""
+
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The file of a case, and what comes of it."""
+
+    path: Path
+    row: Audited
+    verdict: Verdict
+
+    @property
+    def cost(self) -> int:
+        """How many elements it has before and after."""
+        shape = static_shape(self.row.op.shape) or ()
+        return math.prod(shape) + math.prod(plan(self.row.op.spec, shape).out_shape)
+
+
+def smallest(source: Found, runtime: str, wanted: Verdict, folder: Path) -> Shown | None:
+    """Return the smallest case on which a runtime does what it was seen to do to a resize; None where none shows it.
+
+    Smaller cases are looked for by what is forecast, which takes no runs, and the last is run; only where that shows
+    something else each of them is run.
+    """
+    for run in (False, True):
+        first = _shown(source, [_case(source)], runtime, folder, run=True)
+        if not first or not _is_like(first[0].verdict, wanted):
+            return None
+        best, last = first[0], None
+        while best is not last:
+            last = best
+            smaller = _shown(source, list(_smaller(source, best.row)), runtime, folder, run=run)
+            alike = [each for each in smaller if each.cost < best.cost and _is_like(each.verdict, wanted)]
+            alike = [each for each in alike if run or _is_visible(each.verdict, wanted)]
+            best = min(alike, key=lambda each: each.cost, default=best)
+        proven = _shown(source, [_case_of(best.row)], runtime, folder, run=True)
+        if proven and _is_like(proven[0].verdict, wanted):
+            return proven[0]
+    return first[0]
+
+
+def _is_like(verdict: Verdict, wanted: Verdict) -> bool:
+    """Say whether a runtime does the same, for the same reason."""
+    return (verdict.kind, _plain(verdict.cause)) == (wanted.kind, _plain(wanted.cause))
+
+
+def _is_visible(verdict: Verdict, wanted: Verdict) -> bool:
+    """Say whether a difference that is forecast is no smaller than can be seen, where that of the whole is not."""
+    least = min(_VISIBLE, wanted.difference or math.inf)
+    return verdict.kind is not Kind.DIFFERS or (verdict.difference or math.inf) >= least
+
+
+def _plain(reason: str) -> str:
+    return re.sub(r"\d+", "", reason)
+
+
+def _case(source: Found) -> Case:
+    """Return a resize as it stands, its open lengths 1."""
+    shape = tuple(length or 1 for length in source.op.shape or ())
+    return Case(shape=shape, sizes=_sizes(source))
+
+
+def _case_of(row: Audited) -> Case:
+    target = row.op.spec.target
+    sizes = tuple(map(int, target.values)) if isinstance(target, Sizes) else ()
+    return Case(shape=static_shape(row.op.shape) or (), sizes=sizes)
+
+
+def _sizes(source: Found) -> tuple[int, ...]:
+    target = source.op.spec.target
+    return tuple(map(int, target.values)) if isinstance(target, Sizes) else ()
+
+
+def _smaller(source: Found, row: Audited) -> Iterator[Case]:
+    """Yield cases with one axis shorter, before or behind the resize."""
+    case = _case_of(row)
+    axes = resolve_axes(source.op.spec.axes, len(case.shape))
+    for axis, length in enumerate(case.shape):
+        place = axes.index(axis) if axis in axes and case.sizes else -1
+        for shorter in _shorter(length):
+            shape = (*case.shape[:axis], shorter, *case.shape[axis + 1 :])
+            if place < 0:
+                yield Case(shape=shape, sizes=case.sizes)
+                continue
+            size = case.sizes[place]
+            for other in {size, shorter, max(1, round(size * shorter / length))}:
+                yield Case(shape=shape, sizes=_with(case.sizes, place, other))
+        if place >= 0:
+            for shorter in _shorter(case.sizes[place]):
+                yield Case(shape=case.shape, sizes=_with(case.sizes, place, shorter))
+
+
+def _with(sizes: tuple[int, ...], place: int, size: int) -> tuple[int, ...]:
+    return (*sizes[:place], size, *sizes[place + 1 :])
+
+
+def _shorter(length: int) -> list[int]:
+    return sorted({each for each in (1, 2, 3, 4, length // 2, length - 1) if 0 < each < length})
+
+
+def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, run: bool) -> list[Shown]:
+    """Return what comes of cases: as forecast, and as seen where they are run; without those that nobody can write."""
+    folder.mkdir(exist_ok=True)
+    for each in folder.iterdir():
+        each.unlink()
+    paths = [path for number, case in enumerate(cases) if (path := _written(source, case, folder / str(number)))]
+    rows, _ = audit(paths, run=run, runtimes=[runtime])
+    by_file = {row.file: row for row in rows}
+    shown = (
+        Shown(path=path, row=row, verdict=row.verdicts[runtime]) for path in paths if (row := by_file.get(str(path)))
+    )
+    return [each for each in shown if not run or runtime in each.row.seen]
+
+
+def _written(source: Found, case: Case, path: Path) -> Path | None:
+    """Write a case as a model of one node, or of one layer; None where that is not possible."""
+    op = replace(source.op, shape=case.shape)
+    if case.sizes:
+        op = replace(op, spec=replace(op.spec, target=Sizes(case.sizes)))
+    if source.layer is not None:
+        ir = path.with_suffix(".xml")
+        return ir if write_layer(op, source.layer.attributes, ir) else None
+    assert source.node is not None
+    model = single(replace(source.node, op=op))
+    if model is None:
+        return None
+    if case.sizes:
+        name = model.graph.node[0].input[1 + given_names(op.version).index("sizes")]
+        (held,) = (each for each in model.graph.initializer if each.name == name)
+        held.CopyFrom(numpy_helper.from_array(np.array(case.sizes, np.int64), name))
+    onnx.save(model, path.with_suffix(".onnx"))
+    return path.with_suffix(".onnx")

@@ -1,0 +1,81 @@
+"""ncnn, by its converter pnnx: an Interp with align_corners or half pixels, and one nearest (1.0.20261020)."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Coordinates, Nearest, ResizeSpec, Rounding
+
+from ..images import NO_ANTIALIAS, Reading, image_outcome, own_cubic
+from ..outcome import Outcome, refused
+from . import OtherRuntime
+
+_COEFFICIENT = -0.75
+_OLDEST = 11
+
+
+def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    """Return what comes of a node."""
+    if op.version < _OLDEST:
+        return refused("nothing is known of its Upsample, and of its Resize-10")
+    if isinstance(op.spec.kernel, Nearest) and op.spec.kernel.rounding is not Rounding.FLOOR:
+        return refused("its converter takes nearest_mode floor only")
+    readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES)
+    return image_outcome(op, may_change, readings)
+
+
+def _nearest(spec: ResizeSpec) -> ResizeSpec:
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if isinstance(spec.kernel, Nearest) else spec
+
+
+def _places(spec: ResizeSpec) -> ResizeSpec:
+    if isinstance(spec.kernel, Nearest) or spec.coordinates is Coordinates.ALIGN_CORNERS:
+        return spec
+    return replace(spec, coordinates=Coordinates.HALF_PIXEL)
+
+
+_OWN_NEAREST = Reading("its nearest is asymmetric", _nearest)
+_OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import subprocess
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    import ncnn
+
+    pnnx: Any = find_spec("pnnx")  # the package itself imports torch
+    converter = Path(pnnx.origin).with_name("pnnx")
+    ends = ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
+    made = {end: f"{model}.{end}" for end in ends}
+    shape = ",".join(map(str, x.shape))
+    options = [f"inputshape=[{shape}]", "fp16=0", *(f"{end}={path}" for end, path in made.items())]
+    subprocess.run([str(converter), model, *options], check=True, capture_output=True)
+    net = ncnn.Net()
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    if net.load_param(made["ncnnparam"]) or net.load_model(made["ncnnbin"]) or not net.output_names():
+        raise ValueError(Path(made["ncnnparam"]).read_text())
+    extractor = net.create_extractor()
+    extractor.input(net.input_names()[0], ncnn.Mat(x[0]).clone())
+    _, output = extractor.extract(net.output_names()[0])
+    return np.array(output)[None]
+
+
+RUNTIME = OtherRuntime(
+    name="ncnn",
+    title="ncnn",
+    version="1.0.20261020",
+    package="ncnn",
+    distribution="ncnn",
+    also=("pnnx",),
+    outcome=outcome,
+    takes_primitives=False,
+    run=_run,
+)

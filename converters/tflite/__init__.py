@@ -1,0 +1,1 @@
+"""TFLite files (.tflite): their resizes read, and single ones written."""

@@ -1,0 +1,84 @@
+"""Write a TFLite file of a single resize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import AtRunTime
+from ir_interp.translation.translate import write
+
+from ..dialects.tflite import DIALECT
+from ..report import Row, expressed
+from .schema import DTYPES, schema
+
+_OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
+_VERSION = 3  # of the file format
+_OF_OPERATOR = 3  # the version that has both flags, and 8-bit types
+_IDENTIFIER = b"TFL3"
+_QUANTUM = 1 / 128  # of integers: input and output alike, so that it does not matter which
+
+
+def write_resize(op: ResizeOp, output: Path) -> Row:
+    """Write a file of nothing but ``op``, from x to y. Raises InexactError where TFLite has no such resize."""
+    name = op.name or op.where
+    translation = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
+    dtype = op.dtype or "float32"
+    if dtype not in DTYPES:
+        raise InexactError(name, DIALECT.name, reason=f"TFLite has no tensors of {dtype}")
+    if op.shape is None or isinstance(translation.spec.target, AtRunTime):
+        raise InexactError(name, DIALECT.name, reason="its shape or its size is known only at run time")
+    output.write_bytes(_packed(translation.attributes, op.shape, dtype))
+    return Row(name=name, source=op, form=expressed(translation), grade=translation.grade)
+
+
+def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes:
+    import flatbuffers
+
+    of = schema()
+    height, width = attributes["size"]
+    made = (shape[0], height, width, shape[3])
+    size = np.array([height, width], "<i4")
+    graph = of.SubGraphT()
+    graph.tensors = [
+        _tensor("x", shape, dtype, 0),
+        _tensor("size", (2,), "int32", 1),
+        _tensor("y", made, dtype, 0),
+    ]
+    graph.inputs, graph.outputs, graph.name = [0], [2], "resize"
+    kind = attributes["op"]
+    code = of.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
+    code.version = _OF_OPERATOR
+    options = getattr(of, f"{_OPTIONS[kind]}T")()
+    options.alignCorners = bool(attributes["align_corners"])
+    options.halfPixelCenters = bool(attributes["half_pixel_centers"])
+    operator = of.OperatorT()
+    operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1], [2]
+    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, _OPTIONS[kind]), options
+    graph.operators = [operator]
+    empty, held = of.BufferT(), of.BufferT()
+    held.data = list(size.tobytes())
+    model = of.ModelT()
+    model.version, model.description = _VERSION, "ir_interp"
+    model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, held]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> Any:
+    of = schema()
+    found = of.TensorT()
+    found.name, found.buffer, found.type = name, buffer, getattr(of.TensorType, DTYPES[dtype])
+    found.shape = [1 if length is None else length for length in shape]
+    if None in shape:
+        found.shapeSignature = [-1 if length is None else length for length in shape]
+    if dtype in ("int8", "uint8", "int16"):
+        found.quantization = of.QuantizationParametersT()
+        found.quantization.scale, found.quantization.zeroPoint = [_QUANTUM], [0]
+    return found

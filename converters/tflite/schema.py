@@ -1,0 +1,29 @@
+"""The schema of TFLite's files, as LiteRT's own package has it; imported when a file is met."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ir_interp.errors import IrInterpError
+
+DTYPES = {
+    "float32": "FLOAT32",
+    "float16": "FLOAT16",
+    "int8": "INT8",
+    "uint8": "UINT8",
+    "int16": "INT16",
+    "int32": "INT32",
+    "int64": "INT64",
+    "bool": "BOOL",
+}
+"""Names of element types in NumPy, and in the schema."""
+
+
+def schema() -> ModuleType:
+    """Return the module of the schema. Raises IrInterpError where it is not installed."""
+    try:
+        from ai_edge_litert import schema_py_generated
+    except ImportError:
+        raise IrInterpError("the schema of .tflite is not installed; `pip install ai-edge-litert` does that") from None
+    found: ModuleType = schema_py_generated
+    return found

@@ -1,0 +1,171 @@
+"""TFLite files: their resizes read, written, and computed as LiteRT does, to the last bit of integers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError
+from ir_interp.converters.audit.probe import Job, run
+from tests.support.commands import command
+
+pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
+
+from ir_interp.converters.dialects.tflite import DIALECT
+from ir_interp.converters.tflite import files, one_resize
+from ir_interp.op import ResizeOp, read
+from ir_interp.translation.dialect import Context
+
+KINDS = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+TYPES = ("float32", "int8", "uint8", "int16")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def operator(shape: tuple[int | None, ...] = (1, 5, 6, 2), dtype: str = "float32", **attributes: Any) -> ResizeOp:
+    given = {"op": KINDS[0], "align_corners": False, "half_pixel_centers": False, "size": (8, 9)} | attributes
+    return read(DIALECT, given, Context(version=1, shape=shape, dtype=dtype), name="y", where="here")
+
+
+def random_operator(rng: np.random.Generator) -> ResizeOp:
+    kind, corners, half = str(rng.choice(KINDS)), bool(rng.integers(2)), bool(rng.integers(2))
+    return operator(
+        shape=tuple(map(int, (rng.integers(1, 3), *rng.integers(1, 24, 2), rng.choice([1, 2, 3, 8])))),
+        dtype=str(rng.choice(TYPES)),
+        op=kind,
+        align_corners=corners,
+        half_pixel_centers=half and not (corners and kind == KINDS[0]),
+        size=tuple(map(int, rng.integers(1, 48, 2))),
+    )
+
+
+def values(op: ResizeOp, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    shape = tuple(length or 1 for length in op.shape or ())
+    if op.dtype == "float32":
+        return rng.standard_normal(shape).astype(np.float32)
+    ends = np.iinfo(str(op.dtype))
+    return rng.integers(ends.min, ends.max, shape, dtype=str(op.dtype), endpoint=True)
+
+
+def different(count: int, seed: int) -> list[str]:
+    """Return the random operators of which LiteRT makes something else than the executor."""
+    rng = np.random.default_rng(seed)
+    ops, jobs = [], []
+    for number in range(count):
+        op, path = random_operator(rng), Path(f"{number}.tflite")
+        one_resize.write_resize(op, path)
+        (back,) = files.load(path)
+        assert (back.spec, back.shape, back.dtype) == (op.spec, op.shape, op.dtype)
+        np.save(path.with_suffix(".npy"), values(op, rng))
+        ops.append(op)
+        jobs.append(Job(runtime="litert", model=str(path), array=str(path.with_suffix(".npy"))))
+    found = []
+    for op, job, answer in zip(ops, jobs, run(jobs), strict=True):
+        wanted = op.run(np.load(job.array))
+        assert answer.output is not None, answer.refusal
+        off = np.abs(answer.output.astype(np.float64) - wanted.astype(np.float64)).max()
+        if answer.output.dtype != wanted.dtype or off > (1e-5 if op.dtype == "float32" else 0):
+            found.append(f"{op.spec} of {op.dtype} {op.shape}: {off}")
+    return found
+
+
+def test_litert_computes_the_same() -> None:
+    assert different(80, 3) == []
+
+
+@pytest.mark.long
+def test_litert_computes_the_same_of_more() -> None:
+    assert different(500, 4) == []
+
+
+def test_another_rounding_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 10 bits instead of 11 nearly every 8-bit operator differs."""
+    monkeypatch.setattr("ir_interp.plan.litert._EIGHT_BITS", 10)
+    assert different(20, 8)
+
+
+def test_dynamic_lengths_and_sizes(tmp_path: Path) -> None:
+    one_resize.write_resize(operator(shape=(None, 5, 6, 2)), Path("a.tflite"))
+    (op,) = ir_interp.load("a.tflite")
+    assert (op.shape, op.name, op.where) == ((None, 5, 6, 2), "y", "a.tflite:operator[0]")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_become_others(kind: str, dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
+    one_resize.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
+    assert command(capsys, "convert", "a.json", "b.tflite", "-q")[0] == 0
+    assert Path("a.tflite").read_bytes() == Path("b.tflite").read_bytes()
+    code, _, errors = command(capsys, "convert", "a.tflite", "c.onnx", "-q")
+    sums_integers = kind == KINDS[0] and dtype != "float32"
+    assert code == int(sums_integers)
+    assert ("integers are summed as LiteRT does" in errors) == sums_integers
+
+
+def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    one_resize.write_resize(operator(), Path("a.tflite"))
+    code, printed, _ = command(capsys, "inspect", "a.tflite")
+    assert code == 0
+    assert "TFLite, version 3" in printed
+    code, printed, _ = command(capsys, "audit", "a.tflite", "--run", "--json")
+    assert code == 0
+    np.save("x.npy", np.ones((1, 5, 6, 2), np.float32))
+    assert command(capsys, "run", "a.tflite", "--input", "x.npy", "--output", "y.npy")[0] == 0
+    assert np.load("y.npy").shape == (1, 8, 9, 2)
+    (row,) = ir_interp.audit("a.tflite", run=True).rows
+    assert {name: each.kind.value for name, each in row.seen.items()} == {
+        "litert": "same",
+        "onnxruntime": "same",
+        "openvino": "same",
+    }
+
+
+def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.json").write_text(
+        '{"dialect": "onnx", "layers": [{"input": {"shape": [1, 2, 5, 6]}, "mode": "cubic", "sizes": [1, 2, 8, 9]}]}'
+    )
+    code, _, errors = command(capsys, "convert", "a.json", "a.tflite")
+    assert code == 1
+    assert "no exact form in tflite" in errors
+    assert not Path("a.tflite").exists()
+
+
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        (b"", "not a TFLite file: it does not begin as one"),
+        (b"\x1c\0\0\0TFL2" + b"\0" * 64, "not a TFLite file: it does not begin as one"),
+        (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or cut off"),
+    ],
+)
+def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
+    Path("a.tflite").write_bytes(held)
+    with pytest.raises(IrInterpError, match=message):
+        ir_interp.load("a.tflite")
+
+
+def test_broken_files_are_refused() -> None:
+    """Whatever bytes are changed or cut off: the file is read, or refused in words."""
+    one_resize.write_resize(operator(), Path("a.tflite"))
+    whole, rng = Path("a.tflite").read_bytes(), Random(5)
+    refused = 0
+    for _ in range(600):
+        broken = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.2 else whole)
+        for _ in range(rng.randrange(1, 5)):
+            if broken:
+                broken[rng.randrange(len(broken))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
+        Path("b.tflite").write_bytes(broken)
+        try:
+            ir_interp.load("b.tflite")
+        except IrInterpError:
+            refused += 1
+    assert 100 < refused < 600
