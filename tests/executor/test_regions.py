@@ -41,7 +41,7 @@ from ir_interp.spec import (
 
 Array = NDArray[Any]
 
-RUNTIMES = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
+RUNTIMES = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT)
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "int64", "uint32")
 CALLS = [f"{name}:{word}" for name in names() for word in get(name).dialect.vocabulary[get(name).first]]
