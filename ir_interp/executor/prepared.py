@@ -22,7 +22,7 @@ from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
 
@@ -252,8 +252,10 @@ def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
     """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
     needed = (stop - start for start, stop in piece.inputs)
     elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
-    if itemsize * elements > MAX_BYTES:
+    taps = max((count(bound, axis) for axis in bound.axes), default=0)
+    held = max(itemsize * elements, BYTES_A_TAP * taps)
+    if held > MAX_BYTES:
         raise ShapeError(
-            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {itemsize * elements / 2**30:.1f} GiB; "
-            f"the limit (ir_interp.execute.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
+            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {held / 2**30:.1f} GiB; "
+            f"the limit ({__name__}.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
         )

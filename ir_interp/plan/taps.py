@@ -17,7 +17,8 @@ from ir_interp.plan.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.geometry import Plan
 from ir_interp.spec import Antialias, Area, Continuous, Crop, Kernel, Mean, Nearest, Rounding
 
-_BYTES_A_TAP = 48  # its index and weight, and what they are computed from
+BYTES_A_TAP = 48
+"""Of an index and a weight, and what they are computed from."""
 _MOST_KEPT = 2**16  # outputs of a plan of which there may be hundreds
 _NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
 
@@ -47,7 +48,7 @@ def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
     any_growing = any(axis.scale > 1 for axis in plan.axes)
     for axis in plan.axes:
         what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
-        check_bytes(_BYTES_A_TAP * count(plan, axis), what)
+        check_bytes(BYTES_A_TAP * count(plan, axis), what)
     return tuple(_taps(plan.spec.kernel, axis, any_shrinking, any_growing) for axis in plan.axes)
 
 
