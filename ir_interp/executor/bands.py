@@ -27,16 +27,28 @@ _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
 _BLOCK_LEFT, _BLOCK_RIGHT = 8, 16  # outputs of a block: what a matrix product wants on that side
 
 
-def stages(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> tuple[Pick | Band, ...]:
-    """Return what ``prepare`` does, after a copy of the inputs that have a weight, where these are few."""
-    whole = prepare(taps, start, stop, inner, dtype)
-    if isinstance(whole, Pick) or _along(taps).longest > PANEL:
-        return (whole,)
+def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | None:
+    """Return the inputs that have a weight, where they are few: then they are copied before anything is summed.
+
+    ``inner`` is the length of all that follows the axis in the input.
+    """
+    axis = _along(taps)
+    if axis.copied is not None or axis.longest > PANEL:
+        return None
+    assert taps.weights is not None
+    used = np.unique(taps.indices[start:stop][taps.weights[start:stop] != 0])
+    few = _SPARSE[inner < _MIN_INNER]
+    return used if 0 < len(used) <= few * (used[-1:] - used[:1] + 1) else None
+
+
+def stages(
+    taps: Taps, start: int, stop: int, used: Indices | None, inner: int, dtype: np.dtype[Any]
+) -> tuple[Pick | Band, ...]:
+    """Return what ``prepare`` does, after a copy of the inputs that are ``used``, where they are ``copied_first``."""
+    if used is None:
+        return (prepare(taps, start, stop, inner, dtype),)
     assert taps.weights is not None
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
-    used = np.unique(indices[weights != 0])
-    if not 0 < len(used) <= _SPARSE[inner < _MIN_INNER] * (whole.span.in_stop - whole.span.in_start):
-        return (whole,)
     first, last = int(used[0]), int(used[-1])
     pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
     places = np.searchsorted(used, np.where(weights != 0, indices, first))

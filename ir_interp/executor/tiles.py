@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import stages
+from ir_interp.executor.bands import copied_first, stages
 from ir_interp.executor.products import Band, Pick
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
@@ -179,16 +179,18 @@ def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
     """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
     order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
     shape = tuple(stop - start for start, stop in piece.inputs)
-    first, shapes = min(order), _stages(shape, piece.shape, order)
+    first = min(order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
+    held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
+    shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
 
     def ready(axis: int, rows: Range) -> Operations:
-        return stages(taps[axis], *rows, inner[axis], work)
+        few = used[axis] if axis != first else _copied_first(taps[axis], rows, shape[axis + 1 :])
+        return stages(taps[axis], *rows, few, inner[axis], work)
 
     whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
-    weighed = {axis: _weighed(piece.taps(taps[axis], axis)) for axis in order}
-    shapes[0] = tuple(weighed.get(axis, length) for axis, length in enumerate(shape))
     outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
     batch, height = _tile_size(outer, stop - start, max(math.prod(stage[first:]) for stage in shapes))
     tiles = []
@@ -207,9 +209,8 @@ def _needed(operation: Pick | Band, origin: int) -> slice:
     return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
 
 
-def _weighed(taps: Taps) -> int:
-    """Return how many inputs of an axis outputs take."""
-    return len(np.unique(taps.indices))
+def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np.intp] | None:
+    return copied_first(taps, *rows, math.prod(after))
 
 
 def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:

@@ -106,6 +106,8 @@ def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
 
 def positions(axis: AxisPlan) -> Positions:
     """Return the source coordinate of every output index, in the plan's arithmetic."""
+    if not axis.out_size:
+        return Positions(*np.zeros((3, 0)))
     if axis.arithmetic is Arithmetic.EXACT:
         return _exact_positions(axis.step, axis.offset, axis.out_size)
     if axis.arithmetic.is_library:

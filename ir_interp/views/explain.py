@@ -185,9 +185,12 @@ def tables(
 
 
 def arithmetics_of(specs: Iterable[ResizeSpec]) -> tuple[Arithmetic, ...]:
-    """Return the arithmetics to compare: those of all runtimes, and of image libraries the specs' own."""
+    """Return the arithmetics to compare: those of the runtimes that take any model, and the specs' own."""
     own = {spec.arithmetic for spec in specs}
-    return tuple(each for each in Arithmetic if not each.is_library or each in own)
+    return tuple(each for each in Arithmetic if each in _COMPARED or each in own)
+
+
+_COMPARED = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
 
 
 def _check_memory(plans: Iterable[Plan], axes: Iterable[int]) -> None:

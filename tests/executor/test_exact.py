@@ -151,6 +151,12 @@ def random_array(shape: Shape, dtype: str, seed: int) -> Array:
     target=Sizes((10, 39)),
     aspect=Aspect.NOT_LARGER,
 )), "float32", 0)  # fmt: skip
+@example(((1, 2, 3, 5), ResizeSpec(  # inputs of one axis are copied first, so that those beside another's are fewer
+    kernel=Cubic(a=-0.7297027748021796),
+    coordinates=Crop(roi=((0.0, 0.0), (0.0, 0.0), (1.0, -0.5), (0.0, 0.0))),
+    axes=(0, 1, 3, 2),
+    target=Scales((1.0, 0.5, 0.5, 0.5)),
+)), "float32", 0)  # fmt: skip
 @example(((1, 2), ResizeSpec(  # a triangle narrower than a pixel ends exactly on one
     kernel=Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True), target=Sizes((5, 1))
 )), "float64", 0)  # fmt: skip

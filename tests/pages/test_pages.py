@@ -156,7 +156,8 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     from ir_interp.converters.runtimes.outcome import refused
 
     wrong = Runtime(title="onnxruntime", version="0", forecast=lambda node: refused("it is late"))
-    monkeypatch.setattr("ir_interp.converters.audit.audit.RUNTIMES", {**RUNTIMES, "onnxruntime": wrong})
+    forecasts = {**RUNTIMES, "onnxruntime": wrong}
+    monkeypatch.setattr("ir_interp.converters.audit.audit.runtimes_of", lambda _: forecasts)
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
     assert command(capsys, "audit", "a.onnx", *given)[0] == 0

@@ -155,8 +155,18 @@ def test_the_table_is_what_the_executor_computes(spec: ResizeSpec) -> None:
             ]
             np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-3)
     assert {arithmetic for column in table.columns for _, arithmetic in column.ways} == {
-        each for each in Arithmetic if not each.is_library
+        Arithmetic.EXACT,
+        Arithmetic.ONNXRUNTIME,
+        Arithmetic.OPENVINO,
     }
+
+
+@pytest.mark.parametrize("arithmetic", Arithmetic)
+def test_no_output_is_explained(arithmetic: Arithmetic) -> None:
+    nearest = Nearest(rounding=Rounding.FLOOR)
+    for kernel, coordinates in ((Linear(), "half_pixel"), (nearest, "tf_half_pixel_for_nn"), ("area", "asymmetric")):
+        spec = ResizeSpec(kernel=kernel, coordinates=coordinates, target=Sizes((0, 3)), arithmetic=arithmetic)  # type: ignore[arg-type]
+        assert [table.axis for table in tables({Semantics.RUNTIME: spec}, (4, 5))] == [0, 1]
 
 
 def test_an_open_length_from_python() -> None:
