@@ -14,12 +14,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
-from ir_interp.executor.integers import changing, sampled
+from ir_interp.executor.integers import sampled
 from ir_interp.executor.prepared import extrapolated
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
-from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, rounding_at_once, steps
+from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (

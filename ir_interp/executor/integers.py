@@ -23,6 +23,7 @@ from ir_interp.plan.integers import (
     Step,
     Sum,
     axes_of_steps,
+    changing,
     steps,
 )
 from ir_interp.plan.pieces import Piece, Range, whole
@@ -64,11 +65,6 @@ def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, 
         place = sampled(plans.get(axis), bound.out_shape[axis])
         places[axis] = replace(place, at=place.at[slice(*outputs[axis])])
     return tuple(steps(bound.spec, axes, places, rank, dtype))
-
-
-def changing(bound: Plan) -> dict[int, AxisPlan]:
-    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it."""
-    return {axis.axis: axis for axis in bound.axes if (axis.in_size, axis.out_size) != (1, 1)}
 
 
 def sampled(axis: AxisPlan | None, length: int) -> Sampled:

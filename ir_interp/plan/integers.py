@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ir_interp.plan import kernels
+from ir_interp.plan.coordinates import AxisPlan
+from ir_interp.plan.geometry import Plan
 from ir_interp.spec import Antialias, Cubic, Integers, Linear, ResizeSpec
 
 FIXED_BITS = 22
@@ -84,6 +86,19 @@ class Sampled:
     scale: Any
     at: Any
     xp: Any
+
+
+def changing(bound: Plan) -> dict[int, AxisPlan]:
+    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it.
+
+    Where such an axis has a scale that is not 1, onnxruntime takes another kernel for its sake.
+    """
+    by_scale = bound.spec.rounds is Integers.ONNXRUNTIME
+    return {
+        axis.axis: axis
+        for axis in bound.axes
+        if (axis.in_size, axis.out_size) != (1, 1) or (by_scale and axis.scale != 1)
+    }
 
 
 def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: str) -> tuple[int, ...] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.integers import axes_of_steps, rounding_at_once
+from ir_interp.plan.integers import axes_of_steps, changing, rounding_at_once
 from ir_interp.plan.passes import are_named, passes
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
@@ -60,8 +60,7 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
     if known or are_named(bound) or rounding is Integers.CUT_OFF or 0 in bound.out_shape:
         return None
-    rank, changing = len(bound.in_shape), {a.axis for a in bound.axes if (a.in_size, a.out_size) != (1, 1)}
-    if axes_of_steps(bound.spec, frozenset(changing), rank, dtype) is not None:
+    if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
         return None
     taps = axis_taps(bound)
     bits = _fitting_bits(taps, _EIGHT_BITS[dtype])
