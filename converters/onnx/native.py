@@ -71,11 +71,14 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 
 
-def invalid(model: onnx.ModelProto | Path) -> str:
-    """Return the first thing that ONNX's checker finds wrong with a model or a file; nothing where it is valid."""
+def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
+    """Return the first thing that ONNX's checker finds wrong with a model or a file; nothing where it is valid.
+
+    ``full`` infers shapes, too. Of numbers that no protobuf has a name for the checker raises ValueError.
+    """
     try:
-        onnx.checker.check_model(model, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        onnx.checker.check_model(model, full_check=full)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         return str(error).strip().splitlines()[0]
     return ""
 

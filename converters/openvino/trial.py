@@ -16,6 +16,7 @@ from ir_interp.scratch import scratch
 
 from ..child import started
 from ..onnx.files import external_files
+from ..onnx.native import invalid
 from ..onnx.resizes import without_weights
 
 _SECONDS = 30.0
@@ -23,13 +24,8 @@ _SECONDS = 30.0
 
 def check(source: Path, model: onnx.ModelProto) -> None:
     """Raise ReadError where a model is not valid, and the frontend dies of it, or does not end."""
-    try:
-        onnx.checker.check_model(without_weights(model))
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        problem = str(error).strip().splitlines()[0].rstrip(".")
-    else:
-        return
-    if end := _end(source):
+    problem = invalid(without_weights(model), full=False).rstrip(".")
+    if problem and (end := _end(source)):
         raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end} of it", source.name)
 
 

@@ -21,6 +21,7 @@ from ir_interp.sources import is_beside, json_object
 from ..onnx import operators
 from ..onnx.files import default_opset, external_files, external_files_of, read_file
 from ..onnx.graph import Graph
+from ..onnx.native import invalid
 from ..onnx.nodes import with_inner
 from ..onnx.save import LARGEST
 from ..verify.images import Images
@@ -134,10 +135,9 @@ def _with_weights(source: Path) -> onnx.ModelProto:
 
 
 def _check(model: onnx.ModelProto, where: str) -> None:
-    try:
-        onnx.checker.check_model(model)
-    except onnx.checker.ValidationError as error:
-        raise ReadError(f"not valid ONNX: {str(error).strip().splitlines()[0]}", where) from None
+    problem = invalid(model, full=False)
+    if problem:
+        raise ReadError(f"not valid ONNX: {problem}", where)
 
 
 def of_config(path: Path) -> Preprocess:

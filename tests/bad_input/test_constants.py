@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import ir_interp
+from ir_interp.converters.onnx.native import invalid
 from tests.support.bad_input import SHAPE, LoadFails, net
+from tests.support.graphs import save_model
 from tests.support.ir_text import Net
 from tests.support.places import ROOT
 
@@ -122,3 +126,15 @@ def test_layers_that_feed_themselves(tmp_path: Path) -> None:
 def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ir_interp", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, cwd=ROOT)
+
+
+def test_a_number_that_names_no_element_type(tmp_path: Path) -> None:
+    """ONNX's checker raises another error for it than for all others."""
+    source = save_model(tmp_path / "a.onnx", "g (float[1,3,4,4] x) => (float[1,3,8,8] y) { y = Identity(x) }")
+    model = onnx.load(source)
+    constant = onnx.helper.make_node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(np.ones(2, np.float32)))
+    constant.attribute[0].t.data_type = -(2**31)
+    model.graph.node.insert(0, constant)
+    onnx.save(model, source)
+    ir_interp.convert(source, tmp_path / "b.onnx", target="tensorrt", verify=False)
+    assert invalid(source) == "Invalid tensor data type -2147483648."
