@@ -65,19 +65,51 @@ def load(
     library = get(name)
     if at and not version.isdecimal():
         raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
+    wanted = library.version(int(version) if at else None)
     given: dict[str, Any] = {
         key: value for key, value in (arguments or {}).items() if key in library.dialect.vocabulary
     }
-    for place, part in enumerate(filter(None, rest.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals and place:
-            raise ReadError(f"{part!r} has no value; expected NAME=VALUE", text)
-        given |= {key: value} if equals else {library.first: part}
-    wanted = library.version(int(version) if at else None)
+    try:
+        given |= _arguments(rest, library, wanted)
+    except ReadError as error:
+        raise error.under(text) from None
     spec = library.spec(given, version=wanted, dtype=dtype)
     return ResizeOp(
         name=text, where=text, spec=spec, dialect=name, version=wanted, shape=shape, dtype=dtype, attributes=given
     )
+
+
+def _arguments(text: str, library: Library, version: int) -> dict[str, Any]:
+    """Return the arguments of a call; numbers go on behind a comma, as in box=10,20,300.5,200."""
+    given: dict[str, Any] = {}
+    numbers = {name: part for part, (name, versions) in library.dialect.numbers.items() if version in versions}
+    last = ""
+    for place, part in enumerate(filter(None, text.split(","))):
+        key, equals, value = part.partition("=")
+        if equals:
+            last = key
+            given[key] = (_real(value),) if key in numbers else value
+        elif not place:
+            given[library.first] = part
+        elif last in numbers:
+            given[last] = (*given[last], _real(part))
+        else:
+            raise ReadError(f"{part!r} has no value; expected NAME=VALUE")
+    return {name: _as_part(numbers.get(name), value) for name, value in given.items()}
+
+
+def _as_part(part: str | None, values: Any) -> Any:
+    """Return numbers as a dialect carries a part: a gap alone, lengths as whole numbers."""
+    if part == "sizes":
+        return tuple(int(value) if value.is_integer() else value for value in values)
+    return values[0] if part == "gap" and len(values) == 1 else values
+
+
+def _real(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ReadError(f"{text!r} is no number") from None
 
 
 def parse(text: str, *, dtype: str | None = None) -> ResizeSpec:

@@ -94,6 +94,14 @@ class Step(Word):
     RATIO = "ratio"  # input / output; scales only determine the output lengths
 
 
+class Border(Word):
+    """Which pixels lie beyond an image."""
+
+    EDGE = "edge"  # the last one, again and again
+    MIRRORED = "mirrored"  # those of the image, mirrored at the middle of the last one
+    SYMMETRIC = "symmetric"  # the same, mirrored at its edge
+
+
 class Length(Word):
     """What plays the output length in ``align_corners`` and ``tf_crop_and_resize``."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ir_interp.errors import SpecError
 from ir_interp.fields import settle
-from ir_interp.modes import Antialias, Rounding
+from ir_interp.modes import Antialias, Border, Rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,7 @@ class _Kernel:
     smooths: ClassVar[bool] = False
     antialias = Antialias.OFF
     exclude_outside = False
+    border = Border.EDGE
 
     @property
     def is_antialiased(self) -> bool:
@@ -74,7 +75,8 @@ class _Kernel:
 
     def __str__(self) -> str:
         cut = ", without taps outside" if self.exclude_outside else ""
-        return f"{self.title}{_WIDENED[self.antialias]}{cut}"
+        border = "" if self.border is Border.EDGE else f", {self.border} border"
+        return f"{self.title}{_WIDENED[self.antialias]}{cut}{border}"
 
 
 _WIDENED = {
@@ -99,10 +101,11 @@ class Nearest(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(_Kernel):
-    """Triangle of radius 1. Taps beyond the image fall on its edge, or are left out and the rest made to sum to 1."""
+    """Triangle of radius 1. Taps beyond the image fall on its ``border``, or are left out and the rest sum to 1."""
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
+    border: Border = Border.EDGE
 
     word: ClassVar[str] = "linear"
 
@@ -110,6 +113,8 @@ class Linear(_Kernel):
         settle(self)
         if self.exclude_outside and self.antialias is Antialias.OFF:
             raise SpecError("exclude_outside has no effect on a linear kernel without antialias")
+        if self.exclude_outside and self.border is not Border.EDGE:
+            raise SpecError("border has no effect where taps outside are left out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +219,29 @@ class Mitchell(_Kernel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Magic(_Kernel):
+    """Costella's Magic Kernel Sharp, of a ``year``: 2013, of radius 5/2, or 2021, of radius 9/2 (Pillow's MKS)."""
+
+    year: int
+    antialias: Antialias = Antialias.OFF
+    exclude_outside: bool = False
+
+    word: ClassVar[str] = "magic"
+    smooths: ClassVar[bool] = True
+    example: ClassVar[str] = "Magic(year=2021)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if self.year not in (2013, 2021):
+            raise SpecError(f"magic kernels are of 2013 and 2021, not of {self.year}")
+
+    @property
+    def title(self) -> str:
+        """Its word, and year."""
+        return f"magic {self.year}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(_Kernel):
     """Mean of whole pixels: of every one that an output pixel covers, be it in part (PyTorch's adaptive pooling)."""
 
@@ -227,7 +255,7 @@ class Area(_Kernel):
     word: ClassVar[str] = "area"
 
 
-Continuous = Linear | Cubic | Box | Hamming | Lanczos | Gaussian | Mitchell
+Continuous = Linear | Cubic | Box | Hamming | Lanczos | Gaussian | Mitchell | Magic
 """What weighs pixels by their distance."""
 
 Kernel = Nearest | Continuous | Area | Mean

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ir_interp.before import Reduce, Smooth
 from ir_interp.errors import SpecError, spelled
 from ir_interp.fields import settle
 from ir_interp.modes import (
@@ -15,6 +16,7 @@ from ir_interp.modes import (
     Aspect,
     AtRunTime,
     Between,
+    Border,
     Coordinates,
     Integers,
     Length,
@@ -33,6 +35,7 @@ from ir_interp.parts import (
     Kernel,
     Lanczos,
     Linear,
+    Magic,
     Mean,
     Mitchell,
     Nearest,
@@ -52,6 +55,7 @@ __all__ = [
     "Aspect",
     "AtRunTime",
     "Between",
+    "Border",
     "Box",
     "Continuous",
     "Coordinates",
@@ -66,15 +70,18 @@ __all__ = [
     "Lanczos",
     "Length",
     "Linear",
+    "Magic",
     "Mean",
     "Mitchell",
     "Nearest",
     "Pad",
     "Passes",
+    "Reduce",
     "ResizeSpec",
     "Rounding",
     "Scales",
     "Sizes",
+    "Smooth",
     "Step",
 ]
 
@@ -87,6 +94,10 @@ class ResizeSpec:
     ``target`` is ``AtRunTime`` where sizes or scales are an input of the model, ``None`` where nothing says which.
     ``integers`` is ``None`` where they are rounded as the runtime of the ``arithmetic`` does. ``alpha`` is that of
     8-bit images whose channels come last.
+
+    The output spans ``box``, the start and the stop of each resized axis in pixels, which may lie within pixels;
+    ``None`` is all of the input. Pixels outside of it count where a kernel reaches them. ``before`` is what is done to
+    the image before that.
     """
 
     kernel: Kernel
@@ -100,6 +111,8 @@ class ResizeSpec:
     arithmetic: Arithmetic = Arithmetic.EXACT
     integers: Integers | FixedPoint | FloatingPoint | None = None
     alpha: Alpha = Alpha.SEPARATE
+    box: tuple[tuple[float, float], ...] | None = None
+    before: Reduce | Smooth | None = None
 
     def __post_init__(self) -> None:
         settle(self)
@@ -117,6 +130,23 @@ class ResizeSpec:
             raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
         if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
             raise SpecError("premultiplied needs axes, of which the last is none, and a kernel that is not nearest")
+        if self.box is not None:
+            self._check_box(self.box)
+        if self.before is not None and (isinstance(self.kernel, Nearest) or not self._is_stretched):
+            raise SpecError(f"{self.before} needs sizes, and a kernel that sums: neither nearest nor scales or a crop")
+
+    def _check_box(self, box: tuple[tuple[float, float], ...]) -> None:
+        if self.axes is None or len(self.axes) != len(box):
+            raise SpecError(f"box has {len(box)} stretches; expected one for each of the axes, which it needs")
+        if not all(0 <= start < stop <= _FARTHEST for start, stop in box):
+            raise SpecError(f"a box starts at 0 or after it, and stops after it starts: {list(box)}")
+        if not self._is_stretched or isinstance(self.kernel, Area | Mean):
+            raise SpecError(f"box needs sizes, {', '.join(map(str, _IN_BOXES))} coordinates, and no area or mean")
+
+    @property
+    def _is_stretched(self) -> bool:
+        """Whether the output spans its source evenly, by sizes."""
+        return self.coordinates in _IN_BOXES and self.aspect is Aspect.STRETCH and not self.gives_scales
 
     @property
     def gives_sizes(self) -> bool:
@@ -146,16 +176,19 @@ class ResizeSpec:
         """The source coordinate of output index ``i``, as in ``(i + 1/2) * step - 1/2, step = in / out``."""
         source, step = self.coordinates.formula, ""
         if "step" in source and (self.gives_sizes or self.step is Step.RATIO):
-            step = ", step = in / out"
+            step = ", step = in / out" if self.box is None else ", step = (stop - start) / out"
         elif "step" in source and self.gives_scales:
             step = ", step = 1 / scale"
+        if self.box is not None:
+            source = f"start + {source}"
         if isinstance(self.kernel, Nearest):
             source = self.kernel.rounding.of(source)
         elif isinstance(self.kernel, Area | Mean):
             whole = ", of every pixel all" if isinstance(self.kernel, Mean) else ""
             source += f", averaged over what a pixel covers{whole}"
         zeros = "; zeros around " + ", ".join(map(str, self.pads)) if self.pads else ""
-        return source + step + zeros
+        first = f"; {self.before}" if self.before else ""
+        return source + step + zeros + first
 
     @property
     def waits(self) -> bool:
@@ -194,8 +227,9 @@ class ResizeSpec:
             coordinates = replace(coordinates, roi=chosen(coordinates.roi)) if places else Coordinates.ASYMMETRIC
         if isinstance(target, Sizes | Scales):
             target = type(target)(chosen(target.values))
-        aspect = self.aspect if places else Aspect.STRETCH
-        return replace(self, axes=chosen(self.axes or ()), target=target, coordinates=coordinates, aspect=aspect)
+        aspect, box = self.aspect if places else Aspect.STRETCH, None if self.box is None else chosen(self.box)
+        axes = chosen(self.axes or ())
+        return replace(self, axes=axes, target=target, coordinates=coordinates, aspect=aspect, box=box)
 
     def padding(self, rank: int) -> tuple[Shape, Shape]:
         """Return how many zeros are laid before and after every axis of an input. Raises ShapeError, as in ``plan``."""
@@ -218,6 +252,8 @@ class ResizeSpec:
         rows = {"mode": f"{self.kernel}, {self.coordinates}", "formula": self.formula, "target": self.resized_to}
         if isinstance(self.coordinates, Crop):
             rows |= {"roi": spelled(self.coordinates.roi), "extrapolation": spelled(self.coordinates.extrapolation)}
+        if self.box is not None:
+            rows["box"] = spelled(self.box)
         if self.sums_of_integers:
             rows["integers"] = self.sums_of_integers
         return rows | {name: str(getattr(self, name)) for name in ("step", "length", "arithmetic")}
@@ -229,6 +265,8 @@ class ResizeSpec:
         return table(self.summary())
 
 
+_IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
+_FARTHEST = 2**31  # of a box, in pixels
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS = {
     Arithmetic.EXACT: Integers.HALF_EVEN,

@@ -28,11 +28,13 @@ from ir_interp.spec import (
     Area,
     Arithmetic,
     Aspect,
+    Border,
     Crop,
     Cubic,
     Integers,
     Linear,
     Nearest,
+    Reduce,
     ResizeSpec,
     Scales,
     Sizes,
@@ -74,6 +76,11 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     copies = isinstance(spec.kernel, Nearest)
     if rest and (spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area)):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
+    if rest and (spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE):
+        found = "a box, another border, or what is done before a resize, needs lengths that are known"
+        raise InexactError(op.name, _TARGET, reason=found)
+    if "int" in dtype and isinstance(spec.before, Reduce):
+        raise InexactError(op.name, _TARGET, reason="integers are averaged in blocks first")
     if "int" in dtype and not copies and not isinstance(spec.rounds, Integers):
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.rounds}")
     if "int" in dtype and not copies and spec.rounds is Integers.LITERT:

@@ -47,6 +47,7 @@ class RunTimeAxis:
     window: tuple[Symbol, Symbol]
     length: Length
     arithmetic: Arithmetic
+    start: int = 0
 
 
 def run_time_axes(

@@ -13,15 +13,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import alpha, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import alpha, blocks, compiled, half, integers, plain, tiles, whole
 from ir_interp.executor import passes as passes_of
+from ir_interp.executor.needs import piece_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
-from ir_interp.plan.geometry import Plan
+from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.integers import rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
+from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
@@ -70,7 +72,9 @@ class Prepared:
         """Return this resize with everything that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-                if self._jobs:
+                if self._reduced:
+                    self._reduced[1].ready()
+                elif self._jobs:
                     compiled.load()
                 else:
                     _ = self._tiles
@@ -102,6 +106,8 @@ class Prepared:
         """Fill ``y`` from ``x``, padded already."""
         if not self._bound.axes:
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
+        elif self._reduced:
+            y[...] = self._of_blocks(x, *self._reduced)
         elif not (self._jobs and compiled.run(x, y, self._jobs)):
             with compiled.counted() if self._jobs else nullcontext():
                 self._fill_in_numpy(x, y)
@@ -138,6 +144,29 @@ class Prepared:
             with np.errstate(over="ignore", invalid="ignore"):
                 store(plain.run(x.astype(self._work), self._bound, piece), reached)
             np.copyto(y, reached, where=plain.touched(infinite, self._bound, piece))
+
+    @cached_property
+    def _reduced(self) -> tuple[Reduced, Prepared] | None:
+        """The blocks that integers are averaged in first, and the resize of what these leave; None without any.
+
+        Of floats the two are one sum.
+        """
+        padded = tuple(size + sum(pads) for size, pads in zip(self._bound.in_shape, self._bound.padding, strict=True))
+        found = reduced(self.spec, padded) if self.dtype.kind in "iu" else None
+        if found is None:
+            return None
+        rest = plan(replace(found.spec, alpha=Alpha.SEPARATE), found.shape)
+        outputs = [slice(*each) for each in self._piece.outputs]
+        if self.spec.alpha is Alpha.PREMULTIPLIED:
+            outputs[-1] = slice(0, rest.out_shape[-1])
+        return found, prepared(rest, piece_of(rest, outputs), self.dtype)
+
+    def _of_blocks(self, x: Array, found: Reduced, rest: Prepared) -> Array:
+        """Return integers ``x``, padded already, averaged in blocks, and then resized."""
+        premultiplied = self.spec.alpha is Alpha.PREMULTIPLIED
+        made = alpha.multiplied(x) if premultiplied else x
+        y = rest.run(blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
+        return alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
     @cached_property
     def _sums(self) -> tuple[WholeSum, ...]:

@@ -1,11 +1,14 @@
 """Pillow's ``Image.resize``.
 
 Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 12.3 and 13.0.
-Images are [height, width] or [height, width, channels].
+Images are [height, width] or [height, width, channels]. ``box`` is (left, upper, right, lower), as there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ir_interp.errors import SpecError
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -21,8 +24,10 @@ from ir_interp.spec import (
     Kernel,
     Lanczos,
     Linear,
+    Magic,
     Nearest,
     Passes,
+    Reduce,
     ResizeSpec,
     Rounding,
 )
@@ -37,13 +42,16 @@ _KERNELS: dict[str, Kernel] = {
     "BOX": Box(antialias=_WIDENED, exclude_outside=True),
     "HAMMING": Hamming(antialias=_WIDENED, exclude_outside=True),
     "NEAREST": Nearest(rounding=Rounding.FLOOR),
+    "MKS2013": Magic(year=2013, antialias=_WIDENED, exclude_outside=True),
+    "MKS2021": Magic(year=2021, antialias=_WIDENED, exclude_outside=True),
 }
+_OF_13 = ("MKS2013", "MKS2021")
 _EIGHT_BITS = ("RGB", "L", "RGBA", "LA")
 _WITH_ALPHA = ("RGBA", "LA")
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of ``Image.resize(sizes[::-1], resample)`` of an image of a mode."""
+    """Return the meaning of ``Image.resize(sizes[::-1], resample, box, reducing_gap)`` of an image of a mode."""
     kernel, mode = _KERNELS[attributes["resample"]], attributes["mode"]
     nearest = isinstance(kernel, Nearest)
     if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the others add up steps
@@ -59,7 +67,27 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         arithmetic=Arithmetic.PILLOW,
         integers=None if nearest else in_bytes if mode in _EIGHT_BITS else in_floats,
         alpha=Alpha.PREMULTIPLIED if mode in _WITH_ALPHA and not nearest else Alpha.SEPARATE,
+        box=_box(attributes.get("box")),
+        before=None if nearest else _before(attributes.get("reducing_gap"), mode, context.version),
     )
+
+
+def _box(edges: Sequence[float] | None) -> tuple[tuple[float, float], ...] | None:
+    if edges is None:
+        return None
+    if len(edges) != 4:
+        raise SpecError(f"box is {list(edges)}; expected left, upper, right and lower")
+    left, upper, right, lower = edges
+    return (upper, lower), (left, right)
+
+
+def _before(gap: float | None, mode: str, version: int) -> Reduce | None:
+    """Return what ``reducing_gap`` does: 12 does not hand it on where it multiplies by alpha."""
+    if gap is None or (mode in _WITH_ALPHA and version < 13):
+        return None
+    if mode == "I;16":
+        raise SpecError("images of I;16 cannot be averaged in blocks, says Pillow; leave reducing_gap out")
+    return Reduce(gap=gap)
 
 
 def approximate(attributes: Attributes, context: Context) -> str:
@@ -68,15 +96,17 @@ def approximate(attributes: Attributes, context: Context) -> str:
     return "the last bit of a sine decides sums at a half" if is_deep and attributes["resample"] == "HAMMING" else ""
 
 
+_NUMBERS = {"sizes": "sizes", "box": "box", "gap": "reducing_gap"}
+
 LIBRARY = Library(
     dialect=Dialect(
         name="pillow",
         versions=(13, 12),  # 13 changed which axis is filtered first
         vocabulary={
-            "resample": dict.fromkeys(_KERNELS, since(12)),
+            "resample": {name: since(13 if name in _OF_13 else 12) for name in _KERNELS},
             "mode": dict.fromkeys((*_EIGHT_BITS, "I;16", "I", "F"), since(12)),
         },
-        numbers={"sizes": ("sizes", since(12))},
+        numbers={name: (called, since(12)) for name, called in _NUMBERS.items()},
         defaults={"resample": ("BICUBIC", since(12)), "mode": ("RGB", since(12))},
         omitted={},
         read=read,

@@ -1,39 +1,58 @@
-"""scikit-image's ``skimage.transform.resize`` without its Gaussian filter.
+"""scikit-image's ``skimage.transform.resize``.
 
 Source: ``transform/_warps.py``, run as scikit-image 0.26 with SciPy 1.17. Images are [height, width] or [height, width,
-channels], with ``preserve_range``. ``mode`` is edge or symmetric, which are one for these orders: the default,
-reflect, mirrors pixels at the border where an axis grows. With ``anti_aliasing``, the default where an axis shrinks,
-the image is smoothed first; that is no resize, and is not known here. The version here is the number behind the point:
-26 of 0.26.
+channels], with ``preserve_range``. Splines of order 2 to 5 filter the image first, and are not known here, nor are
+borders of a constant and such that wrap. The version here is the number behind the point: 26 of 0.26.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ir_interp.errors import SpecError
 from ir_interp.libraries import scipy
-from ir_interp.spec import ResizeSpec
+from ir_interp.spec import Border, Linear, ResizeSpec, Smooth
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library import Library
 
+_BORDERS = {"reflect": Border.MIRRORED, "edge": Border.EDGE, "symmetric": Border.SYMMETRIC}
+
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a call with ``output_shape``, whose first two lengths are the ``sizes``."""
-    order = str(attributes["order"])
-    if order != "0" and context.dtype is not None and "int" in context.dtype:
+    """Return the meaning of a call with ``output_shape``, whose first two lengths are the ``sizes``.
+
+    Without a word for ``anti_aliasing`` what shrinks is smoothed first, but for integers of order 0.
+    """
+    order, border = str(attributes["order"]), _BORDERS[attributes["mode"]]
+    is_integer = context.dtype is not None and "int" in context.dtype
+    if order != "0" and is_integer:
         raise SpecError(f"order {order} makes float64 of {context.dtype}; give floating point images")
-    call = scipy.LIBRARY.dialect.complete(
-        {"order": order, "grid_mode": True, **{name: each for name, each in attributes.items() if name == "sizes"}}, 17
+    called = {"order": order, "grid_mode": True}
+    called |= {name: each for name, each in attributes.items() if name == "sizes"}
+    spec = scipy.read(scipy.LIBRARY.dialect.complete(called, 17), Context(version=17, dtype=context.dtype))
+    if order == "0":
+        if attributes["anti_aliasing"] == "true" or not (is_integer or attributes["anti_aliasing"] == "false"):
+            raise SpecError("order 0 after anti_aliasing is not known here; give anti_aliasing=False")
+        return spec
+    beyond = Border.MIRRORED if border is Border.MIRRORED else Border.EDGE  # which symmetric is within a pixel
+    return replace(
+        spec,
+        kernel=Linear(border=beyond),
+        before=None if attributes["anti_aliasing"] == "false" else Smooth(border=border),
     )
-    return scipy.read(call, Context(version=17, dtype=context.dtype))
 
 
 LIBRARY = Library(
     dialect=Dialect(
         name="skimage",
         versions=(26,),
-        vocabulary={"order": dict.fromkeys(("1", "0"), since(26))},
+        vocabulary={
+            "order": dict.fromkeys(("1", "0"), since(26)),
+            "mode": dict.fromkeys(_BORDERS, since(26)),
+            "anti_aliasing": dict.fromkeys(("none", "false", "true"), since(26)),
+        },
         numbers={"sizes": ("sizes", since(26))},
-        defaults={"order": ("1", since(26))},
+        defaults={"order": ("1", since(26)), "mode": ("reflect", since(26)), "anti_aliasing": ("none", since(26))},
         omitted={},
         read=read,
     ),

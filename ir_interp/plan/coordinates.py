@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_interp.plan.before import Before
 from ir_interp.spec import Arithmetic, Coordinates, Crop, Length
 
 _TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
@@ -21,7 +22,9 @@ class AxisPlan:
     """One resized axis of a known length: ``source = step * output_index + offset``, exactly.
 
     ``in_size`` counts the pads. ``scale`` is the output / input ratio that the coordinates and the antialias filter
-    use: given, out / in, or the aspect policy's.
+    use: given, out / in, or the aspect policy's. Coordinates count from ``start``, that of a box. With ``before``,
+    they are those of what that leaves of the axis. ``copies`` says that every output is one pixel, at its coordinate,
+    whatever the kernel.
     """
 
     axis: int
@@ -34,6 +37,9 @@ class AxisPlan:
     window: tuple[float, float]
     length: Length
     arithmetic: Arithmetic
+    start: Fraction = Fraction(0)
+    before: Before | None = None
+    copies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +129,20 @@ _FIXED = 2**16  # of OpenCV's bit-exact nearest, until 4.x
 
 def _in_library(axis: AxisPlan) -> Any:
     """Return the source coordinate of every output index as an image library finds it."""
-    index = np.arange(axis.out_size)
+    index, start = np.arange(axis.out_size), float(axis.start)
     nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library has it
     if nearest and axis.arithmetic is Arithmetic.PILLOW:
         step = float(1 / axis.scale)
-        return np.add.accumulate(np.where(index == 0, step * 0.5, step))
+        return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
     if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
         step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
-        return (step * index + step // 2 - axis.in_size % 2) / _FIXED
+        return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
     if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
         inverse = np.float32(1) / np.float32(axis.out_size)
-        return ((index.astype(np.float32) + np.float32(0.5)) * (np.float32(axis.in_size) * inverse)).astype(np.float64)
+        length = np.float32(float(axis.out_size / axis.scale))
+        return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
-        return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
+        return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic is Arithmetic.TORCH and copies):
         return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
@@ -180,15 +187,19 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
     number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
     n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
     last = s * n if axis.length is Length.FRACTIONAL else m
+
+    def begun(at: Any) -> Any:
+        return number(float(axis.start)) + at if axis.start else at
+
     match axis.coordinates:
         case Coordinates.ASYMMETRIC:
-            return over(i, s)
+            return begun(over(i, s))
         case Coordinates.HALF_PIXEL:
-            return over(i + half, s) - half
+            return begun(over(i + half, s)) - half
         case Coordinates.PYTORCH_HALF_PIXEL:
             return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
-            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: over(i + half, s))
+            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: begun(over(i + half, s)))
         case Coordinates.TFLITE_CORNERS:
             return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
         case Coordinates.HALF_PIXEL_SYMMETRIC:

@@ -11,7 +11,9 @@ from functools import lru_cache
 import numpy as np
 
 from ir_interp.errors import ShapeError, SpecError
+from ir_interp.plan.before import Before, Bell
 from ir_interp.plan.coordinates import AxisPlan, affine, single
+from ir_interp.plan.reduced import reduced, stretches
 from ir_interp.shapes import Shape, resolve_axes
 from ir_interp.spec import (
     Arithmetic,
@@ -21,6 +23,7 @@ from ir_interp.spec import (
     ResizeSpec,
     Scales,
     Sizes,
+    Smooth,
     Step,
 )
 
@@ -54,9 +57,17 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     windows = _windows(spec.coordinates, len(axes))
     padding = tuple(zip(*spec.padding(len(shape)), strict=True))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
-    lengths, scales = _lengths(spec, [padded[axis] for axis in axes])
-    bound = zip(axes, (padded[axis] for axis in axes), lengths, scales, windows, strict=True)
-    plans = [_axis_plan(spec, *each) for each in bound]
+    found = reduced(spec, padded)
+    own, first = (spec, padded) if found is None else (found.spec, found.shape)
+    in_sizes = [first[axis] for axis in axes]
+    starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
+    lengths, scales = _lengths(own, spans)
+    bound = zip(axes, in_sizes, lengths, scales, windows, starts, strict=True)
+    plans = [_axis_plan(own, *each) for each in bound]
+    plans = _copied(plans, spec)
+    if found is not None:
+        pairs = zip(plans, found.blocks, strict=True)
+        plans = [replace(each, in_size=padded[each.axis], before=blocks) for each, blocks in pairs]
     out = list(padded)
     for axis, size in zip(axes, lengths, strict=True):
         out[axis] = size
@@ -82,8 +93,8 @@ def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _lengths(spec: ResizeSpec, in_sizes: list[int]) -> tuple[list[int], list[Fraction]]:
-    """Return the output length and the scale of each resized axis."""
+def _lengths(spec: ResizeSpec, in_sizes: Sequence[Fraction]) -> tuple[list[int], list[Fraction]]:
+    """Return the output length and the scale of each resized axis, of which ``in_sizes`` pixels are resized."""
     if isinstance(spec.target, Sizes):
         if spec.aspect is not Aspect.STRETCH:
             return _keep_aspect(spec.target.values, in_sizes, spec)
@@ -99,18 +110,18 @@ def _lengths(spec: ResizeSpec, in_sizes: list[int]) -> tuple[list[int], list[Fra
     return lengths, scales
 
 
-def _scaled_length(size: int, ratio: Fraction, arithmetic: Arithmetic) -> int:
+def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
     """Return floor(size * scale), as each arithmetic rounds the product; OpenCV rounds it half to even."""
     if arithmetic is Arithmetic.EXACT:
         return math.floor(size * ratio)
     if arithmetic.is_library:
-        length = size * float(ratio)
+        length = float(size) * float(ratio)
         return round(length) if arithmetic in _TO_EVEN else math.floor(length)
     scale = np.float32(float(ratio))
     # OpenVINO adds 1e-6, so that a product just below an integer counts as that integer
     factor = scale + np.float32(1e-6) if arithmetic is Arithmetic.OPENVINO else scale
     with np.errstate(over="ignore"):
-        product = np.float32(size) * factor
+        product = single(size) * factor
     if not np.isfinite(product):
         raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
     return int(product)
@@ -119,7 +130,9 @@ def _scaled_length(size: int, ratio: Fraction, arithmetic: Arithmetic) -> int:
 _TO_EVEN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 
 
-def _keep_aspect(sizes: tuple[int, ...], in_sizes: list[int], spec: ResizeSpec) -> tuple[list[int], list[Fraction]]:
+def _keep_aspect(
+    sizes: tuple[int, ...], in_sizes: Sequence[Fraction], spec: ResizeSpec
+) -> tuple[list[int], list[Fraction]]:
     """Return lengths and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
     if 0 in in_sizes:
         raise ShapeError("an aspect ratio cannot be kept on an axis of length 0")
@@ -130,12 +143,18 @@ def _keep_aspect(sizes: tuple[int, ...], in_sizes: list[int], spec: ResizeSpec) 
     return [math.floor(product + Fraction(1, 2)) for product in products], [scale] * len(in_sizes)
 
 
-def _ratio(out: int, size: int) -> Fraction:
-    return Fraction(out, size) if size else Fraction(1)
+def _ratio(out: int, size: Fraction) -> Fraction:
+    return out / size if size else Fraction(1)
 
 
 def _axis_plan(
-    spec: ResizeSpec, axis: int, in_size: int, out_size: int, scale: Fraction, window: tuple[float, float]
+    spec: ResizeSpec,
+    axis: int,
+    in_size: int,
+    out_size: int,
+    scale: Fraction,
+    window: tuple[float, float],
+    start: Fraction,
 ) -> AxisPlan:
     if in_size == 0 and out_size > 0:
         raise ShapeError(f"axis {axis} has length 0: there is nothing to resize to length {out_size}")
@@ -150,6 +169,8 @@ def _axis_plan(
         window=window,
         length=spec.length,
         arithmetic=spec.arithmetic,
+        start=start,
+        before=_smoothed(spec, in_size, out_size),
     )
     if out_size == 0:
         return unbound
@@ -157,9 +178,28 @@ def _axis_plan(
     return replace(unbound, step=step, offset=offset)
 
 
+def _smoothed(spec: ResizeSpec, in_size: int, out_size: int) -> Before | None:
+    """Return how an axis is smoothed before it is resized, if it is."""
+    if not isinstance(spec.before, Smooth) or not out_size:
+        return None
+    deviation = (in_size / out_size - 1) / 2
+    return Bell(deviation, spec.before.border) if deviation > _SHARP else None
+
+
+_SHARP = 1e-15  # a standard deviation up to which nothing is smoothed
+
+
+def _copied(axes: list[AxisPlan], spec: ResizeSpec) -> list[AxisPlan]:
+    """Return axes, of which Pillow copies those that stay, whatever the kernel, and all where all are moved alone."""
+    if spec.arithmetic is not Arithmetic.PILLOW:
+        return axes
+    moved = all(axis.scale == 1 and axis.start.denominator == 1 for axis in axes)
+    return [replace(axis, copies=moved or (axis.scale == 1 and axis.in_size == axis.out_size)) for axis in axes]
+
+
 def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
-    """Say whether an axis is copied: its coordinates stay, and no filter widens over them, or smooths them."""
-    if spec.kernel.smooths:
+    """Say whether an axis stays: its coordinates do, and no filter widens over them, or smooths them."""
+    if axis.before is not None or (spec.kernel.smooths and not axis.copies):
         return False
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
     return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)

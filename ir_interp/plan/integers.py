@@ -18,7 +18,7 @@ import numpy as np
 from ir_interp.plan import kernels
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
-from ir_interp.spec import Antialias, Cubic, Integers, Linear, ResizeSpec
+from ir_interp.spec import Antialias, Border, Cubic, Integers, Linear, ResizeSpec
 
 FIXED_BITS = 22
 """Of the whole numbers that onnxruntime makes of weights for 8-bit integers under antialias."""
@@ -107,7 +107,7 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     ``changing`` are the axes whose values may change.
     """
     own, kernel = spec.rounds, spec.kernel
-    if not isinstance(kernel, Linear | Cubic) or not changing:
+    if not isinstance(kernel, Linear | Cubic) or not changing or _is_taken_apart(spec):
         return None
     last_first = tuple(sorted(changing, reverse=True))
     if own is Integers.ONNXRUNTIME and dtype in (*_EIGHT_BITS, "int32"):
@@ -120,6 +120,11 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     if own is Integers.OPENVINO and _in_passes(kernel, rank, dtype):
         return last_first
     return None
+
+
+def _is_taken_apart(spec: ResizeSpec) -> bool:
+    """Say whether a spec has what no runtime has."""
+    return spec.before is not None or spec.box is not None or spec.kernel.border is not Border.EDGE
 
 
 def rounding_at_once(spec: ResizeSpec, dtype: str) -> Integers:

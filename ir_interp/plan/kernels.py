@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.spec import Box, Continuous, Cubic, Gaussian, Hamming, Lanczos, Linear, Mitchell
+from ir_interp.spec import Box, Continuous, Cubic, Gaussian, Hamming, Lanczos, Linear, Magic, Mitchell
 
 
 def radius(kernel: Continuous) -> int | Fraction:
@@ -23,6 +23,8 @@ def radius(kernel: Continuous) -> int | Fraction:
             return 2
         case Gaussian():
             return _CUT
+        case Magic():
+            return _MAGIC[kernel.year][0]
         case Lanczos():
             return kernel.radius
 
@@ -52,6 +54,8 @@ def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
             return gaussian(np.abs(offset))
         case Mitchell():
             return mitchell(np.abs(offset))
+        case Magic():
+            return magic(np.abs(offset), kernel.year)
 
 
 def box(offset: Any) -> Any:
@@ -101,6 +105,35 @@ def mitchell(distance: Any) -> Any:
     near = (7 * distance - 12) * distance * distance / 6 + 8 / 9
     far = ((12 - 7 / 3 * distance) * distance - 20) * distance / 6 + 16 / 9
     return np.where(distance < 1, near, np.where(distance < 2, far, 0.0))
+
+
+_MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radius; pieces up to 1/2, 3/2, 5/2 ...
+    2013: (
+        Fraction(5, 2),
+        (
+            lambda t: 17 / 16 - 7 / 4 * t * t,
+            lambda t: (1 - t) * (7 / 4 - t),
+            lambda t: -1 / 8 * (t - 5 / 2) * (t - 5 / 2),
+        ),
+    ),
+    2021: (
+        Fraction(9, 2),
+        (
+            lambda t: 577 / 576 - 239 / 144 * t * t,
+            lambda t: 35 / 36 * (t - 1) * (t - 239 / 140),
+            lambda t: 1 / 6 * (t - 2) * (65 / 24 - t),
+            lambda t: 1 / 36 * (t - 3) * (t - 15 / 4),
+            lambda t: -1 / 288 * (t - 9 / 2) * (t - 9 / 2),
+        ),
+    ),
+}
+
+
+def magic(distance: Any, year: int) -> Any:
+    """Return the quadratic spline, sharpened (J. P. Costella, "Solving the mystery of Magic Kernel Sharp")."""
+    _, pieces = _MAGIC[year]
+    ends = [distance < place + 0.5 for place in range(len(pieces))]
+    return np.select(ends, [piece(distance) for piece in pieces], 0.0)
 
 
 def triangle(distance: Any, xp: Any = np) -> Any:

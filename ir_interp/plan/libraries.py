@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.plan import kernels
+from ir_interp.plan.before import within
 from ir_interp.plan.coordinates import AxisPlan, half_pixels, positions
 from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Lanczos, Linear
 
@@ -44,7 +45,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     step = float(1 / axis.scale)
     wide = max(step, 1.0)
     support, narrow = float(kernels.radius(kernel)) * wide, 1.0 / wide
-    centre = (np.arange(axis.out_size) + 0.5) * step
+    centre = float(axis.start) + (np.arange(axis.out_size) + 0.5) * step
     first = np.maximum(np.trunc(centre - support + 0.5), 0)
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)
     order = np.arange(max(int((stop - first).max()), 1))
@@ -67,7 +68,7 @@ def _opencv(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> Weighted:
         case Lanczos():
             weights = _lanczos(place)
     steps = np.arange(len(weights)) - (len(weights) // 2 - 1)
-    return np.clip(at.floor[:, None] + steps, 0, axis.in_size - 1), np.stack(weights, axis=1)
+    return within(at.floor[:, None] + steps, axis.in_size, kernel.border), np.stack(weights, axis=1)
 
 
 _TABLE = 1024  # steps from a pixel to the next
@@ -94,6 +95,7 @@ def _translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
     else:
         step, middle = one / np.float32(float(axis.scale)), np.float32(0.5)
         at = (np.arange(axis.out_size, dtype=np.float32) + middle) * step
+    at = at + np.float32(float(axis.start))
     wide = max(step, one) if kernel.is_antialiased else one
     reach = np.float32(float(kernels.radius(kernel))) * wide
     first = np.clip(np.ceil(at - reach - middle), 0, axis.in_size - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels, libraries
+from ir_interp.plan.before import within
 from ir_interp.plan.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.geometry import Plan
 from ir_interp.spec import Antialias, Area, Continuous, Crop, Kernel, Mean, Nearest, Rounding
@@ -49,7 +50,19 @@ def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
     for axis in plan.axes:
         what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
         check_bytes(BYTES_A_TAP * count(plan, axis), what)
-    return tuple(_taps(plan.spec.kernel, axis, any_shrinking, any_growing) for axis in plan.axes)
+    return tuple(_all_taps(plan, axis, any_shrinking, any_growing) for axis in plan.axes)
+
+
+def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
+    """Return the taps of an axis: those of its resize, of what is made of the axis before."""
+    if axis.before is None or not axis.out_size:
+        return _taps(plan.spec.kernel, axis, any_shrinking, any_growing)
+    rest = replace(axis, in_size=axis.before.count(axis.in_size), before=None)
+    places, among = axis.before.weighted(axis.in_size)
+    last = _taps(plan.spec.kernel, rest, any_shrinking, any_growing)
+    assert last.weights is not None
+    indices, weights = places[last.indices], last.weights[:, :, None] * among[last.indices]
+    return Taps(indices.reshape(axis.out_size, -1).astype(np.intp), weights.reshape(axis.out_size, -1))
 
 
 _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
@@ -63,7 +76,8 @@ def count(plan: Plan, axis: AxisPlan) -> int:
     if isinstance(kernel, Nearest):
         return axis.out_size
     widening = _widening(kernel.antialias, axis.scale, any(each.scale < 1 for each in plan.axes))
-    return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) if axis.out_size else 0
+    each = 1 if axis.before is None else axis.before.reach
+    return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) * each if axis.out_size else 0
 
 
 def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
@@ -71,6 +85,9 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
         return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
     if isinstance(kernel, Mean):
         return _mean(axis)
+    if axis.copies and not isinstance(kernel, Nearest):
+        places = int(axis.start) + np.arange(axis.out_size)[:, None]
+        return Taps(places, np.ones(places.shape))
     if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
         found = libraries.weighted(kernel, axis, any_growing=any_growing)
         if found is not None:
@@ -128,7 +145,7 @@ def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach
         total = xp.sum(weights, axis=1, keepdims=True)
         nothing = xp.abs(total) <= _NOTHING
         weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
-    return xp.clip(indices, 0, size - 1), weights
+    return within(indices, size, kernel.border, xp), weights
 
 
 def _area(axis: AxisPlan) -> Taps:

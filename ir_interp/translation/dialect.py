@@ -36,8 +36,8 @@ class Context:
     semantics: Semantics = Semantics.RUNTIME
 
 
-PARTS = ("a", "axes", "sizes", "scales", "roi", "extrapolation", "pads_begin", "pads_end")
-"""The parts of a spec that a dialect may carry as numbers."""
+PARTS = ("a", "axes", "sizes", "scales", "roi", "extrapolation", "pads_begin", "pads_end", "box", "gap")
+"""The parts of a spec that a dialect may carry as numbers; ``box`` from the last axis to the first, as Pillow's."""
 
 
 def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
@@ -226,7 +226,7 @@ def _fixed_axes(dialect: Dialect, version: int, rank: int | None, semantics: Sem
     return tuple(sorted(found))
 
 
-_SINGLE = ("a", "extrapolation")
+_SINGLE = ("a", "extrapolation", "gap")
 _WHOLE = ("axes", "sizes", "pads_begin", "pads_end")
 
 

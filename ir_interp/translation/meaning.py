@@ -15,6 +15,7 @@ from ir_interp.spec import (
     Antialias,
     Arithmetic,
     Aspect,
+    Border,
     Coordinates,
     Crop,
     Cubic,
@@ -54,7 +55,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     """Return what a spec computes as named parts, equal for every way to say the same."""
     kernel = spec.kernel
     named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
-    named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside}
+    named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside, "border": kernel.border}
     if isinstance(kernel, Cubic):
         named["cubic coefficient"] = kernel.a
         if spec.arithmetic is Arithmetic.TENSORFLOW and not kernel.is_antialiased:
@@ -64,6 +65,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
         named["output length"] = "rounded half to even"
+    named |= {"before": spec.before, "box": _boxed(spec, shape)}
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
@@ -80,6 +82,9 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "exclude_outside": False,
     "pads": frozenset(),
     "windows": frozenset(),
+    "before": None,
+    "border": Border.EDGE,
+    "box": frozenset(),
     "aspect policy": Aspect.STRETCH,
     "alpha": Alpha.SEPARATE,
     "integers": "",
@@ -195,11 +200,19 @@ def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hasha
     return frozenset(pair for pair in pairs if pair[1] != _WHOLE_WINDOW)
 
 
+def _boxed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
+    """Return the axes of which a box takes a part, each with its start and its stop."""
+    pairs = [] if spec.box is None else zip(_resized(spec, shape) or (), spec.box, strict=True)
+    return frozenset((axis, part) for axis, part in pairs if shape is None or part != (0, shape[axis]))
+
+
 _WHOLE_WINDOW = (0.0, 1.0)
 
 
 def _windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
-    """Return the window of each axis: all of it but under a crop; None where known only at run time."""
+    """Return the window of each axis, or of a box its stretch; None where known only at run time."""
+    if spec.box is not None:
+        return spec.box
     if not isinstance(spec.coordinates, Crop):
         return [_WHOLE_WINDOW] * count
     return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
@@ -209,7 +222,8 @@ def _keeps(
     spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
 ) -> bool:
     """Say whether an axis with this target is known to stay as it is."""
-    if window != _WHOLE_WINDOW or spec.aspect is not Aspect.STRETCH:
+    whole = _WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
+    if window != whole or spec.aspect is not Aspect.STRETCH:
         return False
     if isinstance(spec.target, Scales):
         return value == 1
@@ -252,6 +266,8 @@ def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) 
     if own == wanted:
         return replace(spec, axes=axes)
     if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH or not set(own) <= set(wanted):
+        return None
+    if spec.box is not None:
         return None
     given = dict(zip(own, spec.target.values, strict=True))
     values: list[Any] = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]

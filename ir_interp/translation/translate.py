@@ -18,6 +18,7 @@ from ir_interp.spec import (
     AtRunTime,
     Crop,
     Cubic,
+    Reduce,
     ResizeSpec,
     Scales,
     Sizes,
@@ -254,6 +255,10 @@ def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str
     if isinstance(spec.coordinates, Crop):
         yield "roi", spec.coordinates.edges
         yield "extrapolation", spec.coordinates.extrapolation
+    if spec.box is not None:
+        yield "box", tuple(edge for side in zip(*spec.box, strict=True) for edge in reversed(side))
+    if isinstance(spec.before, Reduce):
+        yield "gap", spec.before.gap
     if spec.pads and shape is not None:
         yield from zip(("pads_begin", "pads_end"), spec.padding(len(shape)), strict=True)
 

@@ -18,6 +18,7 @@ from ir_interp import (
     Area,
     Arithmetic,
     Aspect,
+    Border,
     Coordinates,
     Crop,
     Cubic,
@@ -26,6 +27,7 @@ from ir_interp import (
     Lanczos,
     Length,
     Linear,
+    Magic,
     Mean,
     Mitchell,
     Nearest,
@@ -34,6 +36,7 @@ from ir_interp import (
     Rounding,
     Scales,
     Sizes,
+    Smooth,
     SpecError,
     Step,
     resize,
@@ -58,6 +61,8 @@ LINEAR = st.sampled_from(
     [
         Linear(),
         Linear(antialias=Antialias.SHRINKING),
+        Linear(border=Border.MIRRORED),
+        Linear(antialias=Antialias.SHRINKING, border=Border.SYMMETRIC),
         Linear(antialias=Antialias.SHRINKING, exclude_outside=True),
         Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True),
     ]
@@ -71,7 +76,15 @@ CUBIC = st.builds(
 OTHERS = st.builds(
     lambda kind, antialias, outside: kind(antialias=antialias, exclude_outside=outside),
     st.sampled_from(
-        [Gaussian, Hamming, Mitchell, functools.partial(Lanczos, radius=3), functools.partial(Lanczos, radius=4)]
+        [
+            Gaussian,
+            Hamming,
+            Mitchell,
+            functools.partial(Lanczos, radius=3),
+            functools.partial(Lanczos, radius=4),
+            functools.partial(Magic, year=2013),
+            functools.partial(Magic, year=2021),
+        ]
     ),
     st.sampled_from([Antialias.OFF, Antialias.SHRINKING]),
     st.booleans(),
@@ -164,6 +177,35 @@ def random_array(shape: Shape, dtype: str, seed: int) -> Array:
     kernel=Cubic(a=-0.5, antialias=Antialias.SHRINKING), target=Sizes((0, 2))
 )), "float32", 0)  # fmt: skip
 def test_weighs_as_the_oracle(drawn: tuple[Shape, ResizeSpec], dtype: str, seed: int) -> None:
+    shape, spec = drawn
+    x = random_array(shape, dtype, seed)
+    ours, theirs = resize(x, spec), expected(x, spec)
+    assert agree_with_oracle(x, spec, ours, theirs), f"{shape} {spec}: {ours}, not {stored(theirs, x.dtype)}"
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> tuple[Shape, ResizeSpec]:
+    """Draw a resize of a box, or of an image that is smoothed before."""
+    shape = draw(st.lists(st.integers(1, 12), min_size=2, max_size=3).map(tuple))
+    kernel = draw(LINEAR | CUBIC | OTHERS | NEAREST)
+    sums = not isinstance(kernel, Nearest)
+    box = []
+    for length in shape[:2]:
+        start = draw(st.floats(0, length - 0.5, width=32))
+        box.append((start, draw(st.floats(start + 0.25, length))))
+    return shape, ResizeSpec(
+        kernel=kernel,
+        coordinates=draw(st.sampled_from([Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC])),
+        axes=(0, 1),
+        target=Sizes(draw(st.tuples(st.integers(0, 14), st.integers(0, 14)))),
+        box=tuple(box) if draw(st.booleans()) else None,
+        before=Smooth(border=draw(st.sampled_from(Border))) if sums and draw(st.booleans()) else None,
+    )
+
+
+@settings(EVERY, max_examples=150)
+@given(boxes(), st.sampled_from(("float64", "uint8")), st.integers(0, 2**32 - 1))
+def test_boxes_and_smoothed_images_as_the_oracle(drawn: tuple[Shape, ResizeSpec], dtype: str, seed: int) -> None:
     shape, spec = drawn
     x = random_array(shape, dtype, seed)
     ours, theirs = resize(x, spec), expected(x, spec)

@@ -121,7 +121,7 @@ def _scipy(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> A
 def _skimage(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     transform = importlib.import_module("skimage.transform")
     shape = (height, width, *x.shape[2:])
-    y: Array = transform.resize(x, shape, mode="edge", anti_aliasing=False, preserve_range=True, **arguments)
+    y: Array = transform.resize(x, shape, preserve_range=True, **arguments)
     return y
 
 
@@ -186,7 +186,15 @@ ONLY_FLOATS: Mapping[str, tuple[dict[str, Any], ...]] = {
         ),
     ),
     "scipy": tuple({"order": order, "grid_mode": grid} for order in (0, 1) for grid in (False, True)),
-    "skimage": ({"order": 0}, {"order": 1}),
+    "skimage": (
+        {"order": 0, "anti_aliasing": False},
+        {"order": 1},
+        *(
+            {"order": 1, "mode": mode, "anti_aliasing": smooths}
+            for mode in ("reflect", "edge", "symmetric")
+            for smooths in (False, True)
+        ),
+    ),
     "tensorflow": (
         {"method": "nearest"},
         {"method": "area"},

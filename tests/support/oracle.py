@@ -17,6 +17,7 @@ from ir_interp.spec import (
     Antialias,
     Area,
     Aspect,
+    Border,
     Box,
     Continuous,
     Coordinates,
@@ -26,6 +27,7 @@ from ir_interp.spec import (
     Lanczos,
     Length,
     Linear,
+    Magic,
     Mean,
     Mitchell,
     Nearest,
@@ -33,6 +35,7 @@ from ir_interp.spec import (
     Rounding,
     Scales,
     Sizes,
+    Smooth,
     Step,
 )
 
@@ -45,11 +48,15 @@ def expected(x: Array, spec: ResizeSpec) -> Array:
     y = np.pad(x, _padding(spec, x.ndim)) if spec.pads else x
     y = y if isinstance(spec.kernel, Nearest) else y.astype(np.float64)
     axes = range(x.ndim) if spec.axes is None else [axis % x.ndim for axis in spec.axes]
-    lengths, scales = _targets(spec, [y.shape[axis] for axis in axes])
+    spans = spec.box or [(0, y.shape[axis]) for axis in axes]
+    lengths, scales = _targets(spec, [Fraction(stop) - Fraction(start) for start, stop in spans])
     outside = np.zeros((1,) * x.ndim, dtype=bool)
     for position, (axis, m, s) in enumerate(zip(axes, lengths, scales, strict=True)):
         n = y.shape[axis]
-        at = [_source(spec, position, Fraction(i), n, m, s) for i in range(m)]
+        if isinstance(spec.before, Smooth) and n > m > 0:
+            y = _smoothed(y, axis, (n / m - 1) / 2, spec.before.border)
+        start = Fraction(0) if spec.box is None else Fraction(spec.box[position][0])
+        at = [start + _source(spec, position, Fraction(i), n, m, s) for i in range(m)]
         y = _resized(y, axis, at, spec, s, any_shrinks=min(scales) < 1)
         if isinstance(spec.coordinates, Crop):
             beyond = np.array([not 0 <= source <= n - 1 for source in at], dtype=bool)
@@ -76,10 +83,19 @@ def _padding(spec: ResizeSpec, rank: int) -> list[tuple[int, int]]:
     return [padding.get(axis, (0, 0)) for axis in range(rank)]
 
 
-def _targets(spec: ResizeSpec, sources: Sequence[int]) -> tuple[list[int], list[Fraction]]:
+def _smoothed(y: Array, axis: int, deviation: float, border: Border) -> Array:
+    n, radius = y.shape[axis], int(4 * deviation + 0.5)
+    matrix = np.zeros((n, n))
+    for i in range(n):
+        for k in range(i - radius, i + radius + 1):
+            matrix[i, _found(k, n, border)] += math.exp(-((k - i) ** 2) / (2 * deviation**2))
+    return np.moveaxis(np.tensordot(matrix / matrix.sum(1, keepdims=True), y, (1, axis)), 0, axis)
+
+
+def _targets(spec: ResizeSpec, sources: Sequence[Fraction]) -> tuple[list[int], list[Fraction]]:
     """Return each resized axis' output length and scale."""
     if isinstance(spec.target, Sizes):
-        ratios = [Fraction(m, n) if n else Fraction(1) for m, n in zip(spec.target.values, sources, strict=True)]
+        ratios = [m / n if n else Fraction(1) for m, n in zip(spec.target.values, sources, strict=True)]
         if spec.aspect is Aspect.STRETCH:
             return list(spec.target.values), ratios
         scale = min(ratios) if spec.aspect is Aspect.NOT_LARGER else max(ratios)
@@ -89,7 +105,7 @@ def _targets(spec: ResizeSpec, sources: Sequence[int]) -> tuple[list[int], list[
     lengths = [math.floor(scale * n) for scale, n in zip(scales, sources, strict=True)]
     for position, (m, n) in enumerate(zip(lengths, sources, strict=True)):
         if n and (spec.step is Step.RATIO or (spec.step is Step.GIVEN_UNLESS_EQUAL and m == n)):
-            scales[position] = Fraction(m, n)
+            scales[position] = m / n
     return lengths, scales
 
 
@@ -178,15 +194,25 @@ def _weights(kernel: Continuous, source: Fraction, n: int, stretch: Fraction) ->
     total = sum(taps.values()) or Fraction(1)
     row = [Fraction(0)] * n
     for k, weight in taps.items():
-        row[min(max(k, 0), n - 1)] += weight / total
+        row[_found(k, n, kernel.border)] += weight / total
     return row
+
+
+def _found(k: int, n: int, border: Border) -> int:
+    """Return which of ``n`` pixels lies at ``k``: beyond an end it is turned back, as often as is needed."""
+    while not 0 <= k < n:
+        if border is Border.EDGE or (border is Border.MIRRORED and n == 1):
+            return min(max(k, 0), n - 1)
+        mirror = (0 if k < 0 else n - 1) * 2
+        k = mirror - k if border is Border.MIRRORED else mirror - k + (-1 if k < 0 else 1)
+    return k
 
 
 def _between(low: Fraction, high: Fraction) -> range:
     return range(math.floor(low), math.ceil(high) + 1)
 
 
-_RADII = {Box: 1, Linear: 1, Hamming: 1}
+_RADII = {Box: 1, Linear: 1, Hamming: 1, Magic: 5}
 _THIRD = Fraction(1, 3)
 
 
@@ -209,7 +235,22 @@ def _weight(kernel: Continuous, signed: Fraction) -> Fraction:
             return Fraction(math.exp(-2 * float(t) ** 2)) if t < Fraction(3, 2) else Fraction(0)
         case Mitchell():
             return _cubic(t, _THIRD, _THIRD)
+        case Magic(year=year):
+            return sum((sharp * _spline(t - place) for place, sharp in _SHARPENED[year].items()), Fraction(0))
     return _cubic(t, Fraction(0), -Fraction(kernel.a))
+
+
+_SHARPENED = {  # Costella's: a quadratic spline, sharpened at whole pixels
+    2013: {-1: Fraction(-1, 4), 0: Fraction(3, 2), 1: Fraction(-1, 4)},
+    2021: {
+        place: Fraction(weight, 144) for place, weight in zip(range(-3, 4), (-1, 6, -35, 204, -35, 6, -1), strict=True)
+    },
+}
+
+
+def _spline(t: Fraction) -> Fraction:
+    t = abs(t)
+    return Fraction(3, 4) - t * t if t < HALF else max(Fraction(0), Fraction(3, 2) - t) ** 2 / 2
 
 
 def _cubic(t: Fraction, b: Fraction, c: Fraction) -> Fraction:
