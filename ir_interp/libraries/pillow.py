@@ -112,5 +112,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("pillow",),
+    usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is that of Image.thumbnail
     approximate=approximate,
 )

@@ -23,13 +23,14 @@ class Library:
 
     The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
     ``approximate`` says why not every byte of a call is known, where that is so. ``counted`` is the place of the number
-    that counts in a version: of 0.29 the second.
+    that counts in a version: of 0.29 the second. ``usual`` are numbers that are tried where a call is looked for.
     """
 
     dialect: Dialect
     packages: tuple[str, ...]
     approximate: Callable[[Attributes, Context], str] = _exact
     counted: int = 0
+    usual: tuple[Mapping[str, Any], ...] = ()
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:

@@ -202,7 +202,7 @@ def _variants(
         bound = plan(short, fixed)
         lengths = tuple(bound.out_shape[axis] for axis in axes)
         variants.append(replace(short, target=Sizes(lengths), aspect=Aspect.STRETCH))
-        if all(lengths):
+        if all(lengths) and spec.box is None and spec.before is None:
             padded = [fixed[axis] + sum(bound.padding[axis]) for axis in axes]
             ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
             variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ir_interp.errors import ReadError, ShapeError, SpecError, spelled
 from ir_interp.library import get, names
 from ir_interp.op import ResizeOp
-from ir_interp.spec import ResizeSpec
+from ir_interp.plan.reduced import reduced
+from ir_interp.spec import Reduce, ResizeSpec, Sizes
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.library import Library
 from ir_interp.views.likeness import check_numbers, resized
@@ -117,7 +118,7 @@ def identified(pairs: Sequence[Pair]) -> Identified:
         check_numbers(after)
     is_float = pairs[0][0].dtype.kind == "f"
     greatest = max(float(np.abs(before).max()) for before, _ in pairs) if is_float else 0.0
-    known = _known(pairs[0][0])
+    known = _known(pairs)
     pieces = [_piece(after) for _, after in pairs]
     found = _ranked(known, pairs, pieces, greatest)
     if any(each is not None for each in pieces):  # what differs there is no candidate for the whole
@@ -178,21 +179,31 @@ def _check(before: Array, after: Array) -> None:
         raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type and channels")
 
 
-def _known(x: Array) -> Known:
-    """Return every resize of libraries for images like ``x``, with its calls, and why its bytes are not all known."""
+def _known(pairs: Sequence[Pair]) -> Known:
+    """Return every resize of libraries for such images, with its calls, and why its bytes are not all known."""
     found: Known = {}
+    x = pairs[0][0]
     for name in names():
         library = get(name)
         for version in library.dialect.versions:
             context = Context(version=version, dtype=x.dtype.name)
-            for attributes in library.dialect.attribute_sets(version, {}):
+            numbers: tuple[Mapping[str, Any], ...] = ({}, *library.usual)
+            for attributes in (each for given in numbers for each in library.dialect.attribute_sets(version, given)):
                 if _suits(library, attributes, x):
                     with suppress(SpecError, ReadError):
-                        spec = library.dialect.read(attributes, context)
+                        spec = _effective(library.dialect.read(attributes, context), pairs)
                         calls, _ = found.get(spec, ((), ""))
                         reason = library.approximate(attributes, context)
                         found[spec] = ((*calls, _text(library, version, attributes)), reason)
     return {spec: (tuple(_brief(calls)), reason) for spec, (calls, reason) in found.items()}
+
+
+def _effective(spec: ResizeSpec, pairs: Sequence[Pair]) -> ResizeSpec:
+    """Return a resize without blocks that are averaged before, where that happens to none of the images."""
+    if not isinstance(spec.before, Reduce):
+        return spec
+    shapes = [(before.shape, replace(spec, target=Sizes(after.shape[:2]))) for before, after in pairs]
+    return spec if any(reduced(each, shape) for shape, each in shapes) else replace(spec, before=None)
 
 
 def _suits(library: Library, attributes: dict[str, Any], x: Array) -> bool:

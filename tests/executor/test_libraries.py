@@ -12,7 +12,7 @@ from ir_interp import FixedPoint, FloatingPoint, ReadError, ShapeError, Sizes, S
 from ir_interp.library import get, names, parse
 from tests.support.libraries import calls
 from tests.sweeps.libraries import compared, known
-from tests.sweeps.library_vectors import FOLDER, PARTS, SIZES, frozen, image, whole
+from tests.sweeps.library_vectors import FOLDER, PARTS, SIZES, drawn, frozen, whole
 
 CLOSE = 3e-6 * PARTS  # of floats: what the last bits of small coordinates make
 VECTORS = sorted(FOLDER.glob("*.npz"))
@@ -24,10 +24,11 @@ def test_frozen_bytes(path: Path) -> None:
     library, _, release = path.stem.partition("-")
     with np.load(path, allow_pickle=False) as held:
         values = held["values"]
-    for call in frozen(library):
-        spec = call.of(int(release.split(".")[get(library).counted]))
+    version = int(release.split(".")[get(library).counted])
+    for each in frozen(library, version):
         for sizes in SIZES:
-            found = whole(resize(image(call, sizes), spec, sizes=sizes[2:])).reshape(-1)
+            call, x = drawn(each, sizes)
+            found = whole(resize(x, call.of(version), sizes=sizes[2:])).reshape(-1)
             wanted, values = values[: found.size], values[found.size :]
             allowed = CLOSE if call.dtype == "float32" else 2 if known(call) else 0
             assert np.abs(found - wanted).max() <= allowed, (str(call), sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import ResizeSpec
+from ir_interp.library import get
 
 Array = NDArray[Any]
 
-FILTERS = ("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS")
+FILTERS = {
+    **dict.fromkeys(("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS"), 12),
+    **dict.fromkeys(("MKS2013", "MKS2021"), 13),
+}
+"""Those of Pillow, and since when."""
 INTERPOLATIONS = ("NEAREST", "LINEAR", "CUBIC", "AREA", "LANCZOS4", "LINEAR_EXACT", "NEAREST_EXACT")
 _MODES = {"L": ("uint8", 1), "RGB": ("uint8", 3), "RGBA": ("uint8", 4), "LA": ("uint8", 2), "I;16": ("uint16", 1)}
 _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
@@ -23,15 +28,16 @@ _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call of a library for images of a type and a number of channels."""
+    """A call of a library for images of a type and a number of channels; ``boxed``, of a box somewhere in each."""
 
     library: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     dtype: str
     channels: int
+    boxed: bool = False
 
     def __str__(self) -> str:
-        named = ",".join(f"{name}={value}" for name, value in self.arguments.items())
+        named = ",".join(f"{name}={value}" for name, value in self.arguments.items()) + ",box" * self.boxed
         return f"{self.library}:{named} {self.dtype} x{self.channels}"
 
     @property
@@ -42,6 +48,19 @@ class Call:
     def of(self, version: int | None) -> ResizeSpec:
         """Return what it computes in a version."""
         return ir_interp.spec(self.library, version=version, dtype=self.dtype, **self.arguments)
+
+    def placed(self, rng: np.random.Generator, height: int, width: int) -> Call:
+        """Return the call with a box in an image of these lengths, of whole numbers or not, where it is to have one."""
+        if not self.boxed:
+            return self
+        sides = [np.sort(rng.random(2)) * length for length in (width, height)]
+        if rng.random() < 0.25:
+            sides = [np.round(side) for side in sides]
+        if any(stop - start < 0.1 for start, stop in sides):
+            sides = [np.array([0.0, float(length)]) for length in (width, height)]
+        (left, right), (upper, lower) = (map(float, side) for side in sides)
+        chosen = left, upper, right, lower
+        return replace(self, arguments={**self.arguments, "box": chosen}, boxed=False)
 
     def image(self, rng: np.random.Generator, height: int, width: int) -> Array:
         """Return a random image, in the layout of the library."""
@@ -61,7 +80,8 @@ def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> 
     image = importlib.import_module("PIL.Image")
     found = image.fromarray(x)
     assert found.mode == arguments["mode"]
-    return np.asarray(found.resize((width, height), getattr(image.Resampling, arguments["resample"])))
+    rest = {name: value for name, value in arguments.items() if name in ("box", "reducing_gap")}
+    return np.asarray(found.resize((width, height), getattr(image.Resampling, arguments["resample"]), **rest))
 
 
 def _opencv(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
@@ -137,14 +157,18 @@ _RUNS = {
 }
 
 
-def calls(library: str) -> Iterator[Call]:
+def calls(library: str, version: int | None = None) -> Iterator[Call]:
     """Yield the calls of a library that are compared, for every type and number of channels."""
     match library:
         case "pillow":
             for mode, (dtype, channels) in (_MODES | _DEEP_MODES).items():
-                for name in FILTERS:
-                    arguments = {"resample": name, "mode": mode}
-                    yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+                for name in (name for name, since in FILTERS.items() if since <= get(library).version(version)):
+                    given = {"resample": name, "mode": mode}
+                    call = Call(library=library, arguments=given, dtype=dtype, channels=channels)
+                    yield from (call, replace(call, boxed=True))
+                    if mode != "I;16" and name != "NEAREST":
+                        yield replace(call, arguments={**given, "reducing_gap": 2.0})
+                        yield replace(call, arguments={**given, "reducing_gap": 1.0}, boxed=True)
         case "opencv":
             for dtype in ("uint8", "uint16", "float32"):
                 for channels in (1, 3, 4):

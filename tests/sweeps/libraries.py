@@ -34,8 +34,8 @@ def compared(call: Call, pixels: float, seed: int) -> tuple[int, int, float]:
         height, width, rows, columns = lengths(rng)
         if call.library in ("torch", "torchvision") and columns == 1:
             continue  # torch 2.13 repeats the first row (antialias; uint8 of five channels), or its assertion fails
-        x = call.image(rng, height, width)
-        theirs, ours = call.run(x, rows, columns), resize(x, call.spec, sizes=(rows, columns))
+        x, placed = call.image(rng, height, width), call.placed(rng, height, width)
+        theirs, ours = placed.run(x, rows, columns), resize(x, placed.spec, sizes=(rows, columns))
         apart = np.abs(theirs.astype(np.float64) - ours)
         count, unequal, largest = count + apart.size, unequal + int((apart > 0).sum()), max(largest, float(apart.max()))
     return count, unequal, largest

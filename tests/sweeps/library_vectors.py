@@ -26,10 +26,10 @@ PARTS = 2**20
 """Values of floating point images, 0 to 1, are kept as so many whole parts of 1."""
 
 
-def frozen(library: str) -> tuple[Call, ...]:
+def frozen(library: str, version: int | None = None) -> tuple[Call, ...]:
     """Return the calls whose values are kept: of integers; of floats too where a library makes floats of integers."""
     kept = ("uint8", "uint16", "int32") if library not in ONLY_FLOATS else ("uint8", "float32")
-    return tuple(call for call in calls(library) if call.dtype in kept and call.channels < 5)
+    return tuple(call for call in calls(library, version) if call.dtype in kept and call.channels < 5)
 
 
 def whole(values: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -37,9 +37,11 @@ def whole(values: NDArray[np.generic]) -> NDArray[np.int64]:
     return np.rint(values * PARTS).astype(np.int64) if values.dtype.kind == "f" else values.astype(np.int64)
 
 
-def image(call: Call, sizes: tuple[int, int, int, int]) -> NDArray[np.generic]:
-    """Return the image of a call: the same in every version of NumPy."""
-    return call.image(np.random.default_rng(sum(sizes)), *sizes[:2])
+def drawn(call: Call, sizes: tuple[int, int, int, int]) -> tuple[Call, NDArray[np.generic]]:
+    """Return a call, and an image for it: the same in every version of NumPy."""
+    rng = np.random.default_rng(sum(sizes))
+    x = call.image(rng, *sizes[:2])
+    return call.placed(rng, *sizes[:2]), x
 
 
 def _version(library: str) -> str:
@@ -54,7 +56,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", nargs="*", choices=[*names(), []], default=[])
     for library in parser.parse_args().libraries or names():
-        arrays = [call.run(image(call, sizes), *sizes[2:]) for call in frozen(library) for sizes in SIZES]
+        arrays = [
+            call.run(x, *sizes[2:]) for each in frozen(library) for sizes in SIZES for call, x in [drawn(each, sizes)]
+        ]
         values = np.concatenate([whole(each).reshape(-1).astype(np.int32) for each in arrays])
         path = FOLDER / f"{library}-{_version(library)}.npz"
         path.parent.mkdir(exist_ok=True)
