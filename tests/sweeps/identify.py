@@ -19,12 +19,8 @@ def main() -> int:
     """Print how many of the pairs were named alone, among others, or wrongly."""
     arguments = options(__doc__).parse_args()
     rng = np.random.default_rng(arguments.seed)
-    known = [
-        call
-        for name in names()
-        for call in calls(name)
-        if call.dtype == "uint8" and call.channels in (1, 3, 4) and not call.boxed
-    ]
+    every = (call for name in names() for call in calls(name))
+    known = [call for call in every if call.dtype == "uint8" and call.channels in (1, 3, 4) and not call.boxed]
     count = {"sure": 0, "among several": 0, "wrongly sure": 0, "left out": 0}
     done = 0
     while done < arguments.cases:

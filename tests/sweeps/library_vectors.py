@@ -56,9 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", nargs="*", choices=[*names(), []], default=[])
     for library in parser.parse_args().libraries or names():
-        arrays = [
-            call.run(x, *sizes[2:]) for each in frozen(library) for sizes in SIZES for call, x in [drawn(each, sizes)]
-        ]
+        called = [(*drawn(each, sizes), sizes) for each in frozen(library) for sizes in SIZES]
+        arrays = [call.run(x, *sizes[2:]) for call, x, sizes in called]
         values = np.concatenate([whole(each).reshape(-1).astype(np.int32) for each in arrays])
         path = FOLDER / f"{library}-{_version(library)}.npz"
         path.parent.mkdir(exist_ok=True)
