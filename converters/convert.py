@@ -324,6 +324,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
             source=op,
             form=expressed(translation),
             grade=translation.grade,
+            within=translation.within,
             note=", ".join(code for code, _ in translation.remarks),
         )
         for op, translation in translated

@@ -23,13 +23,19 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One translated resize: what it was, what it became, how exactly, and what else to know."""
+    """One translated resize: what it was, what it became, how exactly, and what else to know; see ``Translation``."""
 
     name: str
     source: ResizeOp
     form: str
     grade: Grade
     note: str = ""
+    within: int = 0
+
+    @property
+    def exactness(self) -> str:
+        """The grade in words."""
+        return self.grade.worded(self.within)
 
     @property
     def configuration(self) -> str:
@@ -168,7 +174,7 @@ class ConversionReport:
                     "where": row.source.where,
                     "configuration": row.configuration,
                     "form": row.form,
-                    "grade": row.grade.value,
+                    "grade": row.exactness,
                     "note": row.note,
                 }
                 for row in self.rows

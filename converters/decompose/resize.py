@@ -23,7 +23,6 @@ from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, ch
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
-    Alpha,
     Antialias,
     Area,
     Arithmetic,
@@ -34,11 +33,11 @@ from ir_interp.spec import (
     Integers,
     Linear,
     Nearest,
-    Reduce,
     ResizeSpec,
     Scales,
     Sizes,
 )
+from ir_interp.translation.bounds import within
 from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import Grade
 
@@ -53,13 +52,15 @@ from .symbols import Functions, Ops, Symbol, Value
 class Decomposed:
     """The output of the operations, how they are called in one line, and how exact they are.
 
-    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise.
+    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise; ``within`` how far
+    integers lie apart at most, where that is the grade.
     """
 
     output: Value
     form: str
     grade: Grade
     at_run_time: bool
+    within: int = 0
 
 
 def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
@@ -72,21 +73,11 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     assert op.shape is not None
     spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
+    spec, within_bound = _in_known_sums(op, spec, shape, dtype)
     known, rest = _parts(spec, shape)
     copies = isinstance(spec.kernel, Nearest)
-    if rest and (spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area)):
-        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
-    if rest and (spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE):
-        found = "a box, another border, or what is done before a resize, needs lengths that are known"
-        raise InexactError(op.name, _TARGET, reason=found)
-    if "int" in dtype and isinstance(spec.before, Reduce):
-        raise InexactError(op.name, _TARGET, reason="integers are averaged in blocks first")
-    if "int" in dtype and not copies and not isinstance(spec.rounds, Integers):
-        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.rounds}")
-    if "int" in dtype and not copies and spec.rounds is Integers.LITERT:
-        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
-    if spec.alpha is not Alpha.SEPARATE or spec.rounds is Integers.OPENCV_AREA:
-        raise InexactError(op.name, _TARGET, reason="an image library's own sums")
+    if rest:
+        _check_open(op, spec)
     open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
     steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
@@ -106,9 +97,42 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     return Decomposed(
         output=y,
         form=_form(axes, rest),
-        grade=_grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
+        grade=Grade.INTEGERS_WITHIN
+        if within_bound
+        else _grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
         at_run_time=rest is not None,
+        within=within_bound,
     )
+
+
+def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
+    """Raise InexactError for what has no formula for axes whose lengths are not known."""
+    if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
+        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
+    if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
+        found = "a box, another border, or what is done before a resize, needs lengths that are known"
+        raise InexactError(op.name, _TARGET, reason=found)
+
+
+def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
+    """Return a spec whose integers are summed as nodes can, and how far these lie from its own at most.
+
+    An image library's own sums are rounded once instead, where known lengths give a bound.
+    """
+    if "float" in dtype:
+        return spec.of_floats(), 0
+    if "int" not in dtype or isinstance(spec.kernel, Nearest):
+        return spec, 0
+    if spec.rounds is Integers.LITERT:
+        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
+    if not spec.sums_of_integers:
+        return spec, 0
+    once = replace(spec, integers=Integers.HALF_EVEN, pads=())
+    needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
+    found = None if needed else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    if found is None:
+        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}")
+    return replace(once, pads=spec.pads), found
 
 
 _TARGET = "primitive operations"

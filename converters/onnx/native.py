@@ -37,6 +37,7 @@ class OneResize:
     model: onnx.ModelProto
     form: str
     grade: Grade
+    within: int = 0
 
 
 def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, str]:
@@ -64,9 +65,10 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
     written = replace(written, attributes=translation.attributes)
     resized = frozenset(resolve_axes(listed(written.spec, shape).axes, len(shape)))
     other = onnxruntime.deviation(written)
-    if op.spec.rounds is not written.spec.rounds and onnxruntime.rounds_each_axis(written):
+    is_known = op.spec.rounds is written.spec.rounds or translation.grade is Grade.INTEGERS_WITHIN
+    if not is_known and onnxruntime.rounds_each_axis(written):
         return f"it rounds {op.dtype} after each axis under antialias"
-    if op.spec.rounds is not written.spec.rounds and onnxruntime.cuts_off(written):
+    if not is_known and onnxruntime.cuts_off(written):
         return f"it cuts {op.dtype} off in linear"
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 
@@ -106,7 +108,8 @@ def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
 
 
 def _translated(op: ResizeOp, opset: int | None) -> Translation:
-    bare, padded = _without_pads(op.spec, _shape(op))
+    spec = op.spec.of_floats() if "float" in (op.dtype or "") else op.spec
+    bare, padded = _without_pads(spec, _shape(op))
     version = None if opset is None else operator_version(opset)
     return write(bare, DIALECT, shape=padded, version=version, name=op.name or "resize")
 
@@ -130,7 +133,12 @@ def model_of(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
     grade = translation.grade
     if op.spec.pads and grade is Grade.EXACT:
         grade = Grade.DECOMPOSED
-    return OneResize(model=model, form=("Pad, " if op.spec.pads else "") + expressed(translation), grade=grade)
+    return OneResize(
+        model=model,
+        form=("Pad, " if op.spec.pads else "") + expressed(translation),
+        grade=grade,
+        within=translation.within,
+    )
 
 
 def _shape(op: ResizeOp) -> PartialShape:

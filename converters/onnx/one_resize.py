@@ -34,7 +34,8 @@ def one_op_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
     name = op.name or op.where
     made, why = native(op, opset)
     if made is not None:
-        return Unsaved(model=made.model, constants={}), Row(name=name, source=op, form=made.form, grade=made.grade)
+        row = Row(name=name, source=op, form=made.form, grade=made.grade, within=made.within)
+        return Unsaved(model=made.model, constants={}), row
     if opset is not None and opset < _OLDEST_PRIMITIVES:
         raise InexactError(name, f"onnx {opset}", reason=why)
     return _primitives(op, opset or _PRIMITIVES)

@@ -42,11 +42,11 @@ def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, 
     if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
         made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
     if made is not None:
-        row = Row(name=name, source=resize, form=made.form, grade=made.grade)
+        row = Row(name=name, source=resize, form=made.form, grade=made.grade, within=made.within)
         shape = resize.spec.padded(resize.shape or ())
         return inlined(graph, made, {"x": x, "sizes": target, "scales": target}, shape), row
     parts = decompose(Primitives(graph), x, resize, target=target or None)
-    row = Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why)
+    row = Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why, within=parts.within)
     return (str(parts.output) if parts.output != x else graph.node("Identity", x)), row
 
 

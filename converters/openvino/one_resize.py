@@ -23,7 +23,8 @@ def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -
     """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
     model, made = one_op_model(op, policy)
     save(model, output)
-    return Row(name=op.name or op.where, source=op, form=made.form, grade=made.grade, note=made.note)
+    name = op.name or op.where
+    return Row(name=name, source=op, form=made.form, grade=made.grade, note=made.note, within=made.within)
 
 
 def one_op_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:

@@ -45,6 +45,7 @@ class Resized:
     form: str
     grade: Grade
     note: str = ""
+    within: int = 0
     nodes: tuple[ov.Node, ...] = ()
 
 
@@ -135,7 +136,8 @@ def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
     made = decompose(OPS, x, op, target=given.target, roi=given.roi)
-    return Resized(output=_own(made.output, x), form=made.form, grade=made.grade, note=why)
+    output = _own(made.output, x)
+    return Resized(output=output, form=made.form, grade=made.grade, note=why, within=made.within)
 
 
 def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized:
@@ -145,7 +147,8 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
     form wrongly.
     """
     assert op.shape is not None
-    translation = write(op.spec, DIALECT, shape=op.shape, version=version, name=op.name)
+    spec = op.spec.of_floats() if "float" in (op.dtype or "") else op.spec
+    translation = write(spec, DIALECT, shape=op.shape, version=version, name=op.name)
     axes = resolve_axes(translation.spec.axes, len(op.shape))
     groups = _groups(axes, translation, len(op.shape))
     problem = _problem(op, translation.attributes["mode"], groups)
@@ -156,8 +159,10 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
     y = x
     for group in groups:
         y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
-    grade = Grade.INTEGERS_WITHIN_1 if groups and _sums_otherwise(op) else translation.grade
-    return Resized(output=_own(y, x), form=expressed(translation), grade=grade)
+    grade = translation.grade
+    if grade is not Grade.INTEGERS_WITHIN and groups and _sums_otherwise(op):
+        grade = Grade.INTEGERS_WITHIN_1
+    return Resized(output=_own(y, x), form=expressed(translation), grade=grade, within=translation.within)
 
 
 def _sums_otherwise(op: ResizeOp) -> bool:

@@ -26,7 +26,7 @@ _FEW = 8  # resizes that need no summary
 
 def conversion_page(report: ConversionReport, made: Made) -> Element:
     """Return a page of a conversion that was done."""
-    grades = Counter(row.grade.value for row in report.rows)
+    grades = Counter(row.exactness for row in report.rows)
     counts = ", ".join(f"{count} {grade}" for grade, count in grades.items())
     return page(
         f"{report.source.name} to {report.destination.name}",
@@ -78,7 +78,7 @@ def _rows(report: ConversionReport) -> Iterator[Element]:
 
 
 def _grade(row: Row) -> Element:
-    return E.div(mark(row.grade.value, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
+    return E.div(mark(row.exactness, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
 def _verification(verification: Verification | None) -> Element:

@@ -33,7 +33,7 @@ def write_resize(op: ResizeOp, output: Path) -> Row:
     if op.shape is None or isinstance(translation.spec.target, AtRunTime):
         raise InexactError(name, DIALECT.name, reason="its shape or its size is known only at run time")
     output.write_bytes(_packed(translation.attributes, op.shape, dtype))
-    return Row(name=name, source=op, form=expressed(translation), grade=translation.grade)
+    return Row(name=name, source=op, form=expressed(translation), grade=translation.grade, within=translation.within)
 
 
 def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes:

@@ -276,7 +276,7 @@ def _show(report: ConversionReport) -> None:
 def _grade(row: Row) -> Marked:
     from ir_interp.cli.terminal import Marked
 
-    return Marked(row.grade.value + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
+    return Marked(row.exactness + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
 
 
 def _operations(before: dict[str, int], after: dict[str, int]) -> Table:

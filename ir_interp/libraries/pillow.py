@@ -90,12 +90,6 @@ def _before(gap: float | None, mode: str, version: int) -> Reduce | None:
     return Reduce(gap=gap)
 
 
-def approximate(attributes: Attributes, context: Context) -> str:
-    """Return why some values differ by 1."""
-    is_deep = attributes["mode"] in ("I;16", "I")
-    return "the last bit of a sine decides sums at a half" if is_deep and attributes["resample"] == "HAMMING" else ""
-
-
 _NUMBERS = {"sizes": "sizes", "box": "box", "gap": "reducing_gap"}
 
 LIBRARY = Library(
@@ -113,5 +107,4 @@ LIBRARY = Library(
     ),
     packages=("pillow",),
     usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is that of Image.thumbnail
-    approximate=approximate,
 )

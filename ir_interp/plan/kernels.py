@@ -83,7 +83,8 @@ _ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in P
 
 def hamming(distance: Any) -> Any:
     """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
-    return np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * _cosine(distance * np.pi)), 0.0)
+    weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * _cosine(distance * np.pi)), 0.0)
+    return np.where(distance == 0, 1.0, weights)  # which the two float32 do not sum to
 
 
 def lanczos(offset: Any, radius: int) -> Any:
@@ -111,7 +112,7 @@ _MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radi
     2013: (
         Fraction(5, 2),
         (
-            lambda t: 17 / 16 - 7 / 4 * t * t,
+            lambda t: 17 / 16 - 7 / 4 * (t * t),
             lambda t: (1 - t) * (7 / 4 - t),
             lambda t: -1 / 8 * (t - 5 / 2) * (t - 5 / 2),
         ),
@@ -119,7 +120,7 @@ _MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radi
     2021: (
         Fraction(9, 2),
         (
-            lambda t: 577 / 576 - 239 / 144 * t * t,
+            lambda t: 577 / 576 - 239 / 144 * (t * t),
             lambda t: 35 / 36 * (t - 1) * (t - 239 / 140),
             lambda t: 1 / 6 * (t - 2) * (65 / 24 - t),
             lambda t: 1 / 36 * (t - 3) * (t - 15 / 4),

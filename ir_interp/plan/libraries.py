@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.plan import kernels
 from ir_interp.plan.before import within
 from ir_interp.plan.coordinates import AxisPlan, half_pixels, positions
-from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Lanczos, Linear
+from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear
 
 Array = NDArray[Any]
 Weighted = tuple[Array, Array]
@@ -21,6 +21,13 @@ Weighted = tuple[Array, Array]
 
 _TRANSLATE = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+
+
+def is_own(kernel: Kernel, arithmetic: Arithmetic) -> bool:
+    """Say whether a library weighs pixels by another formula than the kernel's, not only in other numbers."""
+    if isinstance(kernel, Area):
+        return arithmetic in _OPENCV
+    return arithmetic is Arithmetic.TENSORFLOW and isinstance(kernel, Cubic) and not kernel.is_antialiased
 
 
 def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) -> Weighted | None:
@@ -31,7 +38,7 @@ def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) ->
         return _opencv(kernel, axis)
     if isinstance(kernel, Area):
         return _covered_in_singles(axis) if axis.arithmetic in _TRANSLATE else None
-    if axis.arithmetic is Arithmetic.TENSORFLOW and isinstance(kernel, Cubic) and not kernel.is_antialiased:
+    if isinstance(kernel, Cubic) and is_own(kernel, axis.arithmetic):
         return _tabulated(kernel, axis)
     if axis.arithmetic in _TRANSLATE and kernels.sums_to_one(kernel):
         return _translated(kernel, axis)

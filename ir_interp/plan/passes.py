@@ -158,7 +158,7 @@ def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int,
 
 
 def _last_goes_first(order: Passes, bound: Plan) -> bool:
-    if order is Passes.LAST_FIRST:
+    if order is Passes.LAST_FIRST or len(bound.axes) < 2:
         return True
     resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
     first, *_, last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import SpecError
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.libraries import is_own
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, Nearest, ResizeSpec, Rounding, Scales
 from ir_interp.translation.meaning import are_whole
@@ -52,6 +53,11 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
     sums = [each.sums_of_integers for each in (wanted, offered)]
     if sums[0] != sums[1]:
         return f"integers: {' become '.join(each or 'rounded once' for each in sums)}"
+    return difference_of_floats(wanted, offered, shape)
+
+
+def difference_of_floats(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+    """Return the same of floats: however integers are summed."""
     try:
         mine, theirs = plan(wanted, shape), plan(offered, shape)
     except SpecError as error:
@@ -60,7 +66,7 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
         return f"output shape {list(mine.out_shape)} becomes {list(theirs.out_shape)}"
     if mine.padding != theirs.padding:
         return f"padding {mine.padding} becomes {theirs.padding}"
-    left, right = _taps_by_axis(mine), _taps_by_axis(theirs)
+    left, right = taps_by_axis(mine), taps_by_axis(theirs)
     for axis in sorted(left.keys() | right.keys()):
         size, out = shape[axis] + sum(mine.padding[axis]), mine.out_shape[axis]
         identity = Taps(np.arange(out)[:, None], None)
@@ -70,9 +76,11 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
     return None
 
 
-def _taps_by_axis(bound: Plan) -> dict[int, Taps]:
+def taps_by_axis(bound: Plan) -> dict[int, Taps]:
     """Return taps by axis: copied pixels in the spec's arithmetic, weights from exact coordinates."""
-    if not isinstance(bound.spec.kernel, Nearest) and not isinstance(bound.spec.coordinates, Crop):
+    kernel, arithmetic = bound.spec.kernel, bound.spec.arithmetic
+    is_crop = isinstance(bound.spec.coordinates, Crop)
+    if not (isinstance(kernel, Nearest) or is_crop or is_own(kernel, arithmetic)):
         bound = replace(bound, axes=tuple(_exact(axis) for axis in bound.axes))
     return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
 
@@ -83,7 +91,7 @@ def _exact(axis: AxisPlan) -> AxisPlan:
 
 def _first_row(left: Taps, right: Taps, size: int) -> int | None:
     """Return the first output whose taps differ, compared as sparse matrices."""
-    entries = [_entries(left, size), _entries(right, size)]
+    entries = [entries_of(left, size), entries_of(right, size)]
     keys, places = np.unique(np.concatenate([key for key, _ in entries]), return_inverse=True)
     signed = np.concatenate([entries[0][1], -entries[1][1]])
     residue = np.abs(np.bincount(places, signed, len(keys)))
@@ -91,7 +99,7 @@ def _first_row(left: Taps, right: Taps, size: int) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def _entries(taps: Taps, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def entries_of(taps: Taps, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return taps as keys row * (size + 1) + column, and weights; the last column holds what is extrapolated."""
     rows = np.arange(len(taps.indices))[:, None]
     weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ir_interp.errors import Difference
+from ir_interp.plan.libraries import is_own
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
     Alpha,
@@ -58,8 +59,8 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside, "border": kernel.border}
     if isinstance(kernel, Cubic):
         named["cubic coefficient"] = kernel.a
-        if spec.arithmetic is Arithmetic.TENSORFLOW and not kernel.is_antialiased:
-            named["weights"] = "of a table"
+    if is_own(kernel, spec.arithmetic):
+        named["weights"] = f"those of {spec.arithmetic}"
     if isinstance(kernel, Lanczos):
         named["radius"] = kernel.radius
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}

@@ -24,6 +24,7 @@ from ir_interp.spec import (
     Sizes,
 )
 from ir_interp.translation.agreement import arithmetics_agree, first_difference
+from ir_interp.translation.bounds import within
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.meaning import differences, listed, meaning, spread
 
@@ -36,11 +37,19 @@ class Grade(Enum):
     EXACT_BUT_TIES = "exact but for float32 ties"
     DECOMPOSED = "exact, in several operations"
     INTEGERS_WITHIN_1 = "integers within 1 per axis"
+    INTEGERS_WITHIN = "integers within a bound"  # that of ``Translation.within``
+
+    def worded(self, within: int) -> str:
+        """Return it in words, with its bound, as in ``integers within 2``."""
+        return f"integers within {within}" if self is Grade.INTEGERS_WITHIN else str(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A spec expressed in a dialect: its ``attributes``, ``spec`` as what they mean there, and remarks on it."""
+    """A spec expressed in a dialect: its ``attributes``, ``spec`` as what they mean there, and remarks on it.
+
+    ``within`` is how far integers may lie apart, where both sides sum them otherwise.
+    """
 
     dialect: str
     version: int
@@ -48,6 +57,12 @@ class Translation:
     spec: ResizeSpec
     grade: Grade
     remarks: tuple[tuple[str, str], ...] = ()
+    within: int = 0
+
+    @property
+    def exactness(self) -> str:
+        """The grade in words."""
+        return self.grade.worded(self.within)
 
 
 def write(
@@ -64,6 +79,8 @@ def write(
 
     With a ``shape`` (lengths of the input, None where dynamic) more can be expressed: attributes that compute the same
     for this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused.
+    Where one side is an image library's sums of integers, and a known shape gives a bound of how far the other's lie
+    apart, the grade is INTEGERS_WITHIN (``bounds``); without a ``dtype`` that is said of uint8.
     Raises InexactError, which names the smallest difference, where nothing does.
     """
     if shape is not None:
@@ -73,6 +90,8 @@ def write(
     versions = dialect.versions if version is None else (version,)
     contexts = [Context(version=each, shape=shape, dtype=dtype, semantics=semantics) for each in versions]
     best = next((found for context in contexts for found in _graded(spec, dialect, context)), None)
+    if best is None:
+        best = next((found for context in contexts for found in _bounded(spec, dialect, context)), None)
     if best is None:
         raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)
     return best
@@ -162,15 +181,37 @@ def _graded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Tr
     for offered in [*same, *others]:
         grade = _grade(spec, offered, offered in same, fixed)
         if grade:
-            attributes = dialect.concise(offers[offered], context)
-            yield Translation(
-                dialect=dialect.name,
-                version=context.version,
-                attributes=attributes,
-                spec=offered,
-                grade=grade,
-                remarks=dialect.remarks(dialect.complete(attributes, context.version), context),
-            )
+            yield _translation(dialect, context, offered, offers[offered], grade)
+
+
+def _translation(
+    dialect: Dialect, context: Context, spec: ResizeSpec, attributes: dict[str, Any], grade: Grade, within: int = 0
+) -> Translation:
+    concise = dialect.concise(attributes, context)
+    return Translation(
+        dialect=dialect.name,
+        version=context.version,
+        attributes=concise,
+        spec=spec,
+        grade=grade,
+        remarks=dialect.remarks(dialect.complete(concise, context.version), context),
+        within=within,
+    )
+
+
+def _bounded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
+    """Yield the offers that sum integers otherwise, but weigh the same pixels, the nearest first."""
+    fixed = _fixed(spec, context.shape)
+    if not fixed:
+        return
+    found = []
+    for offered, attributes in _offered(spec, dialect, context).items():
+        if spec.sums_of_integers or offered.sums_of_integers:
+            apart = within(spec, offered, fixed, context.dtype or "uint8")
+            if apart is not None:
+                found.append((apart, _other_attributes(spec, offered), offered, attributes))
+    for apart, _, offered, attributes in sorted(found, key=lambda each: each[:2]):
+        yield _translation(dialect, context, offered, attributes, Grade.INTEGERS_WITHIN, apart)
 
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:

@@ -20,6 +20,7 @@ OF_GRADE: dict[Grade, Tone] = {
     Grade.EXACT_BUT_TIES: "doubt",
     Grade.DECOMPOSED: "good",
     Grade.INTEGERS_WITHIN_1: "doubt",
+    Grade.INTEGERS_WITHIN: "doubt",
 }
 
 OF_VERDICT: dict[str, Tone] = {"equal": "good", "INCONCLUSIVE": "doubt", "DIFFERS": "bad"}

@@ -223,6 +223,8 @@ def _weight(kernel: Continuous, signed: Fraction) -> Fraction:
             return Fraction(-HALF < signed <= HALF)
         case Linear():
             return max(Fraction(0), 1 - t)
+        case Hamming() if t == 0:
+            return Fraction(1)
         case Hamming():
             return (
                 Fraction(_sinc(t) * (float(np.float32(0.54)) + float(np.float32(0.46)) * math.cos(math.pi * t)))

@@ -1,0 +1,233 @@
+"""How far two resizes of one meaning lie apart at most on integers, whatever the image: derived, not measured.
+
+Each is a chain of sums. What one adds to the exact value is bounded link by link: what its weights lack, rounded as
+they are; what float32 loses; what rounding between two axes changes; and what is cut there at the least and the largest
+value. A link's error is weighed by the links behind it. In the end both are rounded, and cut, which brings them no
+further apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.executor.integers import columns, planned
+from ir_interp.plan.geometry import Plan, plan
+from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
+from ir_interp.plan.passes import Pass, are_named, passes
+from ir_interp.plan.pieces import whole
+from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.spec import Alpha, Integers, Nearest, ResizeSpec
+from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
+
+Array = NDArray[Any]
+_SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # half a unit in the last place of 1
+_TABLED = 2.0**-17  # what a weight is rounded by where sums of bytes are whole numbers (plan.whole), at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Link:
+    """A sum along an axis whose ``weights`` sum to about 1, and what becomes of it.
+
+    ``loss`` is what a sum lacks beside them, in values of pixels; ``unit`` what rounding each of its operations takes
+    of a value; ``radius`` how far the rounding that follows moves it, and ``is_cut`` whether it is then cut at the
+    least and the largest value.
+    """
+
+    axis: int
+    indices: Array
+    weights: Array
+    loss: float = 0.0
+    unit: float = 0.0
+    radius: float = 0.0
+    is_cut: bool = False
+
+
+def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
+    """Return how far integers of two specs lie apart at most; None where they weigh other pixels, or nothing is known.
+
+    Of copies it is 0. Raises nothing for specs that wait for a target: nothing is known of these.
+    """
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu" or any(each.alpha is not Alpha.SEPARATE or each.before for each in (first, second)):
+        return None
+    if difference_of_floats(first, second, shape) is not None:
+        return None
+    if isinstance(first.kernel, Nearest):
+        return 0
+    try:
+        chains = [tuple(_links(plan(each, shape), dtype)) for each in (first, second)]
+    except SpecError:  # sums of other integers
+        return None
+    exact = taps_by_axis(plan(first, shape))
+    bounds = float(np.iinfo(kind).min), float(np.iinfo(kind).max)
+    cuts = [[(each.axis, each.is_cut) for each in chain] for chain in chains]
+    total = 0.0
+    for chain in chains:
+        compared = [(link, *_side_by_side(link, exact)) for link in chain]
+        total += _error(compared, bounds) + (0.0 if cuts[0] == cuts[1] else _cut(compared, bounds))
+    return math.floor(total + _DOUBT)
+
+
+_DOUBT = 1e-9  # of the sums here
+
+
+def _links(bound: Plan, dtype: str) -> Iterator[Link]:
+    """Yield the sums of a plan, one after the other."""
+    if are_named(bound):
+        yield from _of_passes(passes(bound, dtype))
+        return
+    steps = planned(bound, dtype, whole(bound).outputs)
+    if steps is not None:
+        for step in steps:
+            yield from _of_corners(step) if isinstance(step, Corners) else [_of_step(step)]
+        return
+    rounding = rounding_at_once(bound.spec, dtype)
+    for place, (axis, taps) in enumerate(zip(bound.axes, axis_taps(bound), strict=True)):
+        assert taps.weights is not None
+        link = Link(axis=axis.axis, indices=taps.indices, weights=taps.weights, unit=_SINGLE)
+        link = replace(link, loss=_TABLED * taps.indices.shape[1] * np.iinfo(dtype).max)
+        yield _ended(link, rounding) if place == len(bound.axes) - 1 else link
+
+
+def _ended(link: Link, rounding: Integers | None) -> Link:
+    return link if rounding is None else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
+
+
+_RADII = {Integers.CUT_OFF: 1.0}
+
+
+def _of_step(step: Along) -> Link:
+    fixed = step.sum is Sum.FIXED
+    weights = np.stack(columns(step.weights), axis=1).astype(np.float64) * (2.0**-FIXED_BITS if fixed else 1.0)
+    indices = np.stack(columns(step.indices), axis=1).astype(np.intp)
+    link = Link(axis=step.axis, indices=indices, weights=weights, unit=0.0 if fixed else _SINGLE)
+    return replace(link, radius=0.5, is_cut=True) if fixed else _ended(link, step.rounding)
+
+
+def _of_corners(step: Corners) -> Iterator[Link]:
+    pairs = zip(step.axes, step.indices, step.weights, strict=True)
+    for place, (axis, indices, weights) in enumerate(pairs):
+        one = 2.0**CORNER_BITS if step.fixed else 1.0
+        link = Link(
+            axis=axis,
+            indices=np.stack(indices, axis=1).astype(np.intp),
+            weights=np.stack(weights, axis=1).astype(np.float64) / one,
+            unit=0.0 if step.fixed else _SINGLE,
+        )
+        yield _ended(link, Integers.CUT_OFF) if place == len(step.axes) - 1 else link
+
+
+def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
+    """Yield passes with weights over powers of two, or over counts, as such that sum to about 1."""
+    scale = 1.0  # of what enters a pass: how much a pixel of 1 has become
+    for step in made:
+        total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
+        if step.factor != 1.0:
+            total = 1 / step.factor / scale
+        elif step.saturates and _is_whole(step):
+            total = 2.0 ** (step.bits_before + step.bits_each + step.bits_after) / scale
+        weights, taps = step.weights / total, step.weights.shape[1]
+        most = np.abs(weights).sum(axis=1).max(initial=0.0)
+        loss = most * (2.0**step.bits_before - 1) / scale + (taps * 2.0**-step.bits_after if step.bits_each else 0.0)
+        link = Link(axis=step.axis, indices=step.indices, weights=weights, loss=loss, unit=_unit(step))
+        if step.saturates:
+            yield replace(link, radius=_RADII.get(step.rounding or Integers.HALF_EVEN, 0.5), is_cut=True)
+        else:
+            yield link
+        scale = 1.0 if step.saturates else scale * total
+
+
+def _is_whole(step: Pass) -> bool:
+    return step.weights.dtype.kind != "f"
+
+
+def _unit(step: Pass) -> float:
+    if step.factor != 1.0 or step.weights.dtype == np.float32:
+        return _SINGLE
+    return _DOUBLE if step.weights.dtype == np.float64 else 0.0
+
+
+def _side_by_side(link: Link, exact: Mapping[int, Taps]) -> tuple[Array, Array, Array]:
+    """Return the output, the exact weight and the link's of every pixel that either weighs."""
+    copies = Taps(np.arange(len(link.indices))[:, None], None)
+    both = exact.get(link.axis, copies), Taps(link.indices, link.weights)
+    size = 1 + max(int(each.indices.max(initial=0)) for each in both)
+    entries = [entries_of(each, size) for each in both]
+    keys = np.unique(np.concatenate([each for each, _ in entries]))
+    weights = [np.bincount(np.searchsorted(keys, each), values, len(keys)) for each, values in entries]
+    return keys // (size + 1), weights[0], weights[1]
+
+
+Compared = Sequence[tuple[Link, Array, Array, Array]]
+"""The links of a chain, each beside what is exact."""
+
+
+def _error(chain: Compared, bounds: tuple[float, float]) -> float:
+    """Return how far a chain ends from the exact one that is cut where it is cut, its last rounding included."""
+    (low, high), error = bounds, 0.0
+    for link, rows, wanted, found in chain:
+        most = _largest(rows, np.abs(found))
+        lacking = max(_largest(rows, _times(sign * (found - wanted), low, high)) for sign in (1, -1))
+        summed = link.unit * (link.weights.shape[1] + 2) * most * max(abs(low), abs(high))
+        error = error * most + lacking + summed + link.loss + link.radius
+        low, high = _range(rows, wanted, low, high)
+        if link.is_cut:
+            low, high = max(low, bounds[0]), min(high, bounds[1])
+    return error
+
+
+def _times(weights: Array, low: float, high: float) -> Array:
+    """Return the most that each pixel from ``low`` to ``high`` makes of a sum."""
+    return np.maximum(weights * low, weights * high)
+
+
+def _largest(rows: Array, values: Array) -> float:
+    return float(np.bincount(rows, values).max(initial=0.0))
+
+
+def _range(rows: Array, weights: Array, low: float, high: float) -> tuple[float, float]:
+    """Return the least and the largest sum of pixels from ``low`` to ``high``."""
+    return -float(np.bincount(rows, _times(-weights, low, high)).max()), _largest(rows, _times(weights, low, high))
+
+
+def _cut(chain: Compared, bounds: tuple[float, float]) -> float:
+    """Return how far an exact chain that is cut between its links ends from one that is not, both cut in the end."""
+    (low, high), apart = bounds, 0.0
+    for place, (link, rows, weights, _) in enumerate(chain):
+        if apart:
+            alone = place == len(chain) - 1 and len(chain) == 2
+            apart = _seen(rows, weights, (low, high), bounds) if alone else apart * _largest(rows, np.abs(weights))
+        low, high = _range(rows, weights, low, high)
+        if link.is_cut and place < len(chain) - 1:
+            apart += max(high - bounds[1], bounds[0] - low, 0.0)
+    return apart
+
+
+_SHARES = np.linspace(0.0, 1.0, 11)
+
+
+def _seen(rows: Array, weights: Array, reach: tuple[float, float], bounds: tuple[float, float]) -> float:
+    """Return how far sums of cut values lie from those of values within ``reach``, where both are cut in the end.
+
+    Of two sums, T the larger, M the largest value: min(T, M) <= a T + (1 - a) M, and max(C, 0) >= b C, whatever a and b
+    from 0 to 1. That is a sum over pixels again, each of which is at its worst by itself. The least over a and b holds.
+    """
+    span = bounds[1] - bounds[0]
+    places = np.array([reach[0] - bounds[0], 0.0, span, reach[1] - bounds[0]])
+    cut = np.clip(places, 0.0, span)
+    worst = 0.0
+    for larger, smaller in ((places, cut), (cut, places)):
+        sums = [
+            np.bincount(rows, (weights[:, None] * (a * larger - b * smaller)).max(axis=1)) + (1 - a) * span
+            for a, b in itertools.product(_SHARES, _SHARES)
+        ]
+        worst = max(worst, float(np.min(sums, axis=0).max(initial=0.0)))
+    return worst
