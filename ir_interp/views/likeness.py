@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ir_interp.executor.resize import resize
 from ir_interp.kinds import FileKind
 from ir_interp.library import load
 from ir_interp.op import ResizeOp
+from ir_interp.spec import Sizes
+from ir_interp.translation.bounds import within
 from ir_interp.views import images, pictures
 
 Array = NDArray[Any]
@@ -22,7 +25,10 @@ _MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """How far two libraries' results differ, in values of pixels: how many do, by how much, and where most."""
+    """How far two libraries' results differ, in values of pixels: how many do, by how much, and where most.
+
+    ``bound`` is how far they may differ on any image of that shape, where both weigh the same pixels.
+    """
 
     first: str
     second: str
@@ -32,17 +38,23 @@ class Likeness:
     largest: float
     mean: float
     at: tuple[int, ...]
+    bound: int | None = None
 
     @property
     def text(self) -> str:
         """The same as a line."""
         if not self.unequal:
-            return f"{self.first} and {self.second}: equal, all {self.count} values"
+            equal = f"{self.first} and {self.second}: equal, all {self.count} values"
+            return equal + (f"; {self._of_any}" if self.bound else "")
         share = f"{self.unequal} of {self.count} values ({self.unequal / self.count:.1%}) differ"
         return (
             f"{self.first} and {self.second}: {share}, by up to {self.largest:g} at {list(self.at)}, "
             f"by {self.mean:.3g} in the mean over all"
-        )
+        ) + ("" if self.bound is None else f"; {self._of_any}")
+
+    @property
+    def _of_any(self) -> str:
+        return f"on any image of this shape by {self.bound} at most"
 
     def record(self) -> dict[str, Any]:
         """Return it as data for JSON."""
@@ -99,7 +111,8 @@ def compared(
 ) -> tuple[Likeness, Any]:
     """Return how far two calls differ on an image, and what makes a picture of it."""
     check_numbers(x)
-    first, second = (resized(call(text, x, mode), x, sizes, scales) for text in texts)
+    ops = [call(text, x, mode) for text in texts]
+    first, second = (resized(op, x, sizes, scales) for op in ops)
     if first.shape != second.shape:
         raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
     apart = np.abs(first.astype(np.float64) - second)
@@ -112,8 +125,15 @@ def compared(
         largest=float(apart.max(initial=0.0)),
         mean=float(apart.mean()) if apart.size else 0.0,
         at=tuple(int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape)) if apart.size else (),
+        bound=_bound(ops, x, first.shape[:2]) if apart.size else None,
     )
     return found, (first, second)
+
+
+def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | None:
+    """Return how far the results of two calls may lie apart on images like ``x``; None where nothing says so."""
+    specs = [replace(op.spec, axes=(0, 1), target=Sizes(sizes)) for op in ops]
+    return within(specs[0], specs[1], x.shape, x.dtype.name)
 
 
 def picture(found: Likeness, pair: tuple[Array, Array]) -> Any:
