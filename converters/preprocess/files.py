@@ -38,6 +38,6 @@ def preprocess(source: Path, destination: Path, wanted: Preprocess, name: str | 
             (temporary,) = stack.enter_context(replacing(destination))
             return write(read, temporary, wanted, name)
         whole = folder / f"{destination.stem}.whole.onnx"
-        image = write(read, whole, wanted, name)
+        image = write(read, whole, wanted, name, wide=False)
         convert(whole, destination, Options())
         return image

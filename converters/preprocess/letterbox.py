@@ -33,11 +33,13 @@ def letterboxed(op: ResizeOp, x: Number, sizes: tuple[int, int], colour: int) ->
     return Number(graph, graph.node("Pad", y.name, pads, y.of(colour).name), y.dtype)
 
 
-def letterboxed_table(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], colour: int) -> Number:
-    """Return the same of images of known lengths, in float32."""
+def letterboxed_table(
+    op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], colour: int, *, wide: bool
+) -> Number:
+    """Return the same of images of known lengths; ``wide`` is that of ``tabled``."""
     scale = min(size / length for size, length in zip(sizes, lengths, strict=True))
     height, width = (max(1, round(length * scale)) for length in lengths)
-    y = tabled(op, x, lengths, (height, width))
+    y = tabled(op, x, lengths, (height, width), wide=wide)
     top, left = (sizes[0] - height) // 2, (sizes[1] - width) // 2
     pads = y.graph.ints((top, left, 0, sizes[0] - height - top, sizes[1] - width - left, 0))
     return Number(y.graph, y.graph.node("Pad", y.name, pads, y.of(colour).name), y.dtype)

@@ -59,8 +59,10 @@ class Preprocess:
         check_bytes(_BYTES_A_PIXEL * max(self.size), f"a resize to {self.size[0]}x{self.size[1]}")
 
 
-def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None) -> str:
+def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> str:
     """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return that name.
+
+    What float32 does not hold is in float64 only where the model may be ``wide``: not for OpenVINO.
 
     Raises ReadError for an input that is not there or takes no image, InexactError for a call without such a form.
     """
@@ -76,7 +78,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    y = _normalised(_resized(wanted, Number(graph, image, "uint8")), wanted, given)
+    y = _normalised(_resized(wanted, Number(graph, image, "uint8"), wide=wide), wanted, given)
     graph.rename(y.name, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
@@ -95,14 +97,14 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     return image
 
 
-def _resized(wanted: Preprocess, x: Number) -> Number:
+def _resized(wanted: Preprocess, x: Number, *, wide: bool) -> Number:
     op = _call(wanted.like)
     if len(op.spec.axes or ()) != 2:
         raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
     if wanted.image_size is not None:
         if wanted.letterbox is not None:
-            return letterboxed_table(op, x, wanted.image_size, wanted.size, wanted.letterbox)
-        return tabled(op, x, wanted.image_size, wanted.size)
+            return letterboxed_table(op, x, wanted.image_size, wanted.size, wanted.letterbox, wide=wide)
+        return tabled(op, x, wanted.image_size, wanted.size, wide=wide)
     if wanted.letterbox is not None:
         return letterboxed(op, x, wanted.size, wanted.letterbox)
     height, width = (Size.of(x.graph, length) for length in wanted.size)

@@ -65,6 +65,8 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     float64. Raises InexactError for a call that has no such form.
     """
     spec, lengths = op.spec, lengths_of(x)
+    if spec.box is not None or spec.before is not None:
+        raise InexactError(op.name, "an ONNX subgraph", reason="a box, or blocks first, need lengths that are known")
     if isinstance(spec.kernel, Nearest):
         for axis in (0, 1):
             x = x.take(_nearest(op, lengths[axis], sizes[axis]), axis)
@@ -75,6 +77,8 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.shorter_than is None:
         if rounds.between is Between.SHORTENED:
             return _shortened(x, lengths, sizes, rounds)
+        if rounds.between is Between.KEPT and isinstance(spec.kernel, Linear):
+            return _kept(x, lengths, sizes, rounds)
         if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
             return _in_passes(x, spec, rounds, lengths, sizes)
     raise InexactError(op.name, "an ONNX subgraph", reason=f"of {spec.kernel} with its sums no nodes are known")
@@ -113,11 +117,16 @@ def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
         at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
         at = _inverse(size.count / n) * index
-    elif place == (Arithmetic.TENSORFLOW, Coordinates.TF_HALF_PIXEL_FOR_NN):
-        at = ((index + 0.5).cast("float32") * (n / size.count).cast("float32")).cast("float64")
+    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.TF_HALF_PIXEL_FOR_NN):  # whole numbers over 2**16
+        step = ((n * 65536.0 + (size.count * 0.5).floor()) / size.count).floor()
+        odd = n - (n * 0.5).floor() * 2.0
+        at = (step * index + (step * 0.5).floor() - odd) / 65536.0
+    elif op.spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH):
+        centre = index + (0.5 if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
+        at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
         raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
-    return at.floor().least(n - 1.0).cast("int64")
+    return at.floor().most(0.0).least(n - 1.0).cast("int64")
 
 
 def _inverse(x: Number) -> Number:
@@ -139,12 +148,26 @@ def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Siz
     return (terms[0] + terms[1] + 2) / 4
 
 
-def _neighbours(length: Number, size: Size, bits: int) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
-    """Return two pixels of each output, and their weights as whole numbers, from float32 coordinates."""
+def _kept(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
+    """Return OpenCV's exact linear: all bits of the sums along the width are kept for the height."""
+    x = x.cast("int64")
+    taps = [_neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True)]
+    (low, left), (high, right) = taps[1]
+    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    (low, left), (high, right) = taps[0]
+    x = x.take(low, 0) * left.column().column() + x.take(high, 0) * right.column().column()
+    unit = 1 << (2 * rounds.bits)
+    return (x + unit // 2) / unit
+
+
+def _neighbours(
+    length: Number, size: Size, bits: int, dtype: str = "float32"
+) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
+    """Return two pixels of each output, and their weights as whole numbers, from coordinates of a type."""
     n = length.cast("float64")
-    at = (_inverse(size.count / n) * (size.index + 0.5) - 0.5).cast("float32")
+    at = (_inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
     floor = at.floor()
-    place, last = at - floor, n.cast("float32") - 1.0
+    place, last = at - floor, n.cast(dtype) - 1.0
     pixels = (floor.most(0.0).least(last).cast("int64"), (floor + 1.0).most(0.0).least(last).cast("int64"))
     unit = 2.0**bits
     near, far = (((1.0 - place) * unit).nearest().cast("int64"), (place * unit).nearest().cast("int64"))

@@ -29,19 +29,30 @@ from ir_interp.translation.dialect import Context
 
 from .numbers import Number
 
-_HELD = 2**24  # the whole numbers below it are float32
+_HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
 _BRIGHTEST = 255
 _RESULT = "nodes of float32"
 _BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes of it
 _BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed from
 
 
-def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int]) -> Number:
+def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], *, wide: bool = False) -> Number:
     """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
 
-    A call that makes floats of integers has its values but for the last bits. Raises InexactError for a call whose
-    sums float32 does not hold.
+    A call that makes floats of integers has its values but for the last bits. With ``wide``, what float32 does not hold
+    is in float64, which OpenVINO computes in float32. Raises InexactError for a call whose sums these do not hold.
     """
+    since = len(x.graph.nodes)
+    try:
+        return _tabled(op, x, lengths, sizes, "float32")
+    except InexactError:
+        if not wide:
+            raise
+        del x.graph.nodes[since:]
+        return _tabled(op, x, lengths, sizes, "float64")
+
+
+def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str) -> Number:
     check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
     for rows, length in zip(sizes, lengths, strict=True):
         check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
@@ -51,20 +62,20 @@ def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, 
     if unsure:
         raise InexactError(op.name, _RESULT, reason=unsure)
     bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
-    y = x.cast("float32")
+    y = x.cast(dtype)
     if isinstance(op.spec.kernel, Nearest):
         for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
             y = y.take(taps.indices[:, 0], axis.axis)
         return y
     if op.dtype == "float32":
         return _in_floats(y, bound)
-    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
+    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE or op.spec.before is not None:
         raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
     y, largest = y.transposed(2, 0, 1), _BRIGHTEST
     for each in passes(bound, "uint8"):
         if each.weights.dtype.kind == "f":
             raise InexactError(op.name, _RESULT, reason="it sums floats, in an order that a runtime does not keep")
-        if math.frexp(each.factor)[0] != 0.5:
+        if math.frexp(each.factor)[0] != 0.5 and dtype == "float32":
             raise InexactError(
                 op.name, _RESULT, reason="its blocks are no power of two, which OpenVINO rounds otherwise"
             )
@@ -89,7 +100,7 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
         y, bits = _of_products(x, each), each.bits_after
     else:
         weights = _matrix(each, length)
-        shift = _shift(op, weights, largest, each.bits_after)
+        shift = _shift(op, weights, largest, each.bits_after, _HELD[x.dtype])
         high, low = _halves(weights, shift)
         y, bits = _product(x, high, each.axis), each.bits_after - shift
         if shift:
@@ -98,9 +109,9 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
-        y = y * each.factor
+        y = y.cast("float32") * each.factor
     if each.rounding is Integers.HALF_EVEN:
-        y = y.nearest()
+        y = y.nearest().cast(x.dtype)
     return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.saturates else (y, largest)
 
 
@@ -121,12 +132,12 @@ def _halves(weights: NDArray[np.int64], shift: int) -> tuple[NDArray[np.int64], 
     return (weights - low) >> shift, low
 
 
-def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int) -> int:
-    """Return how many bits of the weights are to be split off, so that float32 holds every sum."""
+def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, held: int) -> int:
+    """Return how many bits of the weights are to be split off, so that no sum is larger than what is held."""
     shifts: Sequence[int] = (0, *range(bits - 1, 0, -1))
     for shift in shifts:
         high, low = (largest * _most(each) for each in _halves(weights, shift))
-        if low < _HELD and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < _HELD:
+        if low < held and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < held:
             return shift
     raise InexactError(op.name, _RESULT, reason=f"float32 does not hold its sums, of {bits} bits behind the point")
 
@@ -137,7 +148,7 @@ def _most(weights: NDArray[np.int64]) -> int:
 
 
 def _product(x: Number, weights: NDArray[Any], axis: int) -> Number:
-    table = Number(x.graph, x.graph.constant((weights if axis == 0 else weights.T).astype(np.float32)), x.dtype)
+    table = Number(x.graph, x.graph.constant((weights if axis == 0 else weights.T).astype(x.dtype)), x.dtype)
     return table.times(x) if axis == 0 else x.times(table)
 
 
@@ -148,7 +159,7 @@ def _of_products(x: Number, each: Pass) -> Number:
     lower = x - upper * 256.0
     terms: list[Number] = []
     for index, weights in zip(each.indices.T, each.weights.T, strict=True):
-        weight = weights.astype(np.float32)[:, None] if each.axis == 0 else weights.astype(np.float32)
+        weight = weights.astype(x.dtype)[:, None] if each.axis == 0 else weights.astype(x.dtype)
         parts = [part.take(index, each.axis + 1) * weight for part in (upper, lower)]
         terms.append(((parts[0] + (parts[1] / 256.0).floor()) / 2.0 ** (each.bits_each - 8)).floor())
     return reduce(operator.add, terms)

@@ -23,7 +23,8 @@ from ir_interp.views.likeness import call, resized
 Array = NDArray[Any]
 CALLS = (
     "pillow@12:bilinear", "pillow@13:bilinear", "pillow@13:bicubic", "pillow@12:box", "pillow:nearest",
-    "opencv:linear", "opencv:nearest", "torch:bilinear", "torch:bicubic", "torch:bilinear,antialias=true",
+    "opencv:linear", "opencv:nearest", "opencv@4:nearest_exact", "opencv@5:nearest_exact", "opencv:linear_exact",
+    "torch:nearest", "torch:nearest-exact", "torch:bilinear", "torch:bicubic", "torch:bilinear,antialias=true",
     "torch:bicubic,antialias=true", "torch:bilinear,align_corners=true",
 )  # fmt: skip
 SIZE = (14, 20)

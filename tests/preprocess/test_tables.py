@@ -42,6 +42,19 @@ def test_bytes(tmp_path: Path, like: str) -> None:
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted), lengths
 
 
+@pytest.mark.parametrize(
+    "like", ["opencv:lanczos4", "opencv:area", "pillow@13:mks2021", "pillow:bicubic,box=1,2,12.5,9"]
+)
+def test_bytes_in_onnxruntime_alone(tmp_path: Path, like: str) -> None:
+    """Sums that float32 does not hold, and blocks whose means OpenVINO rounds otherwise."""
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    for lengths in ((42, 100), (70, 60)):
+        ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
+        x = image(np.random.default_rng(0), *lengths)
+        wanted = resized(call(like, x, "RGB"), x, SIZE, None)
+        assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted), lengths
+
+
 def test_as_pillow_itself(tmp_path: Path) -> None:
     """The largest and the smallest values are cut as Pillow cuts them, and the order of the axes is its own."""
     source, whole = identity(tmp_path / "a.onnx", 1, *SIZE, 3), tmp_path / "b.onnx"
