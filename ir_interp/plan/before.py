@@ -36,6 +36,10 @@ class Blocks:
         """Where each starts, and where the last stops."""
         return np.append(np.arange(self.start, self.stop, self.size), self.stop)
 
+    def origin(self, place: Array) -> Array:
+        """Return where a place among the blocks lies among the pixels."""
+        return (place + 0.5) * self.size + self.start - 0.5
+
     def weighted(self, length: int) -> tuple[Array, Array]:
         """Return indices and weights [blocks, pixels]."""
         starts, stops = self.edges[:-1, None], self.edges[1:, None]
@@ -62,6 +66,10 @@ class Bell:
     @property
     def _radius(self) -> int:
         return int(_REACH * self.deviation + 0.5)
+
+    def origin(self, place: Array) -> Array:
+        """Return a place: it stays."""
+        return place
 
     def weighted(self, length: int) -> tuple[Array, Array]:
         """Return indices and weights [pixels, neighbours]."""

@@ -244,9 +244,10 @@ def _cells(bound: Plan, axis: int) -> tuple[float, tuple[Cell, ...]]:
 
 def _weighed(axis: AxisPlan, taps: Taps) -> Iterator[Cell]:
     at = positions(axis)
+    sources = at.floor + at.fraction if axis.before is None else axis.before.origin(at.floor + at.fraction)
     weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
     for index, (pixels, row) in enumerate(zip(taps.indices.tolist(), weights.tolist(), strict=True)):
-        source = float(at.floor[index]) + float(at.fraction[index])
+        source = float(sources[index])
         beyond = taps.outside is not None and bool(taps.outside[index])
         yield Cell(source=source, weights=None if beyond else _summed(pixels, row))
 

@@ -105,6 +105,31 @@ def test_identify(photo: Path, capsys: Say) -> None:
     assert "pillow@13:BICUBIC" in found["fitting"][0]["calls"]
 
 
+def test_boxes_and_gaps(photo: Path, capsys: Say) -> None:
+    made = photo.with_name("made.png")
+    with Image.open(photo) as image:
+        wanted = np.asarray(image.resize((10, 7), box=(1.5, 2, 60, 47.25), reducing_gap=2.0))
+        small = np.asarray(image.resize((5, 4), Image.Resampling.BICUBIC, reducing_gap=2.0))
+    call = "pillow:bicubic,box=1.5,2,60,47.25,reducing_gap=2"
+    assert main(["run", str(photo), "--like", call, "--sizes", "7,10", "--output", str(made), "-q"]) == 0
+    assert np.array_equal(held(made), wanted)
+    assert main(["identify", str(photo), str(made)]) == 1  # a box could be anywhere
+    assert "made by none of the calls that are known" in capsys.readouterr().out
+    Image.fromarray(small).save(made)
+    main(["identify", str(photo), str(made)])
+    assert f"pillow@{PILLOW}:BICUBIC,reducing_gap=2.0: equal, all 60 values" in capsys.readouterr().out
+    assert main(["explain", call, "--shape", "48,64", "--sizes", "7,10"]) == 0
+    assert "blocks averaged first, gap 2" in capsys.readouterr().out
+
+
+def test_how_far_two_calls_lie_apart_on_any_image(photo: Path, capsys: Say) -> None:
+    calls = ["--like", "pillow:bilinear", "--like", "torch:bilinear,antialias=true", "--sizes", "30,20"]
+    main(["compare", str(photo), *calls])
+    assert capsys.readouterr().out.endswith("on any image of this shape by 2 at most\n")
+    main(["compare", str(photo), *calls, "--json"])
+    assert json.loads(capsys.readouterr().out)["bound"] == 2
+
+
 def test_identify_a_function() -> None:
     def lanczos(x: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], sizes: tuple[int, int]) -> object:
         return Image.fromarray(x).resize(sizes[::-1], Image.Resampling.LANCZOS)

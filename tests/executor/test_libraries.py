@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,6 +47,46 @@ def test_pillow_as_installed(call: object) -> None:
     assert compared(call, 2e4, seed=3)[1] == 0  # type: ignore[arg-type]
 
 
+def test_pieces_of_boxes_that_are_reduced() -> None:
+    """A piece has the bytes of the whole, and needs no more of the image than the whole blocks that it takes."""
+    rng = np.random.default_rng(5)
+    for mode, channels in (("RGB", 3), ("RGBA", 4), ("L", 1)):
+        x = rng.integers(0, 256, (90, 70) if channels == 1 else (90, 70, channels)).astype(np.uint8)
+        call: dict[str, Any] = {"resample": "BICUBIC", "mode": mode, "box": (3.25, 1, 66, 88.5), "reducing_gap": 1.0}
+        spec = ir_interp.spec("pillow", version=13, **call)
+        y, piece = resize(x, spec, sizes=(20, 9)), (slice(7, 12), slice(2, 5))
+        needed = ir_interp.region(spec, x.shape, piece, sizes=(20, 9))
+        assert np.array_equal(resize(x[needed], spec, sizes=(20, 9), region=piece, whole=x.shape), y[piece])
+        assert x[needed].size < x.size / 2
+        assert np.array_equal(ir_interp.prepare(spec, x.shape, "uint8", sizes=(20, 9)).__call__(x), y)
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_alpha_is_reduced_by_13_alone(version: int) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (60, 60, 4)).astype(np.uint8)
+    plain = resize(x, ir_interp.spec("pillow", mode="RGBA", version=version), sizes=(5, 5))
+    gap = resize(x, ir_interp.spec("pillow", mode="RGBA", version=version, reducing_gap=1.0), sizes=(5, 5))
+    assert np.array_equal(plain, gap) == (version == 12)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ({"box": (0, 0, 9)}, "box is [0, 0, 9]; expected left, upper, right and lower"),
+        ({"box": (5, 0, 2, 9)}, "a box starts at 0 or after it, and stops after it starts: [(0.0, 9.0), (5.0, 2.0)]"),
+        ({"reducing_gap": 0.5}, "the gap of blocks is 1 or more, not 0.5"),
+        ({"reducing_gap": 2, "mode": "I;16"}, "images of I;16 cannot be averaged in blocks, says Pillow"),
+        ({"resample": "MKS2013", "version": 12}, "unknown value 'MKS2013'"),
+    ],
+)
+def test_boxes_and_gaps_that_pillow_refuses(call: dict[str, Any], said: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        ir_interp.spec("pillow", **call)
+    assert said in str(caught.value)
+    with pytest.raises(ShapeError, match=r"^a box from 0 to 30 is not within an axis of 20 pixels$"):
+        resize(np.zeros((20, 20), np.uint8), ir_interp.spec("pillow", mode="L", box=(0, 0, 9, 30)), sizes=(2, 2))
+
+
 def test_versions_differ() -> None:
     x = np.random.default_rng(0).integers(0, 256, (40, 30, 3)).astype(np.uint8)
     old, new = (resize(x, ir_interp.spec("pillow", version=v), sizes=(9, 28)) for v in (12, 13))
@@ -64,6 +105,9 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
 
 def test_calls_in_words() -> None:
     assert parse("pillow@12:box,mode=L") == ir_interp.spec("pillow", resample="BOX", mode="L", version=12)
+    assert parse("pillow:box,box=1,2,30.5,40,mode=L,reducing_gap=2") == ir_interp.spec(
+        "pillow", resample="BOX", mode="L", box=(1, 2, 30.5, 40), reducing_gap=2.0
+    )
     assert parse("opencv@5:cubic") == ir_interp.spec("opencv", interpolation="INTER_CUBIC", version=5)
     assert parse("torch:bicubic,antialias=true") == ir_interp.spec("torch", mode="bicubic", antialias=True)
 
@@ -81,6 +125,9 @@ def test_calls_in_words() -> None:
             "opencv: unknown argument 'mode'; expected one of interpolation, ipp, scales, sizes",
         ),
         ("pillow@x", "unknown version 'x'; expected a number, as in pillow@13"),
+        ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is no number"),
+        ("pillow:box,3", "pillow:box,3: '3' has no value; expected NAME=VALUE"),
+        ("pillow:box,reducing_gap=1,2", "pillow@reducing_gap: (1.0, 2.0) is not one number"),
         ("pillow@9:box", "pillow 9: known from version 12 on"),
         (
             "torch:nearest,align_corners=true",

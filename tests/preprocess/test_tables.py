@@ -93,7 +93,7 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
     ],
 )
 def test_what_is_refused(tmp_path: Path, like: str, lengths: tuple[int, int], said: str) -> None:
-    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.xml"
     with pytest.raises(InexactError, match=said):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
     assert not whole.exists()
