@@ -1,48 +1,83 @@
-"""torchvision's ``transforms.v2.functional.resize`` of tensors, on CPU.
+"""torchvision's ``resize``: of ``transforms.v2.functional`` and of ``transforms.functional``, v1, on CPU.
 
-Source: ``transforms/v2/functional/_geometry.py``, run as torchvision 0.29 with torch 2.14. It calls
-``torch.nn.functional.interpolate``, antialiased unless forbidden. Images of PIL are resized by Pillow, whatever
-antialias says: that is ``pillow``, in the version that is installed beside it. The version here is the number behind
-the point: 29 of 0.29.
+Source: ``transforms/v2/functional/_geometry.py`` and ``transforms/_functional_tensor.py``, run as torchvision 0.29 and
+0.16 with torch 2.14. Tensors go to ``torch.nn.functional.interpolate``; v1 makes floats of integers first, and rounds
+what comes of them. Images of PIL are resized by Pillow, in the version that is installed here, whatever antialias says.
+Before 0.17 antialias was off unless asked for. The version here is the number behind the point: 29 of 0.29.
 """
 
 from __future__ import annotations
 
-from ir_interp.libraries import torch
-from ir_interp.spec import ResizeSpec
+from dataclasses import replace
+
+from ir_interp.errors import SpecError
+from ir_interp.libraries import pillow, torch
+from ir_interp.spec import Integers, Nearest, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library import Library
 
-_FILTERED = ("bilinear", "bicubic")
+_FILTERED = ("bilinear", "bicubic", "lanczos")
+_OF_PIL = ("box", "hamming")
+_BY_DEFAULT = 17  # antialias is on
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a call with ``size``; antialias is of no effect where pixels are copied."""
-    mode = attributes["interpolation"]
-    call = torch.LIBRARY.dialect.complete(
-        {
-            "mode": mode,
-            "antialias": mode in _FILTERED and attributes["antialias"],
-            **{name: value for name, value in attributes.items() if name == "size"},
-        },
-        2,
-    )
-    return torch.read(call, Context(version=2, dtype=context.dtype))
+    mode, of_images = attributes["interpolation"], attributes["backend"] == "pil"
+    size = {name: value for name, value in attributes.items() if name == "size"}
+    if of_images:
+        return _of_pil(mode, size, context)
+    if mode in _OF_PIL or (mode == "lanczos" and context.version < _BY_DEFAULT):
+        raise SpecError(f"{mode} is of images of PIL; give backend=pil")
+    given = attributes["antialias"]
+    on = given == "true" or (given == "default" and context.version >= _BY_DEFAULT)
+    call = {"mode": mode, "antialias": mode in _FILTERED and on, **size}
+    spec = torch.read(torch.LIBRARY.dialect.complete(call, 2), Context(version=2, dtype=context.dtype))
+    if attributes["transforms"] == "v2" or isinstance(spec.kernel, Nearest):
+        return spec
+    return replace(spec, integers=Integers.HALF_EVEN)
+
+
+def _of_pil(mode: str, size: Attributes, context: Context) -> ResizeSpec:
+    call = {"resample": "NEAREST" if mode == "nearest-exact" else mode.upper(), "mode": "RGB"}
+    version = pillow.LIBRARY.version()
+    attributes = pillow.LIBRARY.dialect.complete(call | ({"sizes": size["size"]} if size else {}), version)
+    return pillow.read(attributes, Context(version=version, dtype=context.dtype))
+
+
+def approximate(attributes: Attributes, context: Context) -> str:
+    """Return why some values differ by 1."""
+    if context.dtype not in (None, "uint8") or attributes["backend"] == "pil":
+        return ""
+    if "nearest" in attributes["interpolation"]:
+        return ""
+    if attributes["transforms"] == "v1":
+        return "the order in which torch's vector kernels sum floats decides those near a half"
+    is_old = context.version < _BY_DEFAULT and attributes["interpolation"] == "bilinear"
+    return "floats are summed instead where the processor has AVX-512" if is_old else ""
 
 
 LIBRARY = Library(
     dialect=Dialect(
         name="torchvision",
-        versions=(29,),
+        versions=(29, 16),  # 17 changed the default of antialias
         vocabulary={
-            "interpolation": dict.fromkeys((*_FILTERED, "nearest", "nearest-exact"), since(29)),
-            "antialias": {True: since(29), False: since(29)},
+            "interpolation": dict.fromkeys((*_FILTERED, "nearest", "nearest-exact", *_OF_PIL), since(16)),
+            "antialias": dict.fromkeys(("default", "true", "false"), since(16)),
+            "transforms": dict.fromkeys(("v2", "v1"), since(16)),
+            "backend": dict.fromkeys(("tensor", "pil"), since(16)),
         },
-        numbers={"sizes": ("size", since(29))},
-        defaults={"interpolation": ("bilinear", since(29)), "antialias": (True, since(29))},
+        numbers={"sizes": ("size", since(16))},
+        defaults={
+            "interpolation": ("bilinear", since(16)),
+            "antialias": ("default", since(16)),
+            "transforms": ("v2", since(16)),
+            "backend": ("tensor", since(16)),
+        },
         omitted={},
         read=read,
     ),
     packages=("torchvision",),
+    approximate=approximate,
     counted=1,
 )

@@ -212,7 +212,8 @@ def _suits(library: Library, attributes: dict[str, Any], x: Array) -> bool:
         channels = x.shape[2] if x.ndim == 3 else 1
         modes = _DEEP_MODES.get(x.dtype.name) or _MODES.get(channels, ())
         return attributes["mode"] in modes
-    return not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
+    is_pillow = attributes.get("backend") == "pil"
+    return not is_pillow and not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
 
 
 def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:

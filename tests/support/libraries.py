@@ -65,7 +65,7 @@ class Call:
     def image(self, rng: np.random.Generator, height: int, width: int) -> Array:
         """Return a random image, in the layout of the library."""
         shape: tuple[int, ...] = (height, width) if self.channels == 1 else (height, width, self.channels)
-        if self.library in ("torch", "torchvision"):
+        if self.library in ("torch", "torchvision") and self.arguments.get("backend") != "pil":
             shape = (1, self.channels, height, width)
         if self.dtype.startswith("float"):
             return rng.random(shape).astype(self.dtype)
@@ -100,11 +100,17 @@ def _torch(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> A
 
 def _torchvision(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     torch = importlib.import_module("torch")
-    v2 = importlib.import_module("torchvision.transforms.v2")
-    mode = v2.InterpolationMode(arguments["interpolation"])
-    rest = {name: value for name, value in arguments.items() if name != "interpolation"}
-    y: Array = v2.functional.resize(torch.from_numpy(x), [height, width], interpolation=mode, **rest).numpy()
+    functional = importlib.import_module(f"torchvision.transforms{_OF_TRANSFORMS[arguments.get('transforms', 'v2')]}")
+    mode = functional.InterpolationMode(arguments["interpolation"])
+    rest = {name: value for name, value in arguments.items() if name == "antialias"}
+    if arguments.get("backend") == "pil":
+        image = importlib.import_module("PIL.Image").fromarray(x)
+        return np.asarray(functional.resize(image, [height, width], interpolation=mode, **rest))
+    y: Array = functional.resize(torch.from_numpy(x), [height, width], interpolation=mode, **rest).numpy()
     return y
+
+
+_OF_TRANSFORMS = {"v1": ".functional", "v2": ".v2.functional"}
 
 
 def _jax(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
@@ -180,7 +186,8 @@ def calls(library: str, version: int | None = None) -> Iterator[Call]:
             for dtype in ("uint8", "float32"):
                 for channels in (1, 3):
                     for arguments in _TORCHVISION:
-                        yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+                        if (dtype == "uint8" or "backend" not in arguments) and _is_of(arguments, version):
+                            yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
         case _ if library in ONLY_FLOATS:
             for dtype in ("uint8", "float32"):
                 for channels in (1, 3):
@@ -243,14 +250,30 @@ _TORCH: tuple[dict[str, Any], ...] = (
     *({"mode": mode, **rest} for mode in ("bilinear", "bicubic") for rest in (
         {}, {"align_corners": True}, {"antialias": True},
     )),
+    {"mode": "lanczos", "antialias": True},
 )  # fmt: skip
 
 
-_TORCHVISION: tuple[dict[str, Any], ...] = tuple(
-    {"interpolation": name, **rest}
-    for name in ("nearest", "nearest-exact", "bilinear", "bicubic")
-    for rest in ({}, {"antialias": False})
+_TORCHVISION: tuple[dict[str, Any], ...] = (
+    *(
+        {"interpolation": name, **rest, **transforms}
+        for name in ("nearest", "nearest-exact", "bilinear", "bicubic")
+        for rest in ({}, {"antialias": False}, {"antialias": True})
+        for transforms in ({}, {"transforms": "v1"})
+    ),
+    {"interpolation": "lanczos"},
+    *(
+        {"interpolation": name, "backend": "pil", **transforms}
+        for name in ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
+        for transforms in ({}, {"transforms": "v1"})
+    ),
 )
+
+
+def _is_of(arguments: Mapping[str, Any], version: int | None) -> bool:
+    """Say whether a version of torchvision has a call: tensors of lanczos came later."""
+    is_new = arguments["interpolation"] == "lanczos" and "backend" not in arguments
+    return not is_new or get("torchvision").version(version) > 16
 
 
 def lengths(rng: np.random.Generator) -> tuple[int, int, int, int]:

@@ -19,10 +19,10 @@ from ir_interp.translation.dialect import Context
 from tests.support.libraries import Call, calls, lengths
 
 
-def known(call: Call) -> str:
+def known(call: Call, version: int | None = None) -> str:
     """Return why some values of a call differ; nothing where none may."""
     library = get(call.library)
-    context = Context(version=library.version(), dtype=call.dtype)
+    context = Context(version=library.version(version), dtype=call.dtype)
     attributes = library.dialect.complete(library.checked(call.arguments, context.version), context.version)
     return library.approximate(attributes, context)
 
