@@ -158,6 +158,7 @@ class Passes(Word):
     """Which axis is summed first."""
 
     LAST_FIRST = "last_first"  # of an image the width
+    UNLESS_TALL = "unless_tall"  # the last; but the first where that is over 100 times as long, and shrinks (Pillow 12)
     BY_LOSS = "by_loss"  # the last; but the first where that loses pixels, over twice as many as the last (Pillow 13)
 
 

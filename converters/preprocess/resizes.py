@@ -191,7 +191,8 @@ def _in_passes(
         planes = along_height(along_width(planes))
     else:
         lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
-        first = (lost[0] > 0) & (lost[0] > lost[1] * 2)
+        is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
+        first = (lost[0] > 0) & is_tall
         planes = _either(first, lambda: along_width(along_height(planes)), lambda: along_height(along_width(planes)))
     return planes.transposed(1, 2, 0)
 

@@ -87,15 +87,17 @@ def _integers(name: str, *, is_byte: bool, with_ipp: bool) -> FixedPoint | Float
 def approximate(attributes: Attributes, context: Context) -> str:
     """Return why some values differ by 1, or by 2 of 16 bits: sums that lie close to a half."""
     name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
-    if name == "INTER_CUBIC" and is_byte:
-        return _CLOSED if attributes["ipp"] else "blocks of columns are summed in float32, others in whole numbers"
-    if name in ("INTER_LINEAR", "INTER_CUBIC") and not is_byte and attributes["ipp"]:
+    is_integer = is_byte or context.dtype == "uint16"
+    if name == "INTER_CUBIC" and is_integer:
+        return _CLOSED if attributes["ipp"] else _BLOCKS
+    if name == "INTER_LINEAR" and not is_byte and attributes["ipp"]:
         return _CLOSED
     if name == "INTER_AREA" and context.dtype == "uint16":
         return "in whole ratios, sums of more than 2**24 are made in float32, four by four"
     return ""
 
 
+_BLOCKS = "blocks of 8 values are summed in float32, from the last row to the first"
 _CLOSED = "the order in which Intel's library sums floats is not published"
 
 

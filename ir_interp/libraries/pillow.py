@@ -56,7 +56,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     nearest = isinstance(kernel, Nearest)
     if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the others add up steps
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
-    order = Passes.BY_LOSS if context.version >= 13 else Passes.LAST_FIRST
+    order = Passes.BY_LOSS if context.version >= 13 else Passes.UNLESS_TALL
     in_bytes = FixedPoint(bits=22, passes=order)
     in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=Integers.HALF_AWAY)
     return ResizeSpec(

@@ -161,8 +161,14 @@ def _last_goes_first(order: Passes, bound: Plan) -> bool:
     if order is Passes.LAST_FIRST or len(bound.axes) < 2:
         return True
     resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
-    first, *_, last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)
-    return not (first > 0 and first > 2 * last)
+    if order is Passes.UNLESS_TALL:
+        first, *_, last = resized
+        return not (bound.in_shape[first] > max(_TALL * bound.in_shape[last], bound.out_shape[first]))
+    lost, *_, lost_last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)
+    return not (lost > 0 and lost > 2 * lost_last)
+
+
+_TALL = 100
 
 
 def _copies(length: int) -> Taps:

@@ -61,6 +61,14 @@ def test_pieces_of_boxes_that_are_reduced() -> None:
         assert np.array_equal(ir_interp.prepare(spec, x.shape, "uint8", sizes=(20, 9)).__call__(x), y)
 
 
+def test_12_filters_the_height_of_tall_images_first() -> None:
+    x = np.random.default_rng(0).integers(0, 256, (310, 3)).astype(np.uint8)
+    spec = ir_interp.spec("pillow", resample="BOX", mode="L", version=12)
+    tall, wide = resize(x, spec, sizes=(8, 1)), resize(x[:300], spec, sizes=(8, 1))
+    assert np.array_equal(tall, resize(resize(x, spec, sizes=(8, 3)), spec, sizes=(8, 1)))
+    assert np.array_equal(wide, resize(resize(x[:300], spec, sizes=(300, 1)), spec, sizes=(8, 1)))
+
+
 @pytest.mark.parametrize("version", [12, 13])
 def test_alpha_is_reduced_by_13_alone(version: int) -> None:
     x = np.random.default_rng(0).integers(0, 256, (60, 60, 4)).astype(np.uint8)

@@ -57,7 +57,7 @@ def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
     assert ir_interp.preprocess(source, whole, like=like, size=SIZE) == "image"
     session = onnxruntime.InferenceSession(whole, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    for height, width in ((14, 20), (1, 1), (7, 90), (68, 68), (200, 31), *rng.integers(1, 150, (12, 2))):
+    for height, width in ((14, 20), (1, 1), (7, 90), (68, 68), (200, 31), (301, 3), *rng.integers(1, 150, (12, 2))):
         x = image(rng, int(height), int(width))
         (y,) = session.run(None, {"image": x})
         assert np.array_equal(y[0].transpose(1, 2, 0), resized(call(like, x, "RGB"), x, SIZE, None)), (height, width)
