@@ -97,7 +97,7 @@ _COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
 
 def _in_floats(x: Number, spec: ResizeSpec, lengths: tuple[Number, Number], sizes: tuple[Size, Size]) -> Number:
     planes = x.cast("float64").transposed(2, 0, 1)
-    height, width = (_weights(spec, *each) for each in zip(lengths, sizes, strict=True))
+    height, width = (_weights(spec, *each)[0] for each in zip(lengths, sizes, strict=True))
     return height.times(planes.times(width.transposed(1, 0))).transposed(1, 2, 0)
 
 
@@ -179,7 +179,7 @@ def _in_passes(
 ) -> Number:
     """Return sums that are rounded and cut after each axis."""
     planes = x.cast("float64").transposed(2, 0, 1)
-    height, width = (_whole(_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
+    height, width = (_whole(*_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
 
     def along_width(y: Number) -> Number:
         return _rounded(y.times(width[0].transposed(1, 0)), width[1])
@@ -197,8 +197,8 @@ def _in_passes(
     return planes.transposed(1, 2, 0)
 
 
-def _weights(spec: ResizeSpec, length: Number, size: Size) -> Number:
-    """Return the weight of every pixel for every output [out, in]."""
+def _weights(spec: ResizeSpec, length: Number, size: Size) -> tuple[Number, Number]:
+    """Return the weight of every pixel for every output [out, in], and the most it is while taps are added up."""
     kernel, n, index = spec.kernel, length.cast("float64"), size.index
     j = length.up_to()
     assert isinstance(kernel, Box | Linear | Cubic)
@@ -211,18 +211,21 @@ def _weights(spec: ResizeSpec, length: Number, size: Size) -> Number:
         stop = (centre + reach + 0.5).floor().least(n)
         inside = ~(j < first) & (j < stop)
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
-        return weights / weights.total(1)
+        weights = weights / weights.total(1)
+        return weights, weights
     at = _sampled(spec, n, size)
     floor = at.floor()
     radius = int(kernels.radius(kernel))
-    total = None
+    total = peak = None
     for step_from in range(1 - radius, radius + 1):
         places = (floor + float(step_from)).most(0.0).least(n - 1.0).column()
         weight = _weigh(kernel, (float(step_from) - (at - floor)).column())
         term = (j == places).where(weight, 0.0)
         total = term if total is None else total + term
+        peak = total if peak is None else peak.most(total)
     assert total is not None
-    return total
+    assert peak is not None
+    return total, peak
 
 
 def _sampled(spec: ResizeSpec, n: Number, size: Size) -> Number:
@@ -251,12 +254,12 @@ def _weigh(kernel: Kernel, offset: Number) -> Number:
     raise AssertionError(kernel)
 
 
-def _whole(weights: Number, rounds: FixedPoint) -> tuple[Number, Number]:
-    """Return weights as whole numbers, and 2 to the number of bits that are behind the point."""
+def _whole(weights: Number, peak: Number, rounds: FixedPoint) -> tuple[Number, Number]:
+    """Return weights, at most as large as ``peak``, as whole numbers, and 2 to the number of bits behind the point."""
     if rounds.width == 32:
         unit = weights.of([2.0**rounds.bits])
     else:
-        largest = Number(weights.graph, weights.graph.node("ReduceMax", weights.name, keepdims=0), weights.dtype)
+        largest = Number(weights.graph, weights.graph.node("ReduceMax", peak.name, keepdims=0), weights.dtype)
         units = 2.0 ** np.arange(1, min(rounds.bits, _WIDEST) + 1)
         fits = (largest * units + 0.5).floor() < 2.0 ** (rounds.width - 1)
         unit = fits.where(weights.of(units), 1.0)

@@ -100,7 +100,7 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
     behind = 0
     for place, (axis, taps) in enumerate(axes):
         ends = place == len(axes) - 1 or not keeps_bits
-        weights, bits = _whole(taps if keeps_bits else _merged(taps), rounds)
+        weights, bits = _whole(taps if keeps_bits else _merged(taps), rounds, _peak(taps))
         behind += bits
         cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
         yield Pass(
@@ -190,10 +190,20 @@ def _merged(taps: Taps) -> Taps:
     return Taps(taps.indices, weights)
 
 
-def _whole(taps: Taps, rounds: FixedPoint) -> tuple[Taps, int]:
+def _peak(taps: Taps) -> float:
+    """Return the largest weight of a pixel while those of its taps, at an edge, are added up one by one (PyTorch)."""
+    weights, largest = _of(taps), 0.0
+    total = np.zeros(len(weights))
+    for place in range(weights.shape[1]):
+        same = place > 0 and taps.indices[:, place] == taps.indices[:, place - 1]
+        total = weights[:, place] + np.where(same, total, 0.0)
+        largest = max(largest, float(total.max(initial=0.0)))
+    return largest
+
+
+def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
     """Return taps whose weights are whole numbers, and how many bits of them are behind the point."""
     weights, bits, most = _of(taps), rounds.bits, 2 ** (rounds.width - 1)
-    largest = float(weights.max(initial=0.0))
     while bits and int(0.5 + largest * 2**bits) >= most:
         bits -= 1
     scaled = weights * 2.0**bits

@@ -191,14 +191,14 @@ def _known(pairs: Sequence[Pair]) -> Known:
             for attributes in (each for given in numbers for each in library.dialect.attribute_sets(version, given)):
                 if _suits(library, attributes, x):
                     with suppress(SpecError, ReadError):
-                        spec = _effective(library.dialect.read(attributes, context), pairs)
+                        spec = effective(library.dialect.read(attributes, context), pairs)
                         calls, _ = found.get(spec, ((), ""))
                         reason = library.approximate(attributes, context)
                         found[spec] = ((*calls, _text(library, version, attributes)), reason)
     return {spec: (tuple(_brief(calls)), reason) for spec, (calls, reason) in found.items()}
 
 
-def _effective(spec: ResizeSpec, pairs: Sequence[Pair]) -> ResizeSpec:
+def effective(spec: ResizeSpec, pairs: Sequence[Pair]) -> ResizeSpec:
     """Return a resize without blocks that are averaged before, where that happens to none of the images."""
     if not isinstance(spec.before, Reduce):
         return spec

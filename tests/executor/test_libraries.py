@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import ir_interp
 from ir_interp import FixedPoint, FloatingPoint, ReadError, ShapeError, Sizes, SpecError, resize
 from ir_interp.library import get, names, parse
+from ir_interp.plan.geometry import plan
+from ir_interp.plan.passes import passes
 from tests.support.libraries import calls
 from tests.sweeps.libraries import compared, known
 from tests.sweeps.library_vectors import FOLDER, PARTS, SIZES, drawn, frozen, whole
@@ -59,6 +62,13 @@ def test_pieces_of_boxes_that_are_reduced() -> None:
         assert np.array_equal(resize(x[needed], spec, sizes=(20, 9), region=piece, whole=x.shape), y[piece])
         assert x[needed].size < x.size / 2
         assert np.array_equal(ir_interp.prepare(spec, x.shape, "uint8", sizes=(20, 9)).__call__(x), y)
+
+
+def test_torch_finds_the_bits_of_weights_before_those_of_an_edge_are_all_added_up() -> None:
+    x = np.random.default_rng(0).integers(0, 256, (9, 228)).astype(np.uint8)
+    spec = ir_interp.spec("torch", mode="bicubic")
+    (step,) = passes(plan(replace(spec, axes=(-1,), target=Sizes((227,))), x.shape), "uint8")
+    assert step.bits_after == 14  # 0.99999 at the edge, of which a negative weight is taken off afterwards
 
 
 def test_12_filters_the_height_of_tall_images_first() -> None:

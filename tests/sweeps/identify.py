@@ -11,6 +11,7 @@ import numpy as np
 
 import ir_interp
 from ir_interp.library import get, names
+from ir_interp.views.origin import effective
 from tests.support.libraries import calls, lengths
 from tests.support.sweeps import options
 
@@ -34,7 +35,7 @@ def main() -> int:
             x, y = (np.ascontiguousarray(np.moveaxis(each[0], 0, -1)) for each in (x, y))
             x, y = (each[:, :, 0] if call.channels == 1 else each for each in (x, y))
         found = ir_interp.identify([(x, y)])
-        own = call.spec
+        own = effective(call.spec, [(x, y)])
         version = get(call.library).version()
         right = any(ir_interp.load(text)[0].spec == own for each in found.fitting for text in each.calls)
         kind = "left out" if not right else "sure" if found.is_sure else "among several"
