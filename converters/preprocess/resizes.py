@@ -121,6 +121,9 @@ def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
         step = ((n * 65536.0 + (size.count * 0.5).floor()) / size.count).floor()
         odd = n - (n * 0.5).floor() * 2.0
         at = (step * index + (step * 0.5).floor() - odd) / 65536.0
+    elif place == (Arithmetic.TORCH, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
+        step = (n / size.count).cast("float32").cast("float64")
+        at = (((index + 0.5) * step - 0.5).cast("float32") + 0.5).cast("float64")
     elif op.spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH):
         centre = index + (0.5 if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")

@@ -143,6 +143,8 @@ def _in_library(axis: AxisPlan) -> Any:
         return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
+    if nearest and axis.arithmetic is Arithmetic.TORCH:  # from the middles of pixels, and back
+        return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic is Arithmetic.TORCH and copies):
         return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
