@@ -95,7 +95,7 @@ def test_what_is_done_stays_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert told[1:] == list(range(told[0] + 1, told[-1] + 1))
     made = zarr.open_array(tmp_path / "small.zarr", mode="r")
     np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, SOFT))
-    monkeypatch.setattr(stores, "_run", None)
+    monkeypatch.setattr(stores, "Dealer", None)
     with pytest.raises(IrInterpError, match=r"small.zarr is there already; remove it, or choose another name$"):
         resize_store(request, _nothing)
 
