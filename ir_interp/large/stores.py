@@ -145,6 +145,7 @@ def _created(source: Any, path: Path, layout: Layout) -> Any:
 
     with suppress(OSError, ValueError):
         return zarr.open_array(path, mode="r+")
+    codecs = {"compressors": source.compressors, "filters": source.filters} if source.metadata.zarr_format == 3 else {}
     return zarr.create_array(
         store=path,
         shape=layout.work.out_shape,
@@ -153,4 +154,5 @@ def _created(source: Any, path: Path, layout: Layout) -> Any:
         fill_value=source.fill_value,
         attributes=dict(source.attrs),
         dimension_names=getattr(source.metadata, "dimension_names", None),
+        **codecs,
     )
