@@ -20,7 +20,6 @@ from ir_interp.large import budget, pyramid
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
 from ir_interp.large.layout import Layout, Place, Slices, Work, regular
-from ir_interp.memory import resident_bytes
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
@@ -58,7 +57,7 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     layouts = list(_layouts(request, source))
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
-    memory = max(request.memory - resident_bytes(), request.memory // 4)
+    memory = budget.left(request.memory)
     array = source
     with journal:
         for level, layout in enumerate(layouts, start=1):
