@@ -176,6 +176,7 @@ _kept = queue.SimpleQueue[Worker]()
 def _asked(process: subprocess.Popen[str], question: Question, item: Any) -> tuple[Any] | None:
     """Return what a process says to an item; None where it ends instead, as it does at the latest after the limit."""
     timer = threading.Timer(question.limit, process.kill)
+    timer.daemon = True
     timer.start()
     try:
         _write(_bytes(process.stdin), (question.function, item, question.setting))
