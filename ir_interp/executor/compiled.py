@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.tiles import in_threads, is_within_another, threads
+from ir_interp.executor.threads import in_threads, is_within_another, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
