@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import alpha, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import alpha, compiled, half, integers, jobs, plain, tiles, whole
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.integers import Corners, rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
@@ -31,6 +31,7 @@ MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
 
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
+_EIGHT_BITS = ("uint8", "int8")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 
 
@@ -102,7 +103,10 @@ class Prepared:
         """Fill ``y`` from ``x``, padded already."""
         if not self._bound.axes:
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
-        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+        elif self._jobs and compiled.run(x, y, self._jobs):
+            if self.dtype.kind == "f" and not isinstance(self.spec.kernel, Nearest):
+                self._mend(x, y, self._piece)
+        else:
             with compiled.counted() if self._jobs else nullcontext():
                 self._fill_in_numpy(x, y)
 
@@ -146,16 +150,22 @@ class Prepared:
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
     @cached_property
-    def _jobs(self) -> tuple[compiled.Job, ...]:
+    def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
         if isinstance(self.spec.kernel, Nearest):
-            return compiled.copies(bound, piece, self.dtype)
+            return jobs.copies(bound, piece, self.dtype)
+        if self.dtype.kind != "u" and self.dtype.kind != "i":
+            return jobs.floats(bound, piece, self.dtype) if self.spec.alpha is Alpha.SEPARATE else ()
         if self._sums:
-            return compiled.jobs(self._sums, self._padded, self.dtype)
-        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED or not passes.are_named(bound):
+            return jobs.jobs(self._sums, self._padded, self.dtype)
+        if not passes.are_named(bound):
+            made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
+            only = made[0] if made and len(made) == 1 else None
+            return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
+        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
             return ()
-        return compiled.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:

@@ -109,7 +109,7 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
 
 def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
     """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
+    order = [each.axis for each in sorted(bound.axes, key=turn(bound))]
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
@@ -145,7 +145,7 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
+def turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
     """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces."""
     if isinstance(bound.spec.kernel, Nearest):
         return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
