@@ -26,6 +26,7 @@ from ir_interp.spec import Integers
 Array = NDArray[Any]
 _MOST_TOGETHER = 16  # cells that move together along the last axis
 _LONGEST = 2**32  # cells of a row
+_MOST = 2**31  # of a sum
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
@@ -60,8 +61,8 @@ def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[
 
 
 def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
-    bounds = np.iinfo(dtype)
-    tail = (2.0**-sums.bits, _ROUNDINGS[sums.rounding], float(bounds.min), float(bounds.max))
+    sums, bounds = _reduced(sums), np.iinfo(dtype)
+    tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
     first, last = sums.windows[0], sums.windows[-1]
     depth, out = math.prod(shape[last.axis + 1 :]), list(shape)
     for window in sums.windows:
@@ -69,18 +70,31 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     rows, cells = shape[first.axis], shape[last.axis] * depth
     if cells >= _LONGEST or last.axis - first.axis > 1:
         return None
-    own: tuple[Any, ...]
     outer, places = math.prod(shape[: first.axis]), len(last.first) * depth
     if first is not last:
-        loop, lengths, own = "rows_then_columns", (outer, rows, cells), (*_rows(first), *_columns(last, depth), depth)
-        made = (outer, len(first.first), places)
-    elif depth <= _MOST_TOGETHER:
-        loop, lengths, own = "columns", (1, outer, cells), (*_columns(last, depth), depth)
-        made = (1, outer, places)
-    else:
-        loop, lengths, own = "rows", (outer, rows, depth), _rows(first)
-        made = (outer, len(first.first), depth)
-    return Job(loop, lengths, made, (*own, *tail), tuple(out)) if _pays(made) else None
+        most = max(abs(bounds.min), bounds.max) * first.largest * last.largest
+        wide = replace(last, weights=last.weights.astype(np.int32 if most < _MOST else np.float64))
+        own = (rows, *_rows(first), *_columns(wide, depth), depth, _safe(last, depth))
+        return Job(
+            "rows_then_columns", (1, outer * rows, cells), (1, outer * out[first.axis], places), own + tail, tuple(out)
+        )
+    if depth <= _MOST_TOGETHER:
+        own = (*_columns(last, depth), depth, _safe(last, depth))
+        return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out))
+    made = (1, outer * out[first.axis], depth)
+    return Job("rows", (1, outer * rows, depth), made, (rows, *_rows(first), *tail), tuple(out))
+
+
+def _reduced(sums: WholeSum) -> WholeSum:
+    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    windows, bits = [], sums.bits
+    for window in sums.windows:
+        every = int(np.bitwise_or.reduce(window.weights, axis=None))
+        twos = (every & -every).bit_length() - 1 if every else 0
+        twos = min(twos, bits)
+        windows.append(replace(window, weights=window.weights >> twos))
+        bits -= twos
+    return replace(sums, windows=tuple(windows), bits=bits)
 
 
 def _pays(made: tuple[int, int, int]) -> bool:

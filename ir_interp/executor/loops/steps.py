@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import sum_pixels, sum_two
+from ir_interp.executor.loops.taps import along
 
 Array = NDArray[Any]
 
@@ -38,26 +38,6 @@ def _each_column(row: Array, indices: Array, weights: Array, depth: int, sums: A
 
 
 @compiled
-def _along(row: Array, first: Array, weights: Array, depth: int, safe: int, sums: Array) -> None:
-    """Fill ``sums`` with weighted sums along a row; of ``safe`` outputs four cells may be read and written."""
-    count, width = weights.shape
-    flat = weights.reshape(-1)
-    if width == 2:
-        for i in range(safe):
-            sum_two(row, np.intp(first[i]), depth, flat, i, 2, sums, i * depth)
-    else:
-        for i in range(safe):
-            sum_pixels(row, np.intp(first[i]), depth, flat, i, width, sums, i * depth)
-    for i in range(safe, count):
-        for cell in range(depth):
-            at, total = first[i] + np.uint32(cell), np.int32(0)
-            for tap in range(width):
-                total += row[at] * weights[i, tap]
-                at += np.uint32(depth)
-            sums[i * depth + cell] = total
-
-
-@compiled
 def shortened(
     x: Array,
     y: Array,
@@ -78,6 +58,7 @@ def shortened(
     which is what is added, is one instruction.
     """
     before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
+    source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
         half = np.int32(1 << (bits_after - 1))
     sums, short, held = np.empty(count, np.int32), np.empty((2, count), np.int16), np.full(2, -1)
@@ -85,7 +66,7 @@ def shortened(
         for tap in range(2):
             row = row_indices[out, tap]
             if held[row % 2] != row:
-                _along(x[row], first_columns, column_weights, depth, safe, sums)
+                along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
                 made = short[row % 2]
                 for i in range(count):
                     made[i] = np.int16(sums[i] >> before)

@@ -16,13 +16,13 @@ _LANES = 4
 
 
 @intrinsic
-def fused(context: Any, product: Any, factor: Any, added: Any) -> Any:
-    """Return ``product * factor + added``, rounded once."""
+def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
+    """Return ``total`` and the product of a cell and its weight: of floats rounded once, of integers in 32 bits."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
-        return builder.fma(*values)
+        return _added(builder, cell, values[1], values[2], values[0])
 
-    return product(product, product, product), made
+    return total(total, cell, weight), made
 
 
 def _sum_of(known: int) -> Any:
@@ -43,7 +43,8 @@ def _sum_of(known: int) -> Any:
                 begin = builder.add(values[1], builder.mul(tap, values[2]))
                 pointer = builder.bitcast(builder.gep(source, [begin]), cells.as_pointer())
                 weight = _spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
-                return _added(builder, builder.load(pointer, align=row.dtype.bitwidth // 8), weight, total)
+                values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
+                return _added(builder, row.dtype, values_read, weight, total)
 
             total = ir.Constant(vector, None)
             for tap in range(known):
@@ -72,13 +73,16 @@ are there. Floats are fused one after the other, from 0 on.
 """
 
 
-def _added(builder: Any, cells: Any, weight: Any, total: Any) -> Any:
-    """Return ``total`` with the product of a vector of cells, which may be narrower whole numbers, and their weight."""
-    vector = weight.type
-    if not isinstance(vector.element, ir.IntType):
-        return builder.call(_fusing(builder, vector), [cells, weight, total])
-    wide = builder.zext(cells, vector) if cells.type.element.width < vector.element.width else cells
-    return builder.add(builder.mul(wide, weight), total)
+def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Return ``total`` and the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
+    kind = total.type
+    if isinstance(cell, types.Float):
+        return builder.call(_fusing(builder, kind), [value, weight, total])
+    if isinstance(getattr(kind, "element", kind), ir.IntType):
+        wide = value if value.type == kind else (builder.sext if cell.signed else builder.zext)(value, kind)
+        return builder.add(builder.mul(wide, weight), total)
+    wide = (builder.sitofp if cell.signed else builder.uitofp)(value, kind)
+    return builder.call(_fusing(builder, kind), [wide, weight, total])
 
 
 def _spread(builder: Any, value: Any, vector: Any) -> Any:
@@ -88,7 +92,9 @@ def _spread(builder: Any, value: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, _LANES), [0] * _LANES))
 
 
-def _fusing(builder: Any, vector: Any) -> Any:
-    """Return LLVM's own function, for vectors; llvmlite's builder has that of numbers only."""
-    name = f"llvm.fma.v{vector.count}f{32 if isinstance(vector.element, ir.FloatType) else 64}"
-    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+def _fusing(builder: Any, kind: Any) -> Any:
+    """Return LLVM's own function, for numbers or vectors of them; llvmlite's builder has that of numbers only."""
+    element = getattr(kind, "element", kind)
+    name = f"f{32 if isinstance(element, ir.FloatType) else 64}"
+    name = name if element is kind else f"v{kind.count}{name}"
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}")
