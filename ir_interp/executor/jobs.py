@@ -26,11 +26,11 @@ from ir_interp.spec import Integers
 Array = NDArray[Any]
 _MOST_TOGETHER = 16  # cells that move together along the last axis
 _LONGEST = 2**32  # cells of a row
-_MOST = 2**31  # of a sum
+_MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
-_MOST_TAPS = 8  # of single cells along a row: the products of longer sums are as fast
+_MOST_TAPS = 4  # of single cells along a row: the products of longer sums are faster
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +62,7 @@ def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[
 
 def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     sums, bounds = _reduced(sums), np.iinfo(dtype)
+    most = max(abs(bounds.min), bounds.max)
     tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
     first, last = sums.windows[0], sums.windows[-1]
     depth, out = math.prod(shape[last.axis + 1 :]), list(shape)
@@ -72,9 +73,10 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         return None
     outer, places = math.prod(shape[: first.axis]), len(last.first) * depth
     if first is not last:
-        most = max(abs(bounds.min), bounds.max) * first.largest * last.largest
-        wide = replace(last, weights=last.weights.astype(np.int32 if most < _MOST else np.float64))
-        own = (rows, *_rows(first), *_columns(wide, depth), depth, _safe(last, depth))
+        first = replace(first, weights=first.weights.astype(np.int16 if most * first.largest < _MOST else np.int32))
+        exact = most * first.largest * last.largest < _MOST_IN_SINGLE
+        last = replace(last, weights=last.weights.astype(np.float32 if exact else np.float64))
+        own = (rows, *_rows(first), *_columns(last, depth), depth, _safe(last, depth))
         return Job(
             "rows_then_columns", (1, outer * rows, cells), (1, outer * out[first.axis], places), own + tail, tuple(out)
         )
@@ -115,7 +117,9 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     places = (outer, len(taps[first]), len(taps[last]) * depth)
     if depth > _MOST_TOGETHER or shape[last] * depth >= _LONGEST or not _pays(places):
         return ()
-    own = (taps[first], (taps[last] * depth).astype(np.uint32), depth)
+    columns, twice = taps[last], np.arange(len(taps[last])) // 2
+    doubled = depth == 1 and len(columns) % 2 == 0 and bool((columns == twice).all())
+    own = (taps[first], (columns * depth).astype(np.uint32), depth, doubled)
     bits = np.dtype(f"u{dtype.itemsize}")
     return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, bits),)
 

@@ -1,6 +1,7 @@
 """Loops that numba compiles. Imported only where it is installed.
 
-No module calls a loop of another: the code that is kept of a loop is made again where its own file changes.
+The code that is kept of a loop is made again where its own file changes: who changes ``taps`` or ``vectors``, which the
+others build on, removes ``__pycache__``. An installation writes all files anew.
 """
 
 from ir_interp.executor.loops.copies import copies

@@ -13,14 +13,21 @@ Array = NDArray[Any]
 
 
 @compiled
-def copies(x: Array, y: Array, start: int, stop: int, from_rows: Array, from_columns: Array, depth: int) -> None:
-    """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``."""
+def copies(
+    x: Array, y: Array, start: int, stop: int, from_rows: Array, from_columns: Array, depth: int, doubled: bool
+) -> None:
+    """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``; every pixel twice where ``doubled``."""
     count = len(from_columns)
     one, two = np.uint32(1), np.uint32(2)
     for out in range(start, stop):
         row, line = x[from_rows[out]], y[out]
         if out > start and from_rows[out] == from_rows[out - 1]:
             line[:] = y[out - 1]
+        elif doubled:
+            for i in range(count // 2):
+                value = row[i]
+                line[2 * i] = value
+                line[2 * i + 1] = value
         elif depth == 1:
             for i in range(count):
                 line[i] = row[from_columns[i]]

@@ -67,9 +67,9 @@ def _sum_of(known: int) -> Any:
 sum_pixels, sum_two, sum_four = _sum_of(0), _sum_of(2), _sum_of(4)
 """``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
 
-The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Four lanes
-are stored from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that they
-are there. Floats are fused one after the other, from 0 on.
+The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
+are four lanes, from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that
+they are there. Floats are fused one after the other, from 0 on.
 """
 
 
