@@ -19,7 +19,7 @@ from ir_interp.plan.integers import CORNER_BITS, Corners
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.plan.whole import WholeSum, Windows, gathered
+from ir_interp.plan.whole import WholeSum, Windows, gathered, reduced
 from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
 
@@ -61,8 +61,9 @@ def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[
 
 
 def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
-    sums, bounds = _reduced(sums), np.iinfo(dtype)
+    sums, bounds = reduced(sums), np.iinfo(dtype)
     most = max(abs(bounds.min), bounds.max)
+    own: tuple[Any, ...]
     tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
     first, last = sums.windows[0], sums.windows[-1]
     depth, out = math.prod(shape[last.axis + 1 :]), list(shape)
@@ -85,18 +86,6 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out))
     made = (1, outer * out[first.axis], depth)
     return Job("rows", (1, outer * rows, depth), made, (rows, *_rows(first), *tail), tuple(out))
-
-
-def _reduced(sums: WholeSum) -> WholeSum:
-    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
-    windows, bits = [], sums.bits
-    for window in sums.windows:
-        every = int(np.bitwise_or.reduce(window.weights, axis=None))
-        twos = (every & -every).bit_length() - 1 if every else 0
-        twos = min(twos, bits)
-        windows.append(replace(window, weights=window.weights >> twos))
-        bits -= twos
-    return replace(sums, windows=tuple(windows), bits=bits)
 
 
 def _pays(made: tuple[int, int, int]) -> bool:
@@ -136,8 +125,8 @@ def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
     places = (outer, len(rows.indices), len(columns.indices) * depth)
     if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
         window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
-        own = (*_columns(window, depth), depth, _safe(window, depth))
-        short = (rows.indices, rows.weights.astype(np.int32), *own, rows.bits_before, rows.bits_after)
+        places_of = (*_columns(window, depth), depth, _safe(window, depth))
+        short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
         return (Job("shortened", lengths, places, short, out_shape),)
     if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
         cells = (columns.indices * depth).astype(np.uint32)
@@ -198,12 +187,14 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     Axes go in the order of the products, each sum is rounded as theirs is.
     """
     order = sorted(bound.axes, key=turn(bound))
+    if not order or dtype.name not in ("float32", "float64"):
+        return ()
     first, last = min(each.axis for each in order), max(each.axis for each in order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     kinds = [along(each) for each in taps.values()]
     shape, out = _lengths(piece), piece.shape
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
-    if len(order) > last - first + 1 or last - first > 1 or dtype.name not in ("float32", "float64"):
+    if len(order) > last - first + 1 or last - first > 1:
         return ()
     if any(kind.copied is not None or kind.longest > PANEL for kind in kinds):
         return ()

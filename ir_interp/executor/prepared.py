@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import alpha, compiled, half, integers, jobs, plain, tiles, whole
+from ir_interp.executor import alpha, compiled, factors, half, integers, jobs, pairs, plain, tiles, whole
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
@@ -111,6 +111,9 @@ class Prepared:
                 self._fill_in_numpy(x, y)
 
     def _fill_in_numpy(self, x: Array, y: Array) -> None:
+        if self._direct:
+            self._direct(x, y)
+            return
         found = self._integers(x)
         if found is not None:
             y[...] = found
@@ -166,6 +169,20 @@ class Prepared:
         if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
             return ()
         return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+
+    @cached_property
+    def _direct(self) -> partial[None] | None:
+        """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
+        if len(self._sums) == 1:
+            most = max(map(abs, (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)))
+            if by_factors := factors.of_sum(self._sums[0], self._padded, most):
+                return partial(factors.run, made=by_factors)
+            found = pairs.of_sum(self._sums[0], self._padded)
+            return partial(pairs.run, pairs=found) if found else None
+        is_named = self.dtype == np.uint8 and self.spec.alpha is Alpha.SEPARATE and passes.are_named(self._bound)
+        made = [self._piece.of_pass(each) for each in passes.passes(self._bound, "uint8")] if is_named else []
+        found = pairs.shortened(made[0], made[1], self._padded) if len(made) == 2 else None
+        return partial(pairs.run, pairs=found) if found else None
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:

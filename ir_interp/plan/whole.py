@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,18 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
     outputs, taps = np.nonzero(used)
     np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
     return Windows(axis, first, dense.astype(np.int32) if weights.dtype.kind == "i" else dense)
+
+
+def reduced(sums: WholeSum) -> WholeSum:
+    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    windows, bits = [], sums.bits
+    for window in sums.windows:
+        every = int(np.bitwise_or.reduce(window.weights, axis=None))
+        twos = (every & -every).bit_length() - 1 if every else 0
+        twos = min(twos, bits)
+        windows.append(replace(window, weights=window.weights >> twos))
+        bits -= twos
+    return replace(sums, windows=tuple(windows), bits=bits)
 
 
 def _fits(windows: Sequence[Windows], most: int) -> bool:

@@ -71,7 +71,7 @@ def floats_rows_first(
     """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    begin = np.intp(first_columns.min())
+    begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
     sums, places = np.empty(count, y.dtype), first_columns - np.uint32(begin)
     for out in range(start, stop):

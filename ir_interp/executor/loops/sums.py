@@ -59,7 +59,7 @@ def rows_then_columns(
     """Make rows ``start`` to ``stop`` of ``y``: rows are added up whole, many cells at once, before their columns."""
     outputs, width, cells, made = len(row_weights), column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    begin = np.intp(first_columns.min())
+    begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
     places = first_columns - np.uint32(begin)
     number = column_weights.dtype.type

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 """What numba writes in no words of its own: sums of pixels as vectors, and products that are fused into a sum.
 
 A pixel of three or four channels is a vector of four lanes. numba's compiler makes none of neighbouring statements, and
@@ -13,9 +14,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _LANES = 4
+_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
-@intrinsic
+@_intrinsic
 def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     """Return ``total`` and the product of a cell and its weight: of floats rounded once, of integers in 32 bits."""
 
@@ -28,7 +30,7 @@ def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
 def _sum_of(known: int) -> Any:
     """Return what sums a ``known`` number of pixels, one statement after the other; any number for 0."""
 
-    @intrinsic
+    @_intrinsic
     def sum_pixels(
         context: Any, row: Any, at: Any, step: Any, weights: Any, output: Any, width: Any, sums: Any, place: Any
     ) -> Any:
