@@ -77,21 +77,19 @@ class _Loops:
 
 
 def _agree(loops: Any, dtype: np.dtype[Any]) -> bool:
-    """Say whether random sums along rows, and across them, are the same in loops and in products."""
-    rng, count, width = np.random.default_rng(0), 37, 7
-    first = np.sort(rng.integers(0, 90, count))
-    weights = rng.standard_normal((count, width))
-    taps, x = Taps(first[:, None] + np.arange(width), weights), rng.standard_normal((96, 96)).astype(dtype)
-    products, sums = np.empty((2, count, 96), dtype), np.empty((2, count, 96), dtype)
-    own, columns = weights.astype(dtype), np.empty((96, count), dtype)
-    band = bands.prepare(taps, 0, count, 96, dtype)
-    band.apply(x[None, band.span.in_start : band.span.in_stop], products[:1])
-    loops.floats_rows(x, sums[0], 0, count, len(x), first, own)
-    band = bands.prepare(taps, 0, count, 1, dtype)
-    made = np.empty((96, count, 1), dtype)
-    band.apply(np.ascontiguousarray(x[:, band.span.in_start : band.span.in_stop])[:, :, None], made)
-    loops.floats_columns(x, columns, 0, len(x), first.astype(np.uint32), own, 1, 0)
-    return bool((products[0] == sums[0]).all() and (made[:, :, 0] == columns).all())
+    """Say whether random sums along rows, and then of rows, are the same in loops and in products."""
+    rng, length, count, width = np.random.default_rng(0), 96, 37, 7
+    first = np.sort(rng.integers(0, length - width, count))
+    taps = Taps(first[:, None] + np.arange(width), rng.standard_normal((count, width)))
+    x, sums = rng.standard_normal((length, length)).astype(dtype), np.empty((count, count), dtype)
+    columns, rows = (bands.prepare(taps, 0, count, inner, dtype) for inner in (1, count))
+    made, products = np.empty((length, count, 1), dtype), np.empty((1, count, count), dtype)
+    needed = slice(columns.span.in_start, columns.span.in_stop)
+    columns.apply(np.ascontiguousarray(x[:, needed, None]), made)
+    rows.apply(made[None, needed, :, 0], products)
+    own = np.ascontiguousarray(taps.weights, dtype)
+    loops.floats_columns_first(x, sums, 0, count, length, first, own, first.astype(np.uint32), own, 1, 0)
+    return bool((products[0] == sums).all())
 
 
 _loops = _Loops()

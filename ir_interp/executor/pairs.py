@@ -22,6 +22,7 @@ from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 _TILE_ELEMENTS = 2**15  # of an output: what is made of them in 8 bytes each fits the second cache
+_ABOUT_ONE = 1.001  # what weights may sum to, rounded to whole numbers: 255 times it is rounded to 255
 _FEW = 0.9  # of the columns of a row: where more are needed, products are faster
 _MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
@@ -69,7 +70,8 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     if len(sums.windows) != 2 or any(window.weights.shape[1] > 2 for window in sums.windows):
         return None
     rows, columns = sums.windows
-    is_mean = all(window.weights.min() >= 0 for window in sums.windows)  # so no sum is cut at the ends of a type
+    is_mean = min(window.weights.min() for window in sums.windows) >= 0  # so no sum is cut at the ends of a type
+    is_mean &= rows.largest * columns.largest <= _ABOUT_ONE * 2**sums.bits
     if not is_mean or sums.rounding is Integers.HALF_AWAY or len(columns.first) * 2 > _FEW * shape[columns.axis]:
         return None
     indices = [window.first[:, None] + np.arange(window.weights.shape[1]) for window in (rows, columns)]
@@ -79,7 +81,7 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
         np.rint(total, out=total) if sums.rounding else np.floor(np.add(total, 0.5, out=total), out=total)
         np.copyto(target, total, casting="unsafe")
 
-    return _made(shape, (rows.axis, columns.axis), [above, _sides(indices[1], columns.weights, np.float64)], finish)
+    return _made(shape, (rows.axis, columns.axis), [above, _sides(indices[1], columns.weights, np.int32)], finish)
 
 
 def shortened(columns: Pass, rows: Pass, shape: Shape) -> Pairs | None:
@@ -149,19 +151,23 @@ def run(x: Array, y: Array, pairs: Pairs) -> None:
 
 
 def _fill(x: Array, y: Array, rows: Sides, pairs: Pairs) -> None:
-    dtype, shape = rows[0].weights.dtype, (len(x), y.shape[1])
-    taken, (sums, after) = scratch(2, shape, x.dtype), (scratch(which, shape, dtype) for which in (0, 1))
-    for side, made in zip(pairs.columns, (sums, after), strict=True):
+    shape, work = (len(x), y.shape[1]), rows[0].weights.dtype
+    taken, (sums, after) = scratch(2, shape, x.dtype), (scratch(which, shape, _WHOLE) for which in (0, 1))
+    for side, whole in zip(pairs.columns, (sums, after), strict=True):
         np.take(x, side.places, axis=1, out=taken, mode="clip")
-        made[...] = taken
-        np.multiply(made, side.weights, out=made)
+        whole[...] = taken
+        np.multiply(whole, side.weights, out=whole)
     np.add(sums, after, out=sums)
     if pairs.lost:
         np.right_shift(sums, pairs.lost, out=sums)
-    total, lower = scratch(1, y.shape, dtype), scratch(3, y.shape, dtype)
+    taken, (total, lower) = scratch(2, y.shape, _WHOLE), (scratch(which, y.shape, work) for which in (1, 3))
     for side, made in zip(rows, (total, lower), strict=True):
-        np.take(sums, side.places, axis=0, out=made, mode="clip")
+        np.take(sums, side.places, axis=0, out=taken, mode="clip")
+        made[...] = taken
         np.multiply(made, side.weights, out=made)
         if pairs.each:
             np.right_shift(made, pairs.each, out=made)
     pairs.store(np.add(total, lower, out=total), y)
+
+
+_WHOLE = np.dtype(np.int32)  # holds the sums along columns
