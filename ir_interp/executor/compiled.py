@@ -105,9 +105,9 @@ def is_installed() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def load() -> None:
-    """Load the loops now, where they are installed and not forbidden."""
-    _loops.get(at_once=True)
+def load() -> bool:
+    """Load the loops now, where they are installed and not forbidden; say whether they are there."""
+    return _loops.get(at_once=True) is not None
 
 
 @contextmanager

@@ -9,12 +9,13 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import alpha, compiled, factors, half, integers, jobs, pairs, plain, tiles, whole
 from ir_interp.executor import passes as passes_of
+from ir_interp.executor.crops import extrapolate
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
@@ -22,9 +23,9 @@ from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import Corners, rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
-from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
+from ir_interp.plan.taps import BYTES_A_TAP, count
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
-from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
+from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
 MAX_BYTES = 8 * 2**30
@@ -71,10 +72,8 @@ class Prepared:
         """Return this resize with everything that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-                if self._jobs:
-                    compiled.load()
-                else:
-                    _ = self._tiles
+                is_compiled = self._jobs and compiled.load()
+                _ = is_compiled or self._direct or self._tiles
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -83,8 +82,7 @@ class Prepared:
         if y.size:
             with unchecked():
                 self._fill(np.pad(x, self._pads) if self._pads else x, y)
-                if isinstance(self.spec.coordinates, Crop):
-                    _extrapolate(y, self._bound, self._piece)
+                extrapolate(y, self._bound, self._piece)
         return y
 
     def _output(self, x: Array, out: Array | None) -> Array:
@@ -253,26 +251,6 @@ def _is_finite(x: NDArray[Any]) -> bool:
             if math.isfinite(np.dot(flat, flat)):
                 return True  # else an infinity, or values whose squares are
     return bool(np.isfinite(x).all())
-
-
-def _extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
-    """Fill what a crop takes from outside the image."""
-    if not isinstance(bound.spec.coordinates, Crop):
-        return
-    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
-        taps = piece.taps(each, axis.axis)
-        if taps.outside is not None and taps.outside.any():
-            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
-
-
-def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
-    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
-    assert isinstance(spec.coordinates, Crop)
-    fill = np.empty(1, dtype)
-    cuts = spec.rounds is Integers.ONNXRUNTIME
-    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
-    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
-    return fill.reshape(())
 
 
 def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
