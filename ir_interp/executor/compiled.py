@@ -40,7 +40,7 @@ class _Loops:
         self.spent = 0.0
         self._module: Any = None
         self._is_tried = False
-        self._compiled: set[tuple[str, np.dtype[Any], bool]] = set()
+        self._compiled: set[tuple[str, np.dtype[Any], bool, str]] = set()
         self._agreeing: dict[np.dtype[Any], bool] = {}
         self.lock = threading.RLock()
         """Held by who imports or compiles: a fork waits for it, since numba's own locks would stay as they are."""
@@ -59,12 +59,12 @@ class _Loops:
                             self._module = importlib.import_module("ir_interp.executor.loops")
         return self._module
 
-    def compiled(self, name: str, x: Array, y: Array, arguments: tuple[Any, ...]) -> Any:
-        """Return a loop that is compiled for an image [rows, cells] of this type."""
-        loop, key = getattr(self._module, name), (name, x.dtype, x.flags.writeable)
+    def compiled(self, job: Job, x: Array, y: Array) -> Any:
+        """Return the loop of a job, compiled for an image [rows, cells] of this type."""
+        loop, key = getattr(self._module, job.loop), (job.loop, x.dtype, x.flags.writeable, job.kinds)
         if key not in self._compiled:
             with self.lock:
-                loop(x, y, 0, 0, *arguments)
+                loop(x, y, 0, 0, *job.arguments)
                 self._compiled.add(key)
         return loop
 
@@ -72,6 +72,7 @@ class _Loops:
         """Say whether loops give floats the bits of this machine's matrix products: one sum after the other, fused."""
         if dtype not in self._agreeing:
             with self.lock:
+                self._agreeing[dtype] = False  # who asks meanwhile, a signal handler or another thread, goes without
                 self._agreeing[dtype] = _agree(self._module, dtype)
         return self._agreeing[dtype]
 
@@ -143,7 +144,7 @@ def _run(job: Job, x: Array, y: Array) -> None:
     waiting = iter(spans)
 
     def take_spans() -> None:
-        loop = _loops.compiled(job.loop, x[0], y[0], job.arguments)
+        loop = _loops.compiled(job, x[0], y[0])
         for item, start in waiting:
             loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ _UPPER_HALF = 16  # bits of a product that its upper half has lost
 _MOST_TAPS = 4  # of single cells along a row: the products of longer sums are faster
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
 
@@ -46,6 +47,12 @@ class Job:
     arguments: tuple[Any, ...]
     out_shape: Shape
     seen_as: np.dtype[Any] | None = None
+
+    @cached_property
+    def kinds(self) -> str:
+        """The types of its arguments, for each set of which a loop is compiled."""
+        arrays = [each for each in self.arguments if isinstance(each, np.ndarray)]
+        return " ".join(f"{each.dtype.str}{each.flags.c_contiguous}" for each in arrays)
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
