@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 _MOST = 2**15  # what a sum and what rounds it stay below
-_TILE_ELEMENTS = 2**17  # of inputs: as 16-bit numbers they fit the second cache
+_TILE_ELEMENTS = 2**18  # of inputs: as 16-bit numbers they nearly fit the second cache
 _MOST_CHANNELS = 8  # up to here slices of one channel, which are long, are faster than those of all
 _MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
@@ -96,15 +96,14 @@ def run(x: Array, y: Array, made: Factors) -> None:
 
 
 def _fill(x: Array, y: Array, start: int, stop: int, made: Factors) -> None:
-    sums = scratch(0, (stop - start, *x.shape[1:]), _SHORT)
-    for place, (rows, weight) in enumerate(made.rows.slices(start, stop)):
-        _added(x[rows], weight, sums, is_first=place == 0)
-    total, depth = scratch(1, y.shape, _SHORT), x.shape[2]
-    for place, (columns, weight) in enumerate(made.columns.slices()):
-        if depth > _MOST_CHANNELS:
-            _added(sums[:, columns], weight, total, is_first=place == 0)
-        for cell in range(depth if depth <= _MOST_CHANNELS else 0):
-            _added(sums[:, columns, cell], weight, total[:, :, cell], is_first=place == 0)
+    sums, total = scratch(0, (stop - start, *x.shape[1:]), _SHORT), scratch(1, y.shape, _SHORT)
+    _add([(x[rows], weight) for rows, weight in made.rows.slices(start, stop)], sums)
+    taken = [(sums[:, columns], weight) for columns, weight in made.columns.slices()]
+    if y.shape[2] > _MOST_CHANNELS:
+        _add(taken, total)
+    else:
+        for cell in range(y.shape[2]):
+            _add([(values[:, :, cell], weight) for values, weight in taken], total[:, :, cell])
     if made.bits:
         if made.to_even:
             odd = scratch(2, y.shape, _SHORT)
@@ -118,10 +117,12 @@ def _fill(x: Array, y: Array, start: int, stop: int, made: Factors) -> None:
 _SHORT = np.dtype(np.int16)
 
 
-def _added(values: Array, weight: int, total: Array, *, is_first: bool) -> None:
-    if is_first:
-        np.multiply(values, weight, out=total, dtype=_SHORT) if weight != 1 else np.copyto(total, values)
-    elif weight == 1:
-        np.add(total, values, out=total)
+def _add(terms: Sequence[tuple[Array, int]], total: Array) -> None:
+    """Fill ``total`` with the sum of values times their weights; the first two are added at once where they can be."""
+    (first, weight), *others = terms
+    if others and weight == others[0][1] == 1:
+        np.add(first, others.pop(0)[0], out=total, dtype=_SHORT)
     else:
-        np.add(total, np.multiply(values, weight, dtype=_SHORT), out=total)
+        np.multiply(first, weight, out=total, dtype=_SHORT)
+    for values, weight in others:
+        np.add(total, values if weight == 1 else np.multiply(values, weight, dtype=_SHORT), out=total, dtype=_SHORT)
