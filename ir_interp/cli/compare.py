@@ -19,7 +19,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
 Examples:
