@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ _ULP = 2.0**-24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, whole numbers, times input ``first[i] + t``."""
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, int32 or floats, times input ``first[i] + t``."""
 
     axis: int
     first: NDArray[np.intp]
-    weights: NDArray[np.int32]
+    weights: NDArray[Any]
 
     @property
     def largest(self) -> int:
@@ -62,17 +63,16 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
         return None
     if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
         return None
-    taps = axis_taps(bound)
-    bits = _fitting_bits(taps, _EIGHT_BITS[dtype])
+    bits, doubt = _precision(bound, _EIGHT_BITS[dtype])
     if bits is None:
         return None
     made = []
-    for axis, each in zip(bound.axes, taps, strict=True):
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
         cut = piece.taps(each, axis.axis)
         assert cut.weights is not None
         weights = np.rint(np.ldexp(cut.weights, bits)).astype(np.int64)
         made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
-    return WholeSum(_sorted(made), bits * len(made), rounding, _doubt(taps, bits, _EIGHT_BITS[dtype]))
+    return WholeSum(_sorted(made), bits * len(made), rounding, doubt)
 
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
@@ -112,15 +112,35 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
     highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
     width = int((highest - lowest).max()) + 1
     first = np.minimum(lowest, length - width)
-    dense = np.zeros((len(indices), width), np.int64)
+    dense = np.zeros((len(indices), width), weights.dtype)
     outputs, taps = np.nonzero(used)
     np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
-    return Windows(axis, first, dense.astype(np.int32))
+    return Windows(axis, first, dense.astype(np.int32) if weights.dtype.kind == "i" else dense)
+
+
+def reduced(sums: WholeSum) -> WholeSum:
+    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    windows, bits = [], sums.bits
+    for window in sums.windows:
+        every = int(np.bitwise_or.reduce(window.weights, axis=None))
+        twos = (every & -every).bit_length() - 1 if every else 0
+        twos = min(twos, bits)
+        windows.append(replace(window, weights=window.weights >> twos))
+        bits -= twos
+    return replace(sums, windows=tuple(windows), bits=bits)
 
 
 def _fits(windows: Sequence[Windows], most: int) -> bool:
     each = [most * window.largest for window in windows]
     return max(each) < _MOST_AT_ONCE and math.prod(each) < _MOST * most
+
+
+@lru_cache(maxsize=512)
+def _precision(bound: Plan, most: int) -> tuple[int | None, float]:
+    """Return the bits of a weight and the doubt of a sum: those of the whole, and found once for all of its pieces."""
+    taps = axis_taps(bound)
+    bits = _fitting_bits(taps, most)
+    return bits, 0.0 if bits is None else _doubt(taps, bits, most)
 
 
 def _fitting_bits(taps: Sequence[Taps], most: int) -> int | None:
