@@ -13,32 +13,31 @@ from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-<<<<<<< HEAD
-from ir_interp.executor import alpha, blocks, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import (
+    alpha,
+    blocks,
+    compiled,
+    factors,
+    half,
+    integers,
+    jobs,
+    pairs,
+    plain,
+    tiles,
+    whole,
+)
 from ir_interp.executor import passes as passes_of
+from ir_interp.executor.crops import extrapolate
 from ir_interp.executor.needs import piece_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
-from ir_interp.plan.integers import rounding_at_once
-from ir_interp.plan.pieces import Piece
-from ir_interp.plan.pieces import whole as whole_of
-from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
-=======
-from ir_interp.executor import alpha, compiled, factors, half, integers, jobs, pairs, plain, tiles, whole
-from ir_interp.executor import passes as passes_of
-from ir_interp.executor.crops import extrapolate
-from ir_interp.executor.store import store
-from ir_interp.memory import unchecked
-from ir_interp.plan import passes
-from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import Corners, rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
+from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import BYTES_A_TAP, count
->>>>>>> main
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Integers, Nearest
 
@@ -87,17 +86,11 @@ class Prepared:
         """Return this resize with everything that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-<<<<<<< HEAD
                 if self._reduced:
                     self._reduced[1].ready()
-                elif self._jobs:
-                    compiled.load()
-                else:
-                    _ = self._tiles
-=======
+                    return self
                 is_compiled = self._jobs and compiled.load()
                 _ = is_compiled or self._direct or self._tiles
->>>>>>> main
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -125,16 +118,12 @@ class Prepared:
         """Fill ``y`` from ``x``, padded already."""
         if not self._bound.axes:
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
-<<<<<<< HEAD
         elif self._reduced:
             y[...] = self._of_blocks(x, *self._reduced)
-        elif not (self._jobs and compiled.run(x, y, self._jobs)):
-=======
         elif self._jobs and compiled.run(x, y, self._jobs):
             if self.dtype.kind == "f" and not isinstance(self.spec.kernel, Nearest):
                 self._mend(x, y, self._piece)
         else:
->>>>>>> main
             with compiled.counted() if self._jobs else nullcontext():
                 self._fill_in_numpy(x, y)
 

@@ -149,8 +149,8 @@ def _forget() -> None:
         (
             "broken",
             EXAMPLE.replace('"scales":', '"scale":'),
-            "cannot be loaded: SpecError: dialect 'keras': numbers has 'scale'; expected one of a, axes, "
-            "extrapolation, pads_begin, pads_end, roi, scales, sizes; did you mean 'scales'?",
+            "cannot be loaded: SpecError: dialect 'keras': numbers has 'scale'; expected one of a, axes, box, "
+            "extrapolation, gap, pads_begin, pads_end, roi, scales, sizes; did you mean 'scales'?",
         ),
     ],
 )
