@@ -196,30 +196,34 @@ class Prepared:
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
+        if self.spec.alpha is Alpha.PREMULTIPLIED:  # a piece of such has all channels before, and not behind
+            return ()
         if isinstance(self.spec.kernel, Nearest):
             return jobs.copies(bound, piece, self.dtype)
         if self.dtype.kind != "u" and self.dtype.kind != "i":
-            return jobs.floats(bound, piece, self.dtype) if self.spec.alpha is Alpha.SEPARATE else ()
+            return jobs.floats(bound, piece, self.dtype)
         if self._sums:
             return jobs.jobs(self._sums, self._padded, self.dtype)
         if not passes.are_named(bound):
             made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
             only = made[0] if made and len(made) == 1 else None
             return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
-        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
+        if self.dtype != np.uint8:
             return ()
         return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
 
     @cached_property
     def _direct(self) -> partial[None] | None:
         """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
+        if self.spec.alpha is Alpha.PREMULTIPLIED:
+            return None
         if len(self._sums) == 1:
             most = max(map(abs, (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)))
             if by_factors := factors.of_sum(self._sums[0], self._padded, most):
                 return partial(factors.run, made=by_factors)
             found = pairs.of_sum(self._sums[0], self._padded)
             return partial(pairs.run, pairs=found) if found else None
-        is_named = self.dtype == np.uint8 and self.spec.alpha is Alpha.SEPARATE and passes.are_named(self._bound)
+        is_named = self.dtype == np.uint8 and passes.are_named(self._bound)
         made = [self._piece.of_pass(each) for each in passes.passes(self._bound, "uint8")] if is_named else []
         found = pairs.shortened(made[0], made[1], self._padded) if len(made) == 2 else None
         return partial(pairs.run, pairs=found) if found else None
