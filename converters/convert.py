@@ -292,9 +292,20 @@ def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 
     if options.dialect not in (None, _DIALECT):
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
-    translated, rows = _translated(source, options)
-    output.write_text(layer.python_script(translated), encoding="utf-8")
-    return rows
+    found = _resizes(source, options)
+    text, forms = layer.python_script(found)
+    output.write_text(text, encoding="utf-8")
+    return tuple(
+        Row(name=op.name or op.where, source=op, form=form, grade=grade)
+        for op, (form, grade) in zip(found, forms, strict=True)
+    )
+
+
+def _resizes(source: Path, options: Options) -> list[ResizeOp]:
+    found = load(source, options.semantics)
+    if not found:
+        raise UnsupportedLayerError("no resize in it", source.name)
+    return found
 
 
 def _single(source: Path, options: Options) -> ResizeOp:
@@ -307,10 +318,7 @@ def _single(source: Path, options: Options) -> ResizeOp:
 def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     target: Dialect = registry.get(options.dialect or _DIALECT)
-    found = load(source, options.semantics)
-    if not found:
-        raise UnsupportedLayerError("no resize in it", source.name)
-    translated, refusals = [], []
+    found, translated, refusals = _resizes(source, options), [], []
     for op in found:
         try:
             translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
