@@ -45,6 +45,7 @@ class Options:
     ir: int | None = None
     interpolate: int | None = None
     dialect: str | None = None
+    into: Path | None = None
     semantics: Semantics = Semantics.RUNTIME
     only: Form = Form.ANY
     strict: bool = False
@@ -79,7 +80,9 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*parts(source), *options.inputs.paths])
+    check_outputs(
+        [*files, *options.reports], [*parts(source), *options.inputs.paths, *([options.into] if options.into else [])]
+    )
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -108,6 +111,7 @@ def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
         "ir": options.ir is not None,
         "interpolate": options.interpolate is not None,
         "dialect": options.dialect is not None,
+        "into": options.into is not None,
         "only": options.only is not Form.ANY,
         "strict": options.strict,
         "fp16": options.fp16,
@@ -270,7 +274,10 @@ def _of_version(output: Path, options: Options) -> None:
 
 def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .tflite.one_resize import write_resize
+    from .tflite.rewrite import rewrite
 
+    if options.into is not None:
+        return rewrite(_resizes(source, options), options.into, output)
     return (write_resize(_single(source, options), output),)
 
 
@@ -378,6 +385,7 @@ _HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
     "ir": _TO_IR,
     "interpolate": _TO_IR,
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
+    "into": ((FileKind.JSON, FileKind.TFLITE),),
     "only": _WITH_FORMS,
     "strict": _WITH_FORMS,
     "state": ((FileKind.IR, FileKind.ONNX),),
