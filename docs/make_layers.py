@@ -65,8 +65,10 @@ after, and constants become integers. onnxruntime multiplies integers in a convo
 Any other is written as arithmetic with a Round. Three kinds are special:
 
 - Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
-  point, else arithmetic: onnxruntime fails on a convolution whose output has several scales. The weights of the
-  convolution before, and of one of single channels behind, take the factors in: then both are of integers.
+  point: onnxruntime fails on a convolution whose output has several scales. The weights of the convolution before, and
+  of one of single channels behind, take the factors in: then both are of integers. Where channels have zero points of
+  their own (nncf's mixed preset, on 256 levels), these are added before QuantizeLinear, which the bias of the
+  convolution before takes in, and subtracted after DequantizeLinear: the convolution behind is one of floats.
 - Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
   QuantizeLinear: onnxruntime would make integers of the weights, of one scale for all.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two

@@ -24,15 +24,17 @@ _PASSED = {"relu": "Relu", "maxpool": "MaxPool"}
 """Layers through which factors that are positive may be moved, and their nodes."""
 
 
-def scaled_before(graph: Graph, op: Op, factors: _Numbers) -> str | None:
+def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | None = None) -> str | None:
     """Return the input of a layer times factors of channels, made by the convolution before it; None where none can.
 
-    That and what stands between are written anew, and the first ones left out at the end.
+    ``shifts`` are added to that, but not through a Relu. The convolution and what stands between are written anew, and
+    the first ones left out at the end.
     """
     tensor, passed = op.inputs[0], list[onnx.NodeProto]()
     if not _is_alone(op):
         return None
-    while (node := _made(graph, tensor)) is not None and node.op_type in _PASSED.values():
+    moved_through = _PASSED.values() if shifts is None else ("MaxPool",)
+    while (node := _made(graph, tensor)) is not None and node.op_type in moved_through:
         passed.append(node)
         tensor = node.input[0]
     if node is None or node.op_type != "Conv" or len(node.output) != 1:
@@ -42,8 +44,10 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers) -> str | None:
     scaled = None if held is None else held.times(factors)
     if scaled is None or scaled.since > graph.opset or any(each is None for each in biases):
         return None
-    shifts = [graph.constant(np.asarray(each * factors.ravel(), np.float32)) for each in biases if each is not None]
-    made = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *shifts])
+    added = [each * factors.ravel() for each in biases if each is not None]
+    added += [] if shifts is None else [shifts.ravel()]
+    bias = [graph.constant(np.asarray(sum(added), np.float32))] if added else []
+    made = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
     for each in reversed(passed):
         made = _again(graph, each, [made])
     return made
@@ -70,14 +74,17 @@ def _changing(op: Op, layer: Layer) -> int:
     return 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
 
 
-def unscaled(graph: Graph, tensor: str) -> tuple[str, _Numbers] | None:
-    """Return levels, and the factors of channels that make a tensor of them; None for any other tensor."""
+def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tuple[str, _Numbers] | None:
+    """Return levels, and the factors of channels that make a tensor of them; None for any other tensor.
+
+    ``made_by`` is the operation that makes the levels: Sub where their zero was several bytes.
+    """
     node = _made(graph, tensor)
     factors = graph.initialisers.get(node.input[1]) if node is not None and node.op_type == "Mul" else None
     if node is None or factors is None or factors.ndim < 2 or factors.size != factors.shape[1]:
         return None
     before = _made(graph, node.input[0])
-    return (node.input[0], factors) if before is not None and before.op_type == "DequantizeLinear" else None
+    return (node.input[0], factors) if before is not None and before.op_type == made_by else None
 
 
 def kept_in_floats(graph: Graph, tensor: str) -> str:

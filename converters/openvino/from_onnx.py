@@ -31,6 +31,7 @@ from ..report import FormPolicy, Row
 from . import trial
 from .cures import Cure, cure_for, fill_empties, has_empties
 from .resize import Resized, RunTime, partial_shape, resize
+from .ties import settle
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
@@ -109,7 +110,7 @@ def _converted(source: Path, builder: _Builder) -> Built:
         if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
             builder.rows()  # what stands in for refused resizes makes no whole model
         raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {_reason(error)}", builder.file) from error
-    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
+    return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
 def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:

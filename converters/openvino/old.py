@@ -76,9 +76,10 @@ def _refused(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:
             yield UnsupportedLayerError(problem, f"{file}:layer {node.get_friendly_name()!r}")
             continue
         made.set_friendly_name(node.get_friendly_name())
-        made.output(0).set_names(node.output(0).get_names())
-        for reader in node.output(0).get_target_inputs():
-            reader.replace_source_output(made.output(0))
+        for output, replaced in zip(made.outputs(), node.outputs(), strict=False):  # an older one may lack some
+            output.set_names(replaced.get_names())
+            for reader in replaced.get_target_inputs():
+                reader.replace_source_output(output)
 
 
 def _name(model: ov.Model) -> None:
@@ -205,6 +206,7 @@ def _same(version: int, *changed: tuple[str, Any]) -> _Older:
     return older
 
 
+_SORTED = ("axis", "mode", "sort", "index_element_type")  # which of equal values is first, nothing older says
 _OLDER: dict[str, _Older] = {
     "MaxPool": _max_pool,
     "AvgPool": _avg_pool,
@@ -213,7 +215,7 @@ _OLDER: dict[str, _Older] = {
     "Slice": _slice,
     "Pad": _pad,
     "ScaledDotProductAttention": _attention,
-    "TopK": _same(3, ("stable", False)),
+    "TopK": lambda node: _made(node, "TopK", 3, _kept(node.get_attributes(), *_SORTED)),
     "GatherND": _same(5),
     "Squeeze": _same(1, ("allow_axis_skip", False)),
     "ScatterNDUpdate": _same(3, ("reduction", "none")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from lxml import etree
 from openvino._offline_transformations import apply_moc_transformations
 
 from ir_interp.scratch import scratch
+
+from .bodies import nodes_of
 
 _EXACT = "exact constant"
 
@@ -34,7 +36,7 @@ def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
 def save_halves(model: ov.Model, output: Path) -> None:
     """Write an IR whose constants are in half precision where that holds them exactly."""
     apply_moc_transformations(model, cf=False)
-    constants = (node for node in _nodes(model) if node.get_type_name() == "Constant")
+    constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
     _write_half(model, output, [node for node in constants if not _is_half(node)])
 
 
@@ -76,19 +78,9 @@ def _write(model: ov.Model, output: Path, *, half: bool) -> None:
 
 def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
     """Return the constants that are among the nodes of these names, or that one of them takes."""
-    found = (node for node in _nodes(model) if node.get_type_name() == "Constant")
+    found = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
     return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
 
 
 def _readers(node: ov.Node) -> list[str]:
     return [each.get_node().get_friendly_name() for output in node.outputs() for each in output.get_target_inputs()]
-
-
-def _nodes(model: ov.Model) -> Iterator[ov.Node]:
-    """Yield the nodes of a model, and those of all bodies."""
-    for node in model.get_ops():
-        yield node
-        kind = node.get_type_name()
-        bodies = [node.get_function(place) for place in (0, 1)] if kind == "If" else []
-        for body in [node.get_function()] if kind in ("Loop", "TensorIterator") else bodies:
-            yield from _nodes(body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,10 @@ from .runners import Named
 
 Array = NDArray[Any]
 _CUTS = (128, 32, 8, 0)  # tensors at which stretches begin; fewer where so many take too much memory
+_DECIDES = re.compile(  # layers that make a step of a last bit
+    r"topk|nonmaxsuppression|arg(max|min)|greater(orequal|equal)?|less(orequal|equal)?|(not)?equal"
+    r"|floor|ceil(ing)?|round|cast|convert|sign|nonzero|bucketize"
+)
 _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
 
 
@@ -61,10 +65,10 @@ def common(first: Path, second: Path) -> list[str]:
 
 def verified(run: Runs, pair: Pair) -> Verification:
     """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs."""
-    names = common(pair.source, pair.result)
+    names, decisive = common(pair.source, pair.result), _decisive(read(pair.source))
     for most in _CUTS:
         try:
-            return _Proof.begun(run, pair, _spaced(names, most)).verified()
+            return _Proof.begun(run, pair, _spaced(names, most, decisive)).verified()
         except _TooMuchError:
             continue
     raise VerificationError(f"{pair.result.name} does not run once more")
@@ -74,9 +78,15 @@ class _TooMuchError(Exception):
     """One of the models does not run with as many tensors shown or given."""
 
 
-def _spaced(names: Sequence[str], most: int) -> Sequence[str]:
-    """Return names at equal distances, at most so many."""
-    return names[:: math.ceil(len(names) / most)] if most and names else []
+def _decisive(graph: Graph) -> frozenset[str]:
+    """Return the tensors of whose values a last bit may decide an order, a choice or a whole number."""
+    return frozenset(name for step in graph.steps if _DECIDES.fullmatch(step.type) for name in step.inputs)
+
+
+def _spaced(names: Sequence[str], most: int, decisive: Container[str]) -> Sequence[str]:
+    """Return names at equal distances, at most so many, and all that are decisive; none where ``most`` is 0."""
+    distance = math.ceil(len(names) / most) if most else 0
+    return [name for place, name in enumerate(names) if most and (not place % distance or name in decisive)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,12 +70,15 @@ def suppression(version: int) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         batch, classes, count = [*draw.integers(2, 1, 3), draw.between(1, 8)]
         boxes = draw.random.random((batch, count, 4)).astype(np.float32)
+        overlap = np.array(draw.among(0, 0.1, 0.5, 2), np.float32)
+        boxes = (boxes * 4).round() if overlap == 0.5 else boxes  # many overlap by just that
         scores = draw.random.random((batch, classes, count)).astype(np.float32).round(draw.among(1, 7))
         limit = np.array(draw.between(1, 5), draw.among(np.int32, np.int64)).reshape(
             draw.among([], [1]) if version > 4 else []
         )
         inputs = [draw.input(boxes), draw.input(scores), draw.either(limit)]
-        inputs += [draw.either(np.array(each, np.float32)) for each in (draw.among(0.1, 0.4), draw.among(0, 0.3))]
+        inputs += [draw.either(overlap) if overlap == np.float32(0.1) else constant(overlap)]
+        inputs += [draw.either(np.array(draw.among(0, 0.3), np.float32))]
         stated: dict[str, Any] = {"box_encoding": draw.among("corner", "center")}
         stated["sort_result_descending"] = draw.chance()
         if version > 1:
@@ -143,8 +146,10 @@ def detection_output(version: int) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         images, priors, classes = draw.between(1, 3), draw.between(1, 12), draw.between(2, 4)
         encoded = draw.chance(0.3)
-        moves = draw.numbers([images, priors * 4], low=-0.5, high=0.5)
+        reach = draw.among(0.0, 0.5)
+        moves = draw.numbers([images, priors * 4], low=-reach, high=reach)
         corners = np.sort(draw.random.random((draw.among(1, images), priors, 2, 2)), axis=2).reshape(-1, 1, priors * 4)
+        corners = corners if reach else (corners * 4).round() / 4  # many overlap by just 0.5
         variances = np.broadcast_to(np.tile([0.1, 0.1, 0.2, 0.2], priors), corners.shape)
         held = corners if encoded else np.concatenate([corners, variances], axis=1)
         stated = {
@@ -214,12 +219,15 @@ def proposal(version: int) -> Configuration:
 def multiclass(version: int) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         images, classes, count = draw.between(1, 3), draw.between(1, 4), draw.between(1, 8)
-        boxes = np.sort(draw.random.random((images, count, 2, 2)), axis=2).reshape(images, count, 4)
+        boxes = draw.random.random((images, count, 2, 2))
+        boxes = draw.among(boxes, np.sort(boxes, axis=2)).reshape(images, count, 4)
+        overlap = draw.among(0.0, 0.2, 0.5)
+        boxes = (boxes * 4).round() if overlap == 0.5 else boxes  # many overlap by just that
         stated = {
             "sort_result_type": draw.among("classid", "score", "none"),
             "sort_result_across_batch": draw.chance(),
             "output_type": draw.among("i32", "i64"),
-            "iou_threshold": draw.among(0.2, 0.5),
+            "iou_threshold": overlap,
             "score_threshold": draw.among(0.0, 0.3),
             "nms_top_k": draw.among(-1, 3),
             "keep_top_k": draw.among(-1, 4),

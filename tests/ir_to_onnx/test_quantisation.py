@@ -25,14 +25,15 @@ def quantised(x: Any, low: Any, high: Any, levels: int = 256) -> Any:
     return ops.fake_quantize(x, *bounds, *bounds, levels)
 
 
-def convolved(x: Any, grouped: bool) -> Any:
+def convolved(x: Any, grouped: bool, *, ends_in_relu: bool = True) -> Any:
     random = np.random.default_rng(0)
     shape = [_CHANNELS, 1, 1, 3, 3] if grouped else [_CHANNELS, _CHANNELS, 3, 3]
     whole = ops.convert(ops.constant(random.integers(-127, 128, shape).astype(np.int8)), "f32")
     scale = random.uniform(0.001, 0.002, [_CHANNELS] + [1] * (len(shape) - 1)).astype(np.float32)
     build = ops.group_convolution if grouped else ops.convolution
     y = build(x, ops.multiply(whole, ops.constant(scale)), [1, 1], [1, 1], [1, 1], [1, 1])
-    return ops.relu(ops.add(y, ops.constant(random.uniform(-1, 1, [1, _CHANNELS, 1, 1]).astype(np.float32))))
+    y = ops.add(y, ops.constant(random.uniform(-1, 1, [1, _CHANNELS, 1, 1]).astype(np.float32)))
+    return ops.relu(y) if ends_in_relu else y
 
 
 def saved(folder: Path, y: Any, parameter: Any) -> Path:
@@ -112,6 +113,22 @@ def test_weights_take_in_scales_of_channels(tmp_path: Path, x: Any, pooled: bool
     optimised = run_as(tmp_path / "a.onnx")
     assert optimised.count("QLinearConv") == 2
     assert not {"Conv", "Mul"} & set(optimised)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_zeros_of_channels_are_shifted_in_floats(tmp_path: Path, x: Any, pooled: bool, whole: bool) -> None:
+    """As nncf makes them under its mixed preset: the convolution before is one of integers, the other of floats."""
+    zeros = np.arange(100, 100 + 5 * _CHANNELS, 5, dtype=np.float32).reshape(_OF_CHANNELS.shape) + (0 if whole else 0.4)
+    low, high = (np.float32(each) * 2 * _OF_CHANNELS / 255 for each in (-zeros, 255 - zeros))
+    y = convolved(quantised(x, -1, 127 / 128), False, ends_in_relu=False)
+    y = ops.max_pool(y, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0) if pooled else y
+    source = saved(tmp_path, quantised(convolved(quantised(y, low, high), True), 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = types(onnx.load(tmp_path / "a.onnx"))
+    assert not {"Round", "Min"} & set(made)
+    assert made.count("Mul") == (1 if whole else 2)  # one of constants
+    assert run_as(tmp_path / "a.onnx").count("QLinearConv") == 1
 
 
 @pytest.mark.parametrize("kind", ["convolution", "product", "transposed"])

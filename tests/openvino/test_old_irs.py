@@ -87,7 +87,9 @@ def test_newer_layers_are_written_in_older_ones(tmp_path: Path) -> None:
         helper.make_node("Sub", ["behind", "one"], ["place"]),
         helper.make_node("Gather", ["known", "place"], ["taken"], axis=2),
         helper.make_node("Slice", ["taken", "one", "five", "last"], ["cut"]),
-        helper.make_node("TopK", ["cut", "three"], ["y", "order"], axis=-1),
+        helper.make_node("TopK", ["cut", "three"], ["best", "order"], axis=-1),
+        helper.make_node("Cast", ["order"], ["number"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Add", ["best", "number"], ["y"]),
     ]
     ir_interp.convert(saved(tmp_path / "a.onnx", nodes), tmp_path / "a.xml", ir=10)
     found = layers(tmp_path / "a.xml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,22 @@ from ir_interp.converters.verify import stretches
 _STEPS = 24  # each doubles a difference, on the average
 
 
-def _chaos(path: Path) -> Path:
-    """Write a model whose outputs are decided by last bits: y becomes 3.99 y (1 - y), time and again."""
-    steps = "\n".join(
-        f"u{n} = Sub (one, y{n}) v{n} = Mul (y{n}, u{n}) y{n + 1} = Mul (v{n}, k{n})" for n in range(_STEPS)
+def _chaotic(name: str, steps: int) -> str:
+    """Return nodes that make ``name`` with this number of the same with 0."""
+    return "\n".join(
+        f"u{name}{n} = Sub (one, {name}{n}) v{name}{n} = Mul ({name}{n}, u{name}{n}) "
+        f"{name}{n + 1} = Mul (v{name}{n}, k{n})"
+        for n in range(steps)
     )
+
+
+def _chaos(path: Path, end: str = f"y = Identity (y{_STEPS})", *, shape: str = "1, 4, 32, 32") -> Path:
+    """Write a model whose outputs are decided by last bits: y becomes 3.99 y (1 - y), time and again."""
+    steps = _chaotic("y", _STEPS)
     factors = ", ".join(f"float k{n} = {{3.99}}" for n in range(_STEPS))
     model = onnx.parser.parse_model(f"""
         <ir_version: 8, opset_import: ["": 17]>
-        net (float[1, 3, 16, 16] x) => (float[1, 4, 32, 32] y)
+        net (float[1, 3, 16, 16] x) => (float[{shape}] y)
         <float[4] s = {{1, 1, 2, 2}}, float one = {{1}}, float little = {{1e-7}}, float much = {{1e7}}, {factors}> {{
             c = Conv <pads = [1, 1, 1, 1]> (x, w)
             tiny = Mul (c, little)
@@ -35,7 +43,7 @@ def _chaos(path: Path) -> Path:
             a = Sigmoid (large)
             y0 = Resize <mode = "linear"> (a, , s)
             {steps}
-            y = Identity (y{_STEPS})
+            {end}
         }}""")
     rng = np.random.default_rng(1)
     for name, channels in (("w", 3), ("z", 4)):
@@ -83,14 +91,31 @@ def test_a_layer_that_is_wrong_is_found(
     near = {
         "w": ("c", "tiny", "still_tiny", "large"),
         "z": ("still_tiny", "large", "a"),
-        "k3": ("y4", "u4", "v4"),
-        "k20": ("y21", "u21", "v21"),
+        "k3": ("y4", "uy4", "vy4"),
+        "k20": ("y21", "uy21", "vy21"),
     }[tensor]
     with pytest.raises(VerificationError) as failure:
         ir_interp.convert(source, tmp_path / "a.xml")
     said = str(failure.value)
     assert any(f" to {name!r} is the first that differs" in said for name in near)
     assert "the source differs from itself by" in said
+
+
+def test_what_decides_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which values are the largest is decided by last bits as well: those that are compared are the source's own."""
+    end = f"""count = Constant <value_ints = [2000]> () every = Constant <value_ints = [-1]> ()
+        q = Conv <pads = [1, 1, 1, 1]> (y{_STEPS}, z) p0 = Sigmoid (q) {_chaotic("p", 7)}
+        scores = Reshape (p7, every) best, places = TopK (scores, count)
+        boxes = Reshape (y0, every) chosen = GatherElements (boxes, places)
+        first, last = Split (chosen) y = Sub (first, last)"""
+    source = _chaos(tmp_path / "a.onnx", end, shape="1000")
+    monkeypatch.setattr(stretches, "_CUTS", (9,))
+    verification = ir_interp.convert(source, tmp_path / "a.xml").verification
+    assert verification is not None
+    assert float(verification.outputs[0].remark.split("as a whole by ")[1].split(",")[0]) > 0.01
+    monkeypatch.setattr(stretches, "_DECIDES", re.compile("nothing"))
+    with pytest.raises(VerificationError, match="is the first that differs"):
+        ir_interp.convert(source, tmp_path / "b.xml")
 
 
 @pytest.mark.long

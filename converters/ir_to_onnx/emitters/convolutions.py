@@ -53,7 +53,7 @@ def _convolution(grouped: bool) -> _Emitter:
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
     """Return the levels that go in where weights take in their scales, and these."""
-    found = channel_scales.unscaled(graph, op.inputs[0]) if is_in_integers(op) else None
+    found = channel_scales.unscaled(graph, op.inputs[0], "DequantizeLinear" if is_in_integers(op) else "Sub")
     held = weights.held(graph, op.inputs[1])
     if found is None or held is None:
         return op.inputs[0], None

@@ -23,8 +23,10 @@ def _multiclass_nms(graph: Graph, op: Op) -> tuple[str, ...]:
     if not op.flag("normalized", True):
         raise op.refusal("its boxes are in pixels")
     classes, scores, shape = _scores(graph, op)
-    scores = suppression.best_of_each(graph, scores, shape, op.integer("nms_top_k", -1))
-    limits = (op.real(name, 0) for name in ("iou_threshold", "score_threshold"))
+    overlap = op.real("iou_threshold", 0)
+    best = op.integer("nms_top_k", -1)
+    scores = suppression.best_of_each(graph, scores, shape, best if overlap > 0 else 1)  # all overlap by 0
+    limits = float(suppression.below(np.array(overlap))), op.real("score_threshold", 0)
     left = suppression.left(graph, op.inputs[0], scores, shape, *limits)
     found = _best(graph, op, left, classes, shape)
     if op.word("sort_result_type", _SORTS, "none") == "classid":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,7 +80,7 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
     levels = _levels(op)
     if levels is None:
         raise op.refusal("its ranges are known only at run time")
-    return _in_integers(graph, op, levels) or _in_floats(graph, op, levels)
+    return _in_integers(graph, op, levels) or _in_channels(graph, op, levels) or _in_floats(graph, op, levels)
 
 
 def _levels(op: Op) -> _Levels | None:
@@ -145,6 +146,40 @@ def _rounded(graph: Graph, op: Op, levels: _Levels, before: _Side, after: _Side)
     return _product(graph, whole, levels.out_step)
 
 
+def _in_channels(graph: Graph, op: Op, levels: _Levels) -> str | None:
+    """Return levels of bytes that are shifted in floats, a channel each by its own; None where bytes say no more.
+
+    QuantizeLinear limits and rounds just as FakeQuantize does, so in two operations for three of numbers; and where a
+    convolution makes what it is given, that becomes one of integers.
+    """
+    if levels.count != _MOST or not _has_channels(op, levels) or _is_constant(op):
+        return None
+    one, none = graph.constant(np.float32(1)), graph.constant(np.uint8(0))
+    shift = -levels.low * levels.scale
+    x = channel_scales.scaled_before(graph, op, levels.scale, shift)
+    if x is None:
+        x = channel_scales.kept_in_floats(graph, _line(graph, op.inputs[0], levels.scale, shift))
+    x = graph.node("DequantizeLinear", graph.node("QuantizeLinear", x, one, none), one, none)
+    after = _side(levels.out_low, levels.out_high, levels)
+    if after is None:
+        return _line(graph, x, levels.out_step, levels.out_low)
+    whole = graph.fresh(in_levels.of(tensor_name(op.layer, op.layer.outputs[0])))
+    zero = after.zero.reshape(_spread(levels)).astype(np.float32)
+    graph.rename(graph.node("Sub", x, graph.constant(zero)), whole)
+    return _product(graph, whole, levels.out_step)
+
+
+def _is_constant(op: Op) -> bool:
+    source = op.net.source(op.layer, 0)
+    return source is not None and weights.constant(op.net, source[0]) is not None
+
+
+def _has_channels(op: Op, levels: _Levels) -> bool:
+    """Say whether each channel has levels of its own, which rise."""
+    rises = (levels.low < levels.high).all() and (levels.out_low < levels.out_high).all()
+    return _axis(op, levels) == 1 and bool(rises)
+
+
 def _product(graph: Graph, x: str, factors: _Numbers) -> str:
     held = graph.constant(factors)
     graph.exact.add(held)
@@ -197,7 +232,7 @@ def is_in_integers(op: Op) -> bool:
     while len(readers := op.net.readers(result, result.outputs[0])) == 1 and readers[0].type.lower() in _BETWEEN:
         result = readers[0]
         passed.add(result.type.lower())
-    if len(readers) == 1 and passed <= set(channel_scales.BETWEEN) and _has_one_zero(op, readers[0]):
+    if len(readers) == 1 and passed <= set(channel_scales.BETWEEN) and _takes_scales(op, readers[0], passed):
         return True
     return bool(readers) and all(_has_one_scale(op, each) for each in readers)
 
@@ -213,6 +248,17 @@ def _is_of_single_channels(op: Op) -> bool:
 def _has_one_scale(op: Op, layer: Layer) -> bool:
     levels = _levels(replace(op, layer=layer)) if layer.type.lower() == "fakequantize" else None
     return levels is not None and _spread(levels) == (1,) * len(_spread(levels))
+
+
+def _takes_scales(op: Op, layer: Layer, passed: AbstractSet[str]) -> bool:
+    """Say whether a layer makes levels of scales of channels that a convolution before it takes in."""
+    if layer.type.lower() != "fakequantize":
+        return False
+    its = replace(op, layer=layer)
+    levels = _levels(its)
+    if levels is None or levels.count != _MOST or not _has_channels(its, levels):
+        return False
+    return "relu" not in passed or _has_one_zero(op, layer)
 
 
 def _has_one_zero(op: Op, layer: Layer) -> bool:

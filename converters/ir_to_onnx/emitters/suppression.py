@@ -7,7 +7,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import tensors
-from ..op import Op
+from ..op import Array, Op
 
 NONE = -np.inf
 """The score of what is not chosen."""
@@ -26,6 +26,8 @@ def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
 
 def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, least: float) -> str:
     """Return the scores [images, classes * boxes] of what overlaps nothing better of its class."""
+    first, last = operators.split(graph, boxes, [2, 2], 2)
+    boxes = graph.node("Concat", first, graph.node("Max", first, last), axis=2)  # OpenVINO turns none, ONNX would
     limits = (graph.constant([each], np.float32) for each in (overlap, least))
     chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
     found = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
@@ -63,8 +65,27 @@ def _chosen(graph: Graph, op: Op) -> str:
         raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
     centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
     limit = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([0])
-    thresholds = (op.inputs[index] if op.has(index) else "" for index in (3, 4))
-    return graph.node("NonMaxSuppression", *op.inputs[:2], limit, *thresholds, center_point_box=1 if centred else None)
+    overlap = op.value(3) if op.has(3) else np.zeros(())
+    if overlap is None:
+        threshold = op.inputs[3]
+    else:
+        limit = (
+            limit if np.all(overlap > 0) else graph.node("Sign", limit)
+        )  # all overlap by 0: one of each class is left
+        threshold = graph.constant(below(overlap).reshape(1), np.float32)
+    least = op.inputs[4] if op.has(4) else ""
+    return graph.node(
+        "NonMaxSuppression", *op.inputs[:2], limit, threshold, least, center_point_box=1 if centred else None
+    )
+
+
+def below(overlap: Array) -> Array:
+    """Return the threshold from 0 to 1 above which boxes overlap by ``overlap`` at least.
+
+    OpenVINO leaves those out that overlap by just so much, ONNX keeps them. A threshold of run time is taken as it is,
+    and where it is 0, two boxes without area overlap.
+    """
+    return np.clip(np.nextafter(overlap.astype(np.float32), np.float32(-np.inf)), 0, 1)
 
 
 def _places(graph: Graph, chosen: str) -> str:
