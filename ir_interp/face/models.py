@@ -77,8 +77,8 @@ def convert(
     are Interpolate-11, in version 10 Interpolate-4, or as ``interpolate`` says (11, 4, 1). ``dialect`` is that of a
     .json file to be written ("tensorrt", which is the default, or "tflite"). Of .json to .tflite, ``into`` is a model
     whose resizes of the same names are to be as the layers say; the result is all of it. ``semantics`` chooses the
-    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native",
-    "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
+    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
+    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
     ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What an IR keeps
     between inferences become ``state`` "inputs" and outputs of an ONNX model, or a reason to "refuse" it. What would do
     nothing for these kinds of files is a SpecError.

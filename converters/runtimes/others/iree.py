@@ -76,7 +76,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     built = compile_str(module.get_asm(), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options)
     made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
     name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
-    return np.asarray(made[name](x).to_host())
+    results = made[name](x)
+    return np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
 
 
 RUNTIME = OtherRuntime(
