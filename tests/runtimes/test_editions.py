@@ -11,6 +11,7 @@ import pytest
 import ir_interp
 from ir_interp.converters.forecasts.table import RUNTIMES
 from ir_interp.converters.portable.model import write_model
+from ir_interp.converters.runtimes.tensorrt import EDITIONS
 from tests.support.runtimes import onnx_model
 
 SHAPE = (1, 2, 8, 9)
@@ -78,3 +79,9 @@ def test_a_release_as_a_target(tmp_path: Path) -> None:
     (row,) = write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "tensorrt:8.6")
     assert row.form == "Resize-19 -> weighted sums along axes 2, 3"
     assert "antialias dropped" in row.note
+
+
+def test_the_page_has_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "runtimes.md").read_text()
+    assert [name for name in RELEASED if f"| `{name}` |" not in page] == []
+    assert [each.source for each in EDITIONS.values() if each.source not in page] == []
