@@ -25,6 +25,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {
             **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20", "onnxruntime:1.26"), "crashes: it takes negative"),
             **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "refused: the importer reads no axes"),
+            "openvino:2024.6": "refused: the frontend reads no axes",
+            **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "refused: the frontend takes no negative axes"),
         },
     ),
     (
@@ -33,6 +35,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {
             **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20"), "refused: no cubic Resize of axes [1, 2]"),
             "tensorrt:8.2": "refused: the importer takes no cubic",
+            "openvino:2024.6": "refused: the plugin resizes spatial dimensions only",
+            **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "crashes: a cubic Interpolate of axes [1, 2]"),
             **dict.fromkeys(
                 ("tensorrt:8.6", "tensorrt:9.2", "tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: CUBIC"
             ),
@@ -43,6 +47,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {"sizes": (1, 2, 4, 6)},
         {
             **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "differs: antialias dropped"),
+            **dict.fromkeys(("openvino:2024.6", "openvino:2025.4", "openvino:2026.4"), "differs: antialias dropped"),
             **dict.fromkeys(("tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: the importer takes no"),
         },
     ),
