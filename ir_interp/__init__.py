@@ -79,9 +79,9 @@ if TYPE_CHECKING:
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.reproduce.kit import Kit
     from ir_interp.converters.runtimes.outcome import Kind
+    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
-    from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison, OutputValues
     from ir_interp.translation.translate import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
@@ -196,7 +196,7 @@ _RESULTS = {
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.first_difference": ("FirstLayer", "Located"),
     "converters.verify.images": ("Images",),
-    "converters.verify.models": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
+    "converters.verify.comparison": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
     "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),

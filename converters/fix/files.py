@@ -15,9 +15,10 @@ from ..audit.report import Options as Choice
 from ..brief import parts
 from ..portable.model import weights_beside
 from ..report import Progress, silent
+from ..verify.comparison import ModelComparison
 from ..verify.differences import TOLERANCE
 from ..verify.inputs import Inputs
-from ..verify.models import ModelComparison, compare_models
+from ..verify.models import compare_models
 from .model import Mended, write_fixed
 
 

@@ -14,7 +14,7 @@ from ir_interp.views.marks import OF_VERDICT
 from ..audit.verdicts import differs
 from ..files import load
 from ..runtimes.outcome import computes
-from ..verify.models import HistogramBin, ModelComparison, OutputComparison
+from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
 from .gallery import Other, damage
 from .made import Made, making

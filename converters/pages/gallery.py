@@ -19,7 +19,7 @@ from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed
-from ir_interp.views import describe, figures, images, pictures
+from ir_interp.views import canvas, describe, figures, images, pictures, positions
 from ir_interp.views.explain import tables
 
 from ..audit.verdicts import deviations
@@ -37,8 +37,8 @@ def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
     groups: dict[tuple[object, ...], list[tuple[Path, ResizeOp]]] = {}
     for file, op in resizes:
         groups.setdefault(_key(op), []).append((file, op))
-    if groups and not pictures.are_possible():
-        yield section("Pictures", note(f"left out: {pictures.NEEDED}"))
+    if groups and not canvas.are_possible():
+        yield section("Pictures", note(f"left out: {canvas.NEEDED}"))
     elif groups:
         yield _section(list(groups.values()))
 
@@ -60,7 +60,7 @@ def damage(found: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Itera
     Each configuration once, and of many only some. Raises ReadError for an ``image`` that is none.
     """
     changed = {_key(op): (op, other) for op, other in found}
-    if not changed or not pictures.are_possible():
+    if not changed or not canvas.are_possible():
         return
     pixels, name = (images.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
     drawn = [_damaged(op, other, pixels, name) for op, other in list(changed.values())[:_MOST]]
@@ -121,7 +121,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     title = f"axis {axis.axis}" + (f", the first of {len(found)} that change" if len(found) > 1 else "")
     if shape != op.shape or isinstance(op.spec.target, AtRunTime):
         title += "; the file has dynamic dimensions, and those here are made up"
-    yield _figure(pictures.positions(axis, "source positions"), f"Source positions along {title}")
+    yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}")
     if axis.in_size * max(axis.out_sizes) <= _LARGEST:
         yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
     else:
@@ -147,5 +147,5 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
 
 def _figure(drawn: Any, caption: str) -> Element:
     """Return a picture that stands in the page itself; ``caption`` is told to those who do not see it, too."""
-    source = "data:image/svg+xml;base64," + base64.b64encode(pictures.svg(drawn)).decode("ascii")
+    source = "data:image/svg+xml;base64," + base64.b64encode(canvas.svg(drawn)).decode("ascii")
     return E.figure(E.figcaption(caption), E.img(src=source, alt=clean(caption)))

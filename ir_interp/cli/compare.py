@@ -19,7 +19,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.models import HistogramBin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
 Examples:
@@ -132,7 +132,7 @@ def _compare_like(
     form: str,
 ) -> int:
     """Compare two libraries' resizes of an image."""
-    from ir_interp.views import likeness, pictures
+    from ir_interp.views import canvas, likeness
 
     if second is not None or len(like) != 2:
         raise IrInterpError(f"--like is given {len(like)} times for an image; expected two calls and one image")
@@ -145,7 +145,7 @@ def _compare_like(
     if picture:
         figure = likeness.picture(found, pair)
         with replacing(picture) as (temporary,):
-            pictures.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
+            canvas.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
     if form == "json":
         print(json.dumps(found.record(), indent=2))
     elif form == "text":

@@ -73,7 +73,7 @@ def plot(
 
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
     """
-    from ir_interp.views import figures, pictures
+    from ir_interp.views import canvas, figures
     from ir_interp.views.explain import explanation
 
     chosen = arguments.member(figures.Picture, what, "what")
@@ -95,7 +95,7 @@ def plot(
         figure = figures.of_axis(explanation(op, found, given), chosen, wanted)
     if place is not None:
         with replacing(place) as (temporary,):
-            pictures.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
+            canvas.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
     return figure
 
 

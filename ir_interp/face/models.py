@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ir_interp.converters.report import ConversionReport, Form, StateForm
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.reproduce.kit import Kit
+    from ir_interp.converters.verify.comparison import ModelComparison
     from ir_interp.converters.verify.images import Images
-    from ir_interp.converters.verify.models import ModelComparison
 
 
 @checked

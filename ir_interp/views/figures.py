@@ -24,7 +24,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed
-from ir_interp.views import images, pictures
+from ir_interp.views import images, pictures, positions
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 
 _BYTES_AN_ELEMENT = 8  # as float32, and a copy
@@ -47,7 +47,7 @@ def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> A
     title = shown(explained.op.name or explained.op.where)
     match what:
         case Picture.POSITIONS:
-            return pictures.positions(table, title)
+            return positions.positions(table, title)
         case Picture.WEIGHTS:
             return pictures.weights(table, title)
     kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}

@@ -1,42 +1,30 @@
-"""Pictures of a resize, through Matplotlib where it is installed: readable in grey, by markers, dashes and hatches."""
+"""Pictures of weights, kernels and images, readable in grey: by markers, dashes and hatches."""
 
 from __future__ import annotations
 
-import io
-import itertools
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ShapeError
-from ir_interp.kinds import FileKind
+from ir_interp.errors import ShapeError
 from ir_interp.memory import check_bytes
 from ir_interp.plan import kernels
 from ir_interp.spec import Continuous, Kernel
+from ir_interp.views.canvas import EDGE, figure_of, lengths, marker_size, plain
 from ir_interp.views.explain import AxisTable, Column
-
-NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
-"""What to tell where it is not installed."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 _DASHES = ("-", "--", ":", "-.")
-_OUTPUTS = 12  # shown of an axis: more would not be told apart
-_VISIBLE = 1e-3  # outputs that are less apart than this are at the same place
 _NUMBERED = 12  # weights are written into a matrix of at most so many rows and columns
 _MARKED = 64  # negative weights are marked in one of at most so many
-_DPI = 150
-_MOST_LINES = 20000  # between outputs and the pixels that they take
 _BYTES_A_CELL = 32  # of a matrix that is drawn
 _BRIGHTEST = 255  # of a colour
 _TITLE = 34  # characters of a line above one of three panes
-_EDGE = 9.0  # the longest edge of a picture, in inches
 _HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
 
@@ -48,122 +36,12 @@ class Resized:
     values: NDArray[Any]
 
 
-def positions(axis: AxisTable, title: str) -> Any:
-    """Return a figure of the source pixels that each output takes, one row for each way that differs."""
-    first, last = _window(axis)
-    _check_lines(axis, first, last)
-    figure = _figure(_EDGE, 2.0 + 1.2 * len(axis.columns))
-    (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
-    pixels = _pixels(axis, first, last)
-    outputs = [range(first, min(last, len(column.cells))) for column in axis.columns]
-    size = _marker_size(axis, outputs, len(pixels))
-    for place, (column, shown) in enumerate(zip(axis.columns, outputs, strict=True)):
-        plot.plot(pixels, [-place + 0.62] * len(pixels), "s", mfc="white", mec="black", ms=_size(len(pixels)))
-        _draw_row(plot, axis, column, -place, shown, size)
-    _number(plot, pixels)
-    plot.set_yticks([-place + 0.3 for place in range(len(axis.columns))])
-    plot.set_yticklabels([_in_words(axis, column) for column in axis.columns])
-    plot.set_ylim(-len(axis.columns) + 0.55, 1.0)
-    plot.set_xlabel("source pixel")
-    stretch = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
-    plot.set_title(f"{_plain(title)}, {_lengths(axis)}{stretch}")
-    figure.legend(handles=_positions_legend(axis, range(first, last)), loc="outside lower center", ncols=3, fontsize=8)
-    return figure
-
-
-def _check_lines(axis: AxisTable, first: int, last: int) -> None:
-    """Raise ShapeError where a stretch of outputs takes more source pixels than can be told apart, or drawn."""
-    cells = [cell for column in axis.columns for cell in column.cells[first:last]]
-    lines = sum(len(cell.weights or ()) for cell in cells)
-    touched = [pixel for cell in cells for pixel in cell.weights or ()] or [0]
-    if max(lines, max(touched) - min(touched)) > _MOST_LINES:
-        outputs = f"outputs {first} to {last - 1} of axis {axis.axis}"
-        raise ShapeError(f"{outputs} take more than {_MOST_LINES} source pixels: too many to draw")
-
-
-def _positions_legend(axis: AxisTable, outputs: range) -> list[Any]:
-    """Return what the signs of a figure of positions mean, as far as they stand in it."""
-    from matplotlib.lines import Line2D
-
-    cells = [cell for column in axis.columns for cell in column.cells[outputs.start : outputs.stop]]
-    is_weighed = any(len(cell.weights or ()) > 1 for cell in cells)
-    signs: list[tuple[dict[str, Any], str, bool]] = [
-        ({"marker": "s", "mfc": "white", "ls": ""}, "source pixel", True),
-        ({"marker": "o", "mfc": "white", "ls": ""}, "output, where it samples the source", True),
-        ({"marker": "o", "mfc": "black", "ls": ""}, "output on which the rows differ", bool(axis.differing)),
-        ({"marker": "X", "mfc": "white", "ls": ""}, "output beyond the source", any(c.weights is None for c in cells)),
-        (
-            {"color": "0.45", "lw": 2.0},
-            "takes the pixel" + ("; the wider, the larger its weight" if is_weighed else ""),
-            True,
-        ),
-        (
-            {"color": "0.45", "lw": 2.0, "ls": ":"},
-            "takes it by a negative weight",
-            any(weight < 0 for cell in cells for weight in (cell.weights or {}).values()),
-        ),
-    ]
-    return [Line2D([], [], **({"mec": "black"} | style), label=label) for style, label, is_there in signs if is_there]
-
-
-def _in_words(axis: AxisTable, column: Column) -> str:
-    """Return the ways of a row as words: its readings and arithmetics."""
-    if axis.columns == (column,):
-        return "every reading\nand arithmetic" if len({way[0] for way in column.ways}) > 1 else "every\narithmetic"
-    return "\n".join(name.replace("/", "\nand ").replace(": ", ":\n") for name in axis.names(column))
-
-
-def _window(axis: AxisTable) -> tuple[int, int]:
-    """Return a stretch of outputs to show: all, or some around the first that differs."""
-    count = max(axis.out_sizes)
-    start = max(0, min(axis.differing, default=0) - _OUTPUTS // 3)
-    start = max(0, min(start, count - _OUTPUTS))
-    return start, min(count, start + _OUTPUTS)
-
-
-def _pixels(axis: AxisTable, first: int, last: int) -> list[int]:
-    """Return the source pixels that the outputs from ``first`` on touch, with all between; all of a short axis."""
-    if axis.in_size <= _OUTPUTS:
-        return list(range(axis.in_size))
-    cells = [cell for column in axis.columns for cell in column.cells[first:last]]
-    touched = [pixel for cell in cells for pixel in cell.weights or ()] or [0]
-    return list(range(min(touched), max(touched) + 1))
-
-
-def _marker_size(axis: AxisTable, outputs: Sequence[range], pixels: int) -> float:
-    """Return the size of the markers of outputs, in points, at which none covers its neighbour."""
-    rows = [
-        [column.cells[index].source for index in shown] for column, shown in zip(axis.columns, outputs, strict=True)
-    ]
-    gaps = [abs(after - before) for row in rows for before, after in itertools.pairwise(row)]
-    span = max([pixels, *(max(row) - min(row) for row in rows if row)])
-    apart = [gap for gap in gaps if gap > _VISIBLE]
-    return max(3.0, min(13.0, 0.85 * 72 * (_EDGE - 2) * min(apart, default=1.0) / (span + 1)))
-
-
-def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: range, size: float) -> None:
-    """Draw outputs below the row of pixels that they take, and lines to these, as wide as the weights are large."""
-    for index in outputs:
-        cell = column.cells[index]
-        for pixel, weight in (cell.weights or {}).items():
-            dash = "-" if weight > 0 else ":"
-            plot.plot([cell.source, pixel], [base, base + 0.58], dash, color="0.45", lw=0.4 + 2.2 * abs(weight))
-        differs = index in axis.differing
-        shape, face = "X" if cell.weights is None else "o", "black" if differs else "white"
-        plot.plot(cell.source, base, shape, mfc=face, mec="black", ms=size, zorder=3)
-        if size > 8:
-            style = {"color": "white" if differs else "black", "fontsize": size * 0.55}
-            plot.text(cell.source, base, str(index), ha="center", va="center_baseline", zorder=4, **style)
-        elif index in (outputs.start, outputs.stop - 1):
-            plot.annotate(str(index), (cell.source, base), (0, -9), textcoords="offset points", ha="center", fontsize=7)
-
-
 def weights(axis: AxisTable, title: str) -> Any:
     """Return a figure of the matrix of weights, outputs down and source pixels across, for each way that differs."""
     rows, columns = max(axis.out_sizes), axis.in_size
     many = len(axis.columns)
-    edge = min(_EDGE / many, 4.5)
-    figure = _figure(edge * many + 1.0, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
+    edge = min(EDGE / many, 4.5)
+    figure = figure_of(edge * many + 1.0, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, many, squeeze=False, sharey=True).ravel()
     largest = max((abs(w) for column in axis.columns for cell in column.cells for w in (cell.weights or {}).values()),
                   default=1.0)  # fmt: skip
@@ -177,7 +55,7 @@ def weights(axis: AxisTable, title: str) -> Any:
         _whole(plot, rows, columns)
     plots[0].set_ylabel("output")
     figure.colorbar(shown, ax=list(plots), label="size of weight")
-    figure.suptitle(f"{_plain(title)}, {_lengths(axis)} (- negative, > row differs, / extrapolated)", fontsize=10)
+    figure.suptitle(f"{plain(title)}, {lengths(axis)} (- negative, > row differs, / extrapolated)", fontsize=10)
     return figure
 
 
@@ -207,12 +85,12 @@ def _mark_matrix(plot: Any, axis: AxisTable, column: Column, numbered_to: float 
                 plot.text(pixel, index, f"{weight:.2g}", ha="center", va="center", color=ink, fontsize=7)
     elif max(matrix.shape) <= _MARKED:
         rows, pixels = np.nonzero(matrix < 0)
-        plot.plot(pixels, rows, linestyle="none", marker="_", color="black", ms=_size(max(matrix.shape), 6))
+        plot.plot(pixels, rows, linestyle="none", marker="_", color="black", ms=marker_size(max(matrix.shape), 6))
 
 
 def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     """Return a figure of weight by distance: the kernels as lines, and what outputs really take as markers."""
-    figure = _figure(7.0, 5.0)
+    figure = figure_of(7.0, 5.0)
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
     for place, (name, shape) in enumerate(shapes.items()):
         if isinstance(shape, Continuous):
@@ -231,7 +109,7 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     plot.set_xlabel("source pixel - source coordinate")
     plot.set_ylabel("weight")
     figure.legend(fontsize=8, loc="outside lower center")
-    plot.set_title(f"{_plain(title)}, {_lengths(axis)}", fontsize=10)
+    plot.set_title(f"{plain(title)}, {lengths(axis)}", fontsize=10)
     return figure
 
 
@@ -248,8 +126,8 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     panes = [first, second]
     fits = first.values.shape == second.values.shape
     rows, columns = first.values.shape[:2]
-    width = _EDGE / 3
-    figure = _figure(_EDGE + 1.2, max(1.6, min(2 * width, width * rows / max(columns, 1))) + 0.9)
+    width = EDGE / 3
+    figure = figure_of(EDGE + 1.2, max(1.6, min(2 * width, width * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, 3, squeeze=False).ravel()
     finite = [each.values[np.isfinite(each.values)] for each in panes]
     low, high = (float(f([f(v) for v in finite if v.size] or [0.0])) for f in (min, max))
@@ -260,7 +138,7 @@ def images(first: Resized, second: Resized, title: str) -> Any:
             plot.imshow(pane.values, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
         _whole(plot, *pane.values.shape[:2])
         size = "x".join(map(str, pane.values.shape[:2]))
-        plot.set_title(f"{_plain(textwrap.fill(pane.name, _TITLE))}\n{size}", fontsize=9)
+        plot.set_title(f"{plain(textwrap.fill(pane.name, _TITLE))}\n{size}", fontsize=9)
     if fits:
         apart = np.abs(first.values - second.values)
         _draw_difference(figure, plots[2], apart.max(axis=2) if apart.ndim == 3 else apart)
@@ -268,7 +146,7 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     else:
         plots[2].text(0.5, 0.5, "other shapes", ha="center", va="center", transform=plots[2].transAxes)
         plots[2].set_axis_off()
-    figure.suptitle(_plain(title), fontsize=10)
+    figure.suptitle(plain(title), fontsize=10)
     return figure
 
 
@@ -316,67 +194,6 @@ def rings(shape: Sequence[int]) -> NDArray[np.float32]:
     waves = 0.5 + 0.5 * np.cos(0.35 * math.pi * max(shape[-2:]) * (rows**2 + columns**2) / 2)
     frame = np.maximum(np.abs(rows), np.abs(columns))
     return np.broadcast_to(np.where((frame > 0.45) & (frame < 0.55), 1.0, waves), shape).astype(np.float32)
-
-
-def save(figure: Any, path: Path, kind: FileKind) -> None:
-    """Write a figure as PNG or SVG."""
-    if kind is FileKind.DRAWING:
-        path.write_bytes(svg(figure))
-    else:
-        figure.savefig(path, format="png", dpi=_DPI)
-
-
-def svg(figure: Any) -> bytes:
-    """Return a figure as SVG, the same whenever it is drawn."""
-    from matplotlib import rc_context
-
-    held = io.BytesIO()
-    with rc_context({"svg.hashsalt": "ir-interp"}):
-        figure.savefig(held, format="svg", metadata={"Date": None})
-    return held.getvalue()
-
-
-def are_possible() -> bool:
-    """Say whether Matplotlib is installed."""
-    return find_spec("matplotlib") is not None
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise IrInterpError(NEEDED) from None
-
-    class Shown(Figure):
-        """A figure that notebooks show, whatever shows those of pyplot."""
-
-        def _repr_svg_(self) -> str:
-            return svg(self).decode("utf-8")
-
-    return Shown(figsize=(width, height), layout="constrained")
-
-
-def _plain(name: str) -> str:
-    """Return a name as Matplotlib shows it, which takes what stands between dollars for a formula."""
-    return name.replace("$", r"\$")
-
-
-def _lengths(axis: AxisTable) -> str:
-    return f"axis {axis.axis}: {axis.in_size} -> {' or '.join(dict.fromkeys(map(str, axis.out_sizes)))}"
-
-
-def _size(count: int, largest: float = 10.0) -> float:
-    """Return the size of a marker of which ``count`` stand side by side."""
-    return max(2.0, min(largest, 0.55 * 72 * _EDGE / max(count, 1)))
-
-
-def _number(plot: Any, pixels: list[int]) -> None:
-    """Write numbers below pixels, not more than fit."""
-    step = max(1, math.ceil(len(pixels) / 30))
-    plot.set_xticks(pixels[::step])
-    margin = max(0.8, 0.04 * len(pixels))
-    low, high = plot.get_xlim()
-    plot.set_xlim(min(low, pixels[0] - margin), max(high, pixels[-1] + margin))
 
 
 def _whole(plot: Any, rows: int, columns: int) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import Arithmetic, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import figures, pictures
+from ir_interp.views import figures, pictures, positions
 from ir_interp.views.explain import tables
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -105,7 +105,7 @@ def test_images_that_do_not_differ_or_have_other_shapes() -> None:
 def test_black_marks_where_ways_differ() -> None:
     spec = ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((9,)))
     (table,) = tables({Semantics.RUNTIME: spec}, (7,))
-    figure = pictures.positions(table, "t")
+    figure = positions.positions(table, "t")
     black = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "black"]
     assert len(black) == len(table.differing) * len(table.columns)
 
