@@ -20,13 +20,14 @@ from .runtimes.telemetry import silent_environment
 
 _START = """\
 import json, os, pathlib, runpy, signal, sys, threading
-own, known, module, seconds, files = json.loads(sys.argv[1])
+own, known, module, seconds, files, fed = json.loads(sys.argv[1])
 if seconds and hasattr(signal, "alarm"):
     signal.alarm(seconds)  # the system ends it then, whatever it does
 def end_with_parent():
     os.read(0, 1)
     os._exit(1)
-threading.Thread(target=end_with_parent, daemon=True).start()
+if not fed:
+    threading.Thread(target=end_with_parent, daemon=True).start()
 if own not in sys.path:  # not installed: another version of this program may be
     sys.path.insert(0, own)
 sys.path += [place for place in known if place not in sys.path]
@@ -49,19 +50,22 @@ def started(
     folder: Path,
     seconds: float | None = None,
     files: Iterable[Path] = (),
+    fed: bool = False,
     **streams: Any,
 ) -> Iterator[subprocess.Popen[str]]:
     """Yield a process that runs a module, named as for ``python -m``; it is stopped at the end, if it still runs.
 
     It also ends with this process, however that ends, and at latest some time after ``seconds``. What it keeps for a
     while goes into ``folder``. It may take as much memory as is allowed beyond ``files``. ``streams`` are the outputs
-    of ``subprocess.Popen``.
+    of ``subprocess.Popen``. One that is ``fed`` reads what this process writes, and has to end where that ends.
     """
-    setting = json.dumps([_own(), _known(), module, seconds and math.ceil(seconds) + LATER, list(map(str, files))])
+    limit = seconds and math.ceil(seconds) + LATER
+    setting = json.dumps([_own(), _known(), module, limit, list(map(str, files)), fed])
     command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     with _pipe() as theirs:
-        process = subprocess.Popen(command, text=True, env=environment, stdin=theirs, **streams)
+        stdin = subprocess.PIPE if fed else theirs
+        process = subprocess.Popen(command, text=True, env=environment, stdin=stdin, **streams)
         try:  # a signal that comes before this line ends the pipe, and thereby the child: nobody waits for it
             yield process
         finally:

@@ -178,10 +178,10 @@ def _of_onnx(path: Path) -> list[str]:
 
 
 def _of_ir(path: Path) -> list[str]:
-    from ir_interp.ir.model import nets
+    from ir_interp.ir import xml
 
-    layers = (layer for net in nets(path) for layer in net.layers.values())
-    return sorted(layer.type for layer in layers if layer.type.lower() not in _NO_OPERATIONS)
+    types = (layer.get("type", "") for layer in xml.parse(path).iter("layer"))  # those of bodies, too
+    return sorted(each for each in types if each.lower() not in _NO_OPERATIONS)
 
 
 def _of_tflite(path: Path) -> list[str]:

@@ -34,7 +34,8 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
     if count == 1 or len(paths) < 2:
         return audit(paths, run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths, progress=progress)
     results: dict[int, Result] = {}
-    for number, answer in pool.each("ir_interp.converters.audit.jobs:of_one", paths, setting, count):
+    question = pool.Question(function="ir_interp.converters.audit.jobs:of_one", setting=setting)
+    for number, answer in pool.each(question, paths, count):
         path = paths[number]
         results[number] = ([], [ReadError(str(answer), path.name)]) if isinstance(answer, pool.Died) else answer
         progress("auditing", len(results), len(paths))

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from ir_interp.errors import IrInterpError
 
+from .. import pool
+
 _WAITING = 4  # items that wait at a worker, for each of its threads
 
 
-def each(function: str, items: Sequence[Any], setting: Any, address: str) -> Iterator[tuple[int, Any]]:
-    """Yield what ``function``, as in ``package.module:name``, makes of every item: its number, and the answer.
+def each(question: pool.Question, items: Sequence[Any], address: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number of every item, and the answer to it or what there is instead.
 
-    Where a worker ends, others take its items over; an item that has ended several is answered by that error. Raises
-    IrInterpError where there is no cluster.
+    Every thread of a worker has a process of its own, as ``pool`` keeps them: what an item ends, or what takes too
+    long, is that. Where a worker ends itself, others take its items over. Raises IrInterpError where there is no
+    cluster.
     """
     try:
         from distributed import Client, as_completed
     except ImportError:
         raise IrInterpError("dask.distributed is not installed: pip install 'ir-interp[dask]'") from None
-    module, _, name = function.partition(":")
-    call = getattr(importlib.import_module(module), name)
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError, TypeError) as error:
@@ -33,13 +33,13 @@ def each(function: str, items: Sequence[Any], setting: Any, address: str) -> Ite
             client.wait_for_workers(1)
         waiting = enumerate(items)
         count = _WAITING * sum(client.nthreads().values())
-        numbers = {client.submit(call, item, setting, pure=False): n for n, item in islice(waiting, count)}
+        numbers = {client.submit(pool.answer, question, item, pure=False): n for n, item in islice(waiting, count)}
         done = as_completed(list(numbers))
         for future in done:
             number = numbers.pop(future)
             ended = future.exception()
             yield number, future.result() if ended is None else ended
             for n, item in islice(waiting, 1):
-                more = client.submit(call, item, setting, pure=False)
+                more = client.submit(pool.answer, question, item, pure=False)
                 numbers[more] = n
                 done.add(more)

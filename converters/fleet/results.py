@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import ReadError
+from ir_interp.locks import opened_alone
 
 
 class Results:
@@ -23,27 +23,29 @@ class Results:
         self._path = path
         self._setting = setting
         self._done: dict[str, tuple[int, int]] = {}  # where in the file a record begins, and how long it is
-        if path.exists():
+        self._file = opened_alone(path)
+        try:
             self._read()
-        self._file = path.open("ab")
+        except BaseException:
+            self._file.close()
+            raise
 
     def _read(self) -> None:
         at = 0
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    record = json.loads(line)
-                    file_name, setting = str(record["file"]), record["setting"]
-                except (ValueError, KeyError, TypeError):
-                    raise ReadError(
-                        f"line {number} is no result of a model; choose another name", str(self._path)
-                    ) from None
-                if setting == self._setting:
-                    self._done[file_name] = (at, len(line))
-                at += len(line)
-        os.truncate(self._path, at)
+        for number, line in enumerate(self._file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                record = json.loads(line)
+                file_name, setting = str(record["file"]), record["setting"]
+            except (ValueError, KeyError, TypeError):
+                raise ReadError(
+                    f"line {number} is no result of a model; choose another name", str(self._path)
+                ) from None
+            if setting == self._setting:
+                self._done[file_name] = (at, len(line))
+            at += len(line)
+        self._file.truncate(at)
 
     def __enter__(self) -> Results:
         return self

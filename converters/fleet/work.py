@@ -43,16 +43,18 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """Who does it: so many processes, or the workers of a cluster."""
+    """Who does it: so many processes, or the workers of a cluster; and how many seconds a model may take."""
 
     jobs: int = 1
     scheduler: str | None = None
+    limit: float = 1800
 
     def each(self, function: str, items: Sequence[Any], setting: Any) -> Iterator[tuple[int, Any]]:
         """Yield the number of an item and the answer to it, as they come."""
+        question = pool.Question(function=function, setting=setting, limit=self.limit)
         if self.scheduler is not None:
-            return cluster.each(function, items, setting, self.scheduler)
-        return pool.each(function, items, setting, self.jobs)
+            return cluster.each(question, items, self.scheduler)
+        return pool.each(question, items, self.jobs)
 
 
 def run(
@@ -71,6 +73,8 @@ def run(
     progress("models", total - len(left), total)
     for number, answer in crew.each(f"{__package__}.work:record_of", left, setting) if left else ():
         record = answer if isinstance(answer, dict) else _unanswered(left[number], answer)
+        if isinstance(answer, pool.Late):
+            record["stamp"] = []  # of no file: the next run tries it again
         results.add(record)
         summary.add(record)
         progress("models", summary.models, total)

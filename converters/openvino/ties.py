@@ -12,18 +12,19 @@ import openvino.opset13 as ops
 from .bodies import nodes_of
 
 _OVERLAP = 3  # the input of NonMaxSuppression that is its threshold
+_TO_NEXT = np.float32(2**-24 * (1 + 2**-23))
+_LEAST = np.finfo(np.float32).smallest_normal  # what lies between 0 and that, the plugin takes for 0
 
 
 def settle(model: ov.Model) -> frozenset[str]:
     """Change a model that the frontend made, in place; return the names of nodes whose constants have to stay exact."""
-    exact = set()
+    exact = set[str]()
     for node in list(nodes_of(model)):
         match node.get_type_name():
             case "TopK":
                 _take_first(node)
             case "NonMaxSuppression":
-                _keep_at_threshold(node)
-                exact.add(node.get_friendly_name())
+                exact |= _keep_at_threshold(node)
     return frozenset(exact)
 
 
@@ -34,15 +35,15 @@ def _take_first(node: ov.Node) -> None:
     node.set_attribute("stable", True)
 
 
-def _keep_at_threshold(node: ov.Node) -> None:
+def _keep_at_threshold(node: ov.Node) -> set[str]:
     """Leave out what overlaps by more than a threshold (ONNX NonMaxSuppression-11); OpenVINO does from it on.
 
-    A threshold of run time stays as it is: no addition makes the next number of all.
+    So it gets the next number of float32. That is a sum, whatever the threshold: a share of it that is a bit more than
+    half the distance to the next number, and never more than all of it. Returns the names of what its constants
+    have to stay exact for.
     """
-    constant = node.input_value(_OVERLAP).get_node()
-    if constant.get_type_name() != "Constant":
-        return
-    threshold = np.asarray(constant.data, np.float32)
-    least = np.finfo(np.float32).smallest_normal  # what lies between 0 and that, the plugin takes for 0
-    above = np.maximum(np.nextafter(threshold, np.float32(np.inf)), least)
-    node.input(_OVERLAP).replace_source_output(ops.constant(above).output(0))
+    threshold = node.input_value(_OVERLAP)
+    share = ops.multiply(threshold, ops.constant(_TO_NEXT))
+    above = ops.maximum(ops.add(threshold, share), ops.constant(_LEAST))
+    node.input(_OVERLAP).replace_source_output(above.output(0))
+    return {each.get_friendly_name() for each in (node, share, above)}

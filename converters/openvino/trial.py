@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx.shape_inference
@@ -32,8 +33,9 @@ def check(source: Path, model: onnx.ModelProto) -> None:
 def _end(source: Path) -> str:
     """Return how the frontend comes to its end with a file; nothing where it takes or refuses it."""
     files, silent = [source, *external_files(source)], subprocess.DEVNULL
+    streams: dict[str, Any] = {"stdout": silent, "stderr": silent}
     with scratch() as folder:
-        where, streams = str(source.absolute()), {"stdout": silent, "stderr": silent}
+        where = str(source.absolute())
         with started(__name__, where, folder=folder, seconds=_SECONDS, files=files, **streams) as child:
             try:
                 return "dies" if child.wait(_SECONDS) else ""

@@ -101,6 +101,7 @@ def audit(
     ] = 1,
     results: options.Results = None,
     scheduler: options.Scheduler = None,
+    time_limit: options.TimeLimit = None,
     html: options.Html = None,
     image: Annotated[
         Path | None,
@@ -124,9 +125,10 @@ def audit(
         fleet.refuse(unused | {f"--format {form}": form not in ("text", "json", "none")}, "with --results")
         check_outputs([results])
         setting = _setting(run, shape or [], runtime, select or (), ignore or ())
-        summary, is_read = fleet.run(models, setting, results, jobs=jobs, scheduler=scheduler, form=form, quiet=quiet)
+        crew = {"jobs": jobs, "scheduler": scheduler, "limit": time_limit}
+        summary, is_read = fleet.run(models, setting, results, crew, form=form, quiet=quiet)
         return int(summary.fails(*(fail_on or ()))) if is_read else 2
-    fleet.refuse({"--scheduler": scheduler}, "without --results")
+    fleet.refuse({"--scheduler": scheduler, "--time-limit": time_limit}, "without --results")
     if html or preprocess is None:
         options.check_image(image, html)
     check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])

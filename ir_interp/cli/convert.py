@@ -153,6 +153,7 @@ def convert(
     ] = 1,
     results: options.Results = None,
     scheduler: options.Scheduler = None,
+    time_limit: options.TimeLimit = None,
 ) -> int:
     """Translate a file, and prove it; refuse what has no exact form, and write nothing then.
 
@@ -167,9 +168,11 @@ def convert(
         settings |= {"only": only and only.value, "fp16": fp16, "state": state.value, "verify": verify, "seed": seed}
         setting = _setting(source, destination, to, options.shapes(shape or []), **settings)
         place = results or destination / "results.jsonl"
-        _, is_read = fleet.run([source], setting, place, jobs=jobs, scheduler=scheduler, form=form, quiet=quiet)
+        crew = {"jobs": jobs, "scheduler": scheduler, "limit": time_limit}
+        _, is_read = fleet.run([source], setting, place, crew, form=form, quiet=quiet)
         return 0 if is_read else 1
-    fleet.refuse({"--jobs": jobs > 1, "--results": results, "--scheduler": scheduler}, "without --to")
+    fleets = {"--jobs": jobs > 1, "--results": results, "--scheduler": scheduler, "--time-limit": time_limit}
+    fleet.refuse(fleets, "without --to")
     shapes, inputs = options.shapes(shape or []), options.files(array or [])
     options.check_image(image, html)
     check_outputs([path for path in (destination, report, html) if path], [image] if image else [])

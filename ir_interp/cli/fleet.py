@@ -25,18 +25,20 @@ def refuse(options: dict[str, Any], why: str) -> None:
 
 
 def run(
-    models: list[Path], setting: Any, results: Path, *, jobs: int, scheduler: str | None, form: str, quiet: bool
+    models: list[Path], setting: Any, results: Path, crew: dict[str, Any], *, form: str, quiet: bool
 ) -> tuple[Summary, bool]:
-    """Work on all models, and print what comes of them; return that, and whether everything could be read."""
+    """Work on all models, and print what comes of them; return that, and whether everything could be read.
+
+    ``crew`` are the fields of a ``Crew``, as far as they are given.
+    """
     from ir_interp.converters.audit.audit import expanded
+    from ir_interp.converters.fleet import work
     from ir_interp.converters.fleet.results import Results
-    from ir_interp.converters.fleet.work import Crew
-    from ir_interp.converters.fleet.work import run as work
 
     files, closed = expanded(models)
-    crew = Crew(jobs=jobs, scheduler=scheduler)
     with progress.bar(quiet) as told, Results(results, f"{VERSION} {setting.identity}") as lines:
-        summary = work(files, setting, lines, crew, told)
+        given = {name: value for name, value in crew.items() if value is not None}
+        summary = work.run(files, setting, lines, work.Crew(**given), told)
     _print(summary, form, results)
     _tell(closed)
     return summary, not (closed or summary.errors)

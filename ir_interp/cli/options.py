@@ -64,6 +64,15 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", metavar="ADDRESS", help="With --results, of a dask.distributed cluster: tcp://..."),
 ]
+TimeLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--time-limit",
+        parser=lambda text: positive(text),
+        metavar="SECONDS",
+        help="Of many models: what takes longer is stopped, and told as an error (default: 1800).",
+    ),
+]
 
 
 InputShapes = Annotated[

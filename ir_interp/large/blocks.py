@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +10,13 @@ from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError
-from ir_interp.executor.resize import region, resize
+from ir_interp.executor.resize import resize
+from ir_interp.large.layout import Chunks, Layout, Slices, Work, lengths_of
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
 Array = NDArray[Any]
-Chunks = tuple[tuple[int, ...], ...]
-Slices = tuple[slice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A resize, its target known, of an array of a shape and an element type that lies in chunks."""
-
-    spec: ResizeSpec
-    shape: Shape
-    dtype: np.dtype[Any]
-    chunks: Chunks
 
 
 def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
@@ -45,8 +32,7 @@ def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
     out_shape = plan(spec, x.shape).out_shape
     wanted = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
     name = f"ir-interp-resize-{tokenize(x, spec, wanted)}"
-    places = itertools.product(*(range(len(each)) for each in wanted))
-    tasks = tasks_of(name, x.name, Work(spec, x.shape, x.dtype, x.chunks), wanted, places)
+    tasks = tasks_of(name, x.name, Layout(Work(spec, x.shape, x.dtype, x.chunks), wanted))
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=[x])
     return dask.array.Array(graph, name, wanted, meta=x._meta, shape=out_shape)
 
@@ -81,50 +67,23 @@ def _cut(length: int, each: int) -> tuple[int, ...]:
     return (each,) * whole + (rest,) * (rest > 0 or not whole)
 
 
-def edges_of(chunks: Sequence[int]) -> list[int]:
-    """Return where the chunks of an axis begin, and where the last ends."""
-    return [0, *itertools.accumulate(chunks)]
-
-
-def tasks_of(name: str, source: str, work: Work, chunks: Chunks, places: Iterable[tuple[int, ...]]) -> dict[Any, Any]:
-    """Return a graph of the blocks of an output at some places among its ``chunks``, over the chunks of ``source``."""
+def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
+    """Return a graph of the blocks of an output, over the chunks of ``source``."""
     from dask._task_spec import List, Task, TaskRef
 
     tasks: dict[Any, Any] = {}
-    out_edges, in_edges = list(map(edges_of, chunks)), list(map(edges_of, work.chunks))
-    for place in places:
-        piece = tuple(slice(edges[i], edges[i + 1]) for edges, i in zip(out_edges, place, strict=True))
-        needed = region(work.spec, work.shape, piece)
+    for place in layout.places:
         parts, targets = [], []
-        for number, (chunk, cut, target) in enumerate(overlaps(needed, in_edges)):
-            key: tuple[Any, ...] = (source, *chunk)
-            lengths = tuple(each[i] for each, i in zip(work.chunks, chunk, strict=True))
-            if any(part != slice(0, length) for part, length in zip(cut, lengths, strict=True)):
+        for number, part in enumerate(layout.under(place)):
+            key: tuple[Any, ...] = (source, *part.chunk)
+            if not layout.is_whole(part):
                 whole, key = key, (f"cut-{name}", *place, number)
-                tasks[key] = Task(key, part_of, TaskRef(whole), cut)
+                tasks[key] = Task(key, part_of, TaskRef(whole), part.cut)
             parts.append(TaskRef(key))
-            targets.append(target)
+            targets.append(part.target)
         at = (name, *place)
-        tasks[at] = Task(at, block, List(*parts), targets, work, piece, needed)
+        tasks[at] = Task(at, block, List(*parts), targets, layout.work, layout.piece(place), layout.needed(place))
     return tasks
-
-
-def overlaps(needed: Slices, edges: list[list[int]]) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
-    """Yield the chunks under a piece: their places, what of each is needed, and where in the piece that belongs."""
-    axes = []
-    for piece, those in zip(needed, edges, strict=True):
-        first = int(np.searchsorted(those, piece.start, side="right")) - 1
-        found = []
-        for i in range(first, len(those) - 1):
-            start, stop = max(piece.start, those[i]), min(piece.stop, those[i + 1])
-            if those[i] >= piece.stop:
-                break
-            if stop > start:
-                source = slice(start - those[i], stop - those[i])
-                found.append((i, source, slice(start - piece.start, stop - piece.start)))
-        axes.append(found)
-    for each in itertools.product(*axes):
-        yield tuple(i for i, _, _ in each), tuple(s for _, s, _ in each), tuple(t for _, _, t in each)
 
 
 def part_of(chunk: Array, source: Slices) -> Array:
@@ -134,7 +93,7 @@ def part_of(chunk: Array, source: Slices) -> Array:
 
 def block(parts: Sequence[Array], targets: Sequence[Slices], work: Work, piece: Slices, needed: Slices) -> Array:
     """Return a piece of the output, of the parts of the input that it needs, each with its place in these."""
-    lengths = tuple(each.stop - each.start for each in needed)
+    lengths = lengths_of(needed)
     if len(parts) == 1 and parts[0].shape == lengths:
         return resize(parts[0], work.spec, region=piece, whole=work.shape)
     x = np.empty(lengths, work.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import IrInterpError
+from ir_interp.locks import opened_alone
 
 
 class Journal:
@@ -20,22 +20,26 @@ class Journal:
         self.partial = partial
         self.path = partial.with_name(f"{partial.name}.done")
         self.done: set[str] = set()
-        head = json.dumps(identity)
-        if self.path.exists():
-            first, *lines = self.path.read_text(encoding="utf-8").split("\n")
-            if first != head:
-                raise IrInterpError(f"{self.path} tells of another resize, not finished; remove it and {partial.name}")
-            self.done = set(lines[:-1])  # behind the last line feed there is nothing, or what was cut short
-            self._cut_short(lines[-1])
-        else:
-            shutil.rmtree(partial, ignore_errors=True)
-            self.path.write_text(head + "\n", encoding="utf-8")
-        self._file = self.path.open("a", encoding="utf-8", newline="\n")
         self._lock = threading.Lock()
+        self._file = opened_alone(self.path)
+        try:
+            self._begin(json.dumps(identity))
+        except BaseException:
+            self._file.close()
+            raise
 
-    def _cut_short(self, rest: str) -> None:
-        if rest:
-            os.truncate(self.path, self.path.stat().st_size - len(rest.encode()))
+    def _begin(self, head: str) -> None:
+        """Read what is done; without a whole line nothing is."""
+        first, *lines = self._file.read().decode().split("\n")
+        if not lines:
+            shutil.rmtree(self.partial, ignore_errors=True)
+            self._file.truncate(0)
+            self.add(head)
+        elif first != head:
+            raise IrInterpError(f"{self.path} tells of another resize, not finished; remove it and {self.partial.name}")
+        else:
+            self.done = set(lines[:-1])  # behind the last line feed there is nothing, or what was cut short
+            self._file.truncate(self._file.tell() - len(lines[-1].encode()))
 
     def __enter__(self) -> None:
         pass
@@ -46,7 +50,7 @@ class Journal:
     def add(self, line: str) -> None:
         """Note that a chunk is done, which is written by now."""
         with self._lock:
-            self._file.write(line + "\n")
+            self._file.write(line.encode() + b"\n")
             self._file.flush()
 
     def finish(self, destination: Path) -> None:

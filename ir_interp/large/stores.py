@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.executor.prepared import in_steps
-from ir_interp.executor.resize import planned, region
-from ir_interp.large.blocks import Chunks, Slices, Work, block, chosen, edges_of, overlaps
+from ir_interp.executor.resize import planned
+from ir_interp.large import budget, pyramid
+from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
-from ir_interp.large.labelled import centres
-from ir_interp.memory import resident_bytes
+from ir_interp.large.layout import Layout, Place, Slices, Work, regular
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
 
 Array = NDArray[Any]
 Told = Callable[[str, int, int], None]
-Place = tuple[int, ...]
-Pieces = Callable[[Place], Slices]
-_BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
-_BYTES_OF_TILES = 2**26  # where they are summed in tiles, as floats are
 _ADVICE = "pip install 'ir-interp[dask]'"
 
 
@@ -61,18 +54,18 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     source = _opened(request.source)
     if request.destination.exists():
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
-    works = list(_works(request, source))
+    layouts = list(_layouts(request, source))
     partial = request.destination.with_name(f"{request.destination.name}.partial")
-    journal = Journal(partial, _identity(request, source, works))
-    memory = max(request.memory - resident_bytes(), request.memory // 4)
+    journal = Journal(partial, _identity(request, source, layouts))
+    memory = budget.left(request.memory)
     array = source
     with journal:
-        for level, (work, chunks) in enumerate(works, start=1):
+        for level, layout in enumerate(layouts, start=1):
             path = partial if request.levels is None else partial / str(level)
-            array = _level(array, path, work, chunks, Ledger(journal, level), memory, progress)
-    if request.levels is not None:
-        _describe(partial, source, works)
-    journal.finish(request.destination)
+            array = _level(array, path, layout, Ledger(journal, level), memory, progress)
+        if request.levels is not None:
+            pyramid.describe(partial, source, [layout.work for layout in layouts])
+        journal.finish(request.destination)
     return tuple(source.shape), tuple(array.shape)
 
 
@@ -92,189 +85,73 @@ def _opened(path: Path) -> Any:
     return found
 
 
-def _works(request: Request, source: Any) -> Iterator[tuple[Work, Chunks]]:
-    """Yield what is done for each level, and the chunks that it is written in."""
+def _layouts(request: Request, source: Any) -> Iterator[Layout]:
+    """Yield for each level what is done, and the chunks that it is written in."""
     shape, lengths = tuple(source.shape), tuple(source.chunks)
     for _ in range(request.levels or 1):
         bound = planned(request.spec, shape, **request.target)
-        work = Work(bound.spec, shape, np.dtype(source.dtype), _regular(shape, lengths))
-        lengths = _lengths_of_chunks(work, bound.out_shape, lengths, request.memory)
-        yield work, _regular(bound.out_shape, lengths)
+        work = Work(bound.spec, shape, np.dtype(source.dtype), regular(shape, lengths))
+        lengths = budget.lengths_of_chunks(work, lengths, request.memory)
+        yield Layout(work, regular(bound.out_shape, lengths))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
             raise SpecError("levels need scales, each level of the one before; this resize has sizes")
 
 
-def _regular(shape: Shape, lengths: Shape) -> Chunks:
-    cut = zip(shape, lengths, strict=True)
-    return tuple((each,) * (size // each) + ((size % each,) if size % each else ()) for size, each in cut)
-
-
-def _lengths_of_chunks(work: Work, out_shape: Shape, lengths: Shape, memory: int) -> Shape:
-    """Return how long the chunks of an output are: as those of the input, or less where memory does not hold a block.
-
-    A block reads several chunks where the output shrinks; then its chunks are made from fewer.
-    """
-    wanted = [min(each, size) for each, size in zip(lengths, out_shape, strict=True)]
-    least = [max(each, default=1) for each in chosen(work.chunks, work.shape, out_shape)]
-    while block_bytes(work, tuple(wanted)) > memory // 8:
-        halved = [max(low, -(-each // 2)) if each > low else each for each, low in zip(wanted, least, strict=True)]
-        if halved == wanted:
-            break
-        wanted = halved
-    return tuple(max(each, 1) for each in wanted)
-
-
-def block_bytes(work: Work, lengths: Shape) -> int:
-    """Return about how much memory a block of an output takes while it is made."""
-    out_shape = planned(work.spec, work.shape).out_shape
-    middle = [max(0, (size - each) // 2) for size, each in zip(out_shape, lengths, strict=True)]
-    piece = tuple(slice(at, at + each) for at, each in zip(middle, lengths, strict=True))
-    needed = region(work.spec, work.shape, piece)
-    elements = math.prod(each.stop - each.start for each in needed)
-    sums = elements * _BYTES_OF_SUMS if in_steps(planned(work.spec, work.shape), work.dtype) else _BYTES_OF_TILES
-    return int(elements * 2 * work.dtype.itemsize + sums)
-
-
-def _threads(work: Work, chunks: Chunks, memory: int) -> int:
-    each = block_bytes(work, tuple(max(lengths, default=1) for lengths in chunks))
-    return max(1, min(os.cpu_count() or 1, memory // 2 // max(each, 1)))
-
-
-def _identity(request: Request, source: Any, works: list[tuple[Work, Chunks]]) -> dict[str, Any]:
+def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str, Any]:
     """Return what makes two calls the same, so that one may go on where the other ended."""
     return {
         "program": VERSION,
         "source": str(request.source.resolve()),
         "shape": list(source.shape),
         "dtype": str(source.dtype),
-        "spec": repr(works[0][0].spec),
+        "spec": repr(layouts[0].work.spec),
         "levels": request.levels,
-        "chunks": [[max(each, default=1) for each in chunks] for _, chunks in works],
+        "chunks": [layout.longest for layout in layouts],
     }
 
 
-def _level(source: Any, path: Path, work: Work, chunks: Chunks, ledger: Ledger, memory: int, progress: Told) -> Any:
+def _level(source: Any, path: Path, layout: Layout, ledger: Ledger, memory: int, progress: Told) -> Any:
     """Return one array, all of whose chunks are written."""
     import zarr
+    from zarr.core.buffer import default_buffer_prototype
 
-    target = _created(source, path, chunks, planned(work.spec, work.shape).out_shape)
-    total, done = math.prod(map(len, chunks)), 0
+    target, buffer = _created(source, path, layout), default_buffer_prototype().nd_buffer
+    left = {place for place in layout.places if not ledger.is_done(place)}
+    total = math.prod(map(len, layout.chunks))
+    done = itertools.count(total - len(left) + 1)
     what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}"
-    out_edges = list(map(edges_of, chunks))
     lock = threading.Lock()
 
-    def pieces(place: Place) -> Slices:
-        return tuple(slice(each[i], each[i + 1]) for each, i in zip(out_edges, place, strict=True))
+    def read(piece: Slices, values: Array) -> None:
+        source.get_basic_selection(piece, out=buffer.from_numpy_array(values))
 
     def write(place: Place, values: Array) -> None:
-        nonlocal done
-        target[pieces(place)] = values
+        target[layout.piece(place)] = values
         ledger.add(place)
         with lock:
-            done += 1
-            progress(what, done, total)
+            progress(what, next(done), total)
 
-    with ThreadPoolExecutor(_threads(work, chunks, memory)) as pool:
-        for strip in _strips(work, chunks, pieces, memory):
-            rows = [[place for place in row if not ledger.is_done(place)] for row in strip]
-            with lock:
-                done += sum(map(len, strip)) - sum(map(len, rows))
-                progress(what, done, total)
-            _run(source, work, pieces, rows, pool, write)
+    progress(what, total - len(left), total)
+    for strip in budget.strips(layout, memory):
+        Dealer(layout, [place for place in strip if place in left], read, write).run(budget.threads(layout, memory))
     return zarr.open_array(path, mode="r")
 
 
-def _created(source: Any, path: Path, chunks: Chunks, shape: Shape) -> Any:
+def _created(source: Any, path: Path, layout: Layout) -> Any:
     """Return the array that is written; what an earlier call made of it, where there was one."""
     import zarr
 
     with suppress(OSError, ValueError):
         return zarr.open_array(path, mode="r+")
+    codecs = {"compressors": source.compressors, "filters": source.filters} if source.metadata.zarr_format == 3 else {}
     return zarr.create_array(
         store=path,
-        shape=shape,
-        chunks=tuple(max(each, default=1) for each in chunks),
+        shape=layout.work.out_shape,
+        chunks=layout.longest,
         dtype=source.dtype,
         fill_value=source.fill_value,
         attributes=dict(source.attrs),
         dimension_names=getattr(source.metadata, "dimension_names", None),
+        **codecs,
     )
-
-
-def _strips(work: Work, chunks: Chunks, pieces: Pieces, memory: int) -> Iterator[list[list[Place]]]:
-    """Yield the places of blocks in strips, each as rows one below the other, whose chunks memory holds.
-
-    A row needs chunks that the next one needs, too; these are read once. At the sides of strips they are read again.
-    """
-    first, *others = (range(len(each)) for each in chunks)
-    across = list(itertools.product(*others))
-    width = len(across)
-    middle = len(first) // 2
-
-    def taken(count: int) -> int:
-        keys = {key for place in across[:count] for key, _, _ in _under(work, pieces((middle, *place)))}
-        lengths = (math.prod(each[i] for each, i in zip(work.chunks, key, strict=True)) for key in keys)
-        return sum(lengths) * work.dtype.itemsize
-
-    while width > 1 and taken(width) > memory // 2:
-        width = -(-width // 2)
-    for start in range(0, len(across), width):
-        yield [[(row, *place) for place in across[start : start + width]] for row in first]
-
-
-def _under(work: Work, piece: Slices) -> list[tuple[Place, Slices, Slices]]:
-    return list(overlaps(region(work.spec, work.shape, piece), list(map(edges_of, work.chunks))))
-
-
-def _run(
-    source: Any,
-    work: Work,
-    pieces: Pieces,
-    rows: list[list[Place]],
-    pool: ThreadPoolExecutor,
-    write: Callable[[Place, Array], None],
-) -> None:
-    """Make and write the blocks of a strip, row by row."""
-    edges = list(map(edges_of, work.chunks))
-    held: dict[Place, Array] = {}
-
-    def read(key: Place) -> Array:
-        values: Array = source[tuple(slice(each[i], each[i + 1]) for each, i in zip(edges, key, strict=True))]
-        return values
-
-    def make(place: Place) -> None:
-        piece = pieces(place)
-        parts = _under(work, piece)
-        values = [held[key][cut] for key, cut, _ in parts]
-        write(
-            place, block(values, [target for _, _, target in parts], work, piece, region(work.spec, work.shape, piece))
-        )
-
-    for row in rows:
-        wanted = {key for place in row for key, _, _ in _under(work, pieces(place))}
-        held = {key: values for key, values in held.items() if key in wanted}
-        missing = sorted(wanted - held.keys())
-        held |= dict(zip(missing, pool.map(read, missing), strict=True))
-        for _ in pool.map(make, row):
-            pass
-
-
-def _describe(path: Path, source: Any, works: list[tuple[Work, Chunks]]) -> None:
-    """Say where the pixels of each level lie in the source, as OME-Zarr 0.5 does."""
-    import zarr
-
-    names = getattr(source.metadata, "dimension_names", None) or [f"axis{i}" for i in range(len(source.shape))]
-    scale, shift = [1.0] * len(names), [0.0] * len(names)
-    datasets = []
-    for level, (work, _) in enumerate(works, start=1):
-        bound = planned(work.spec, work.shape)
-        for axis in bound.axes:
-            first = centres(replace(axis, out_size=1), 1, work.spec)[0] - bound.padding[axis.axis][0]
-            shift[axis.axis] += scale[axis.axis] * float(first)
-            scale[axis.axis] *= float(axis.step)
-        moves = [{"type": "scale", "scale": list(scale)}, {"type": "translation", "translation": list(shift)}]
-        datasets.append({"path": str(level), "coordinateTransformations": moves})
-    axes = [{"name": str(name)} for name in names]
-    attributes: dict[str, Any] = {"ome": {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}}
-    zarr.open_group(path, mode="a", zarr_format=3).attrs.update(attributes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,16 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
         return None
     if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
         return None
-    taps = axis_taps(bound)
-    bits = _fitting_bits(taps, _EIGHT_BITS[dtype])
+    bits, doubt = _precision(bound, _EIGHT_BITS[dtype])
     if bits is None:
         return None
     made = []
-    for axis, each in zip(bound.axes, taps, strict=True):
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
         cut = piece.taps(each, axis.axis)
         assert cut.weights is not None
         weights = np.rint(np.ldexp(cut.weights, bits)).astype(np.int64)
         made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
-    return WholeSum(_sorted(made), bits * len(made), rounding, _doubt(taps, bits, _EIGHT_BITS[dtype]))
+    return WholeSum(_sorted(made), bits * len(made), rounding, doubt)
 
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
@@ -121,6 +121,14 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
 def _fits(windows: Sequence[Windows], most: int) -> bool:
     each = [most * window.largest for window in windows]
     return max(each) < _MOST_AT_ONCE and math.prod(each) < _MOST * most
+
+
+@lru_cache(maxsize=512)
+def _precision(bound: Plan, most: int) -> tuple[int | None, float]:
+    """Return the bits of a weight and the doubt of a sum: those of the whole, and found once for all of its pieces."""
+    taps = axis_taps(bound)
+    bits = _fitting_bits(taps, most)
+    return bits, 0.0 if bits is None else _doubt(taps, bits, most)
 
 
 def _fitting_bits(taps: Sequence[Taps], most: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
 from ir_interp.library import get, names, parse
+from ir_interp.plan import whole
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -239,3 +241,14 @@ def test_small_pieces_of_images_that_no_memory_holds() -> None:
     x = np.ones([each.stop - each.start for each in needed], np.uint8)
     piece = (slice(50_000, 50_008), slice(99_990, 100_000))
     assert (resize(x, spec, region=piece, whole=(400_000, 400_000)) == 1).all()
+
+
+def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long axis it takes longer than the sums of a piece."""
+    doubt = Mock(side_effect=whole._doubt)
+    monkeypatch.setattr(whole, "_doubt", doubt)
+    spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.25,)))
+    x = np.arange(4321, dtype=np.uint8)
+    for start in range(0, 1000, 100):
+        resize(x, spec, region=[slice(start, start + 100)])
+    assert doubt.call_count == 1

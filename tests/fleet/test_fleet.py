@@ -8,13 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ir_interp.converters import pool
+from ir_interp.converters.audit.report import Options
+from ir_interp.converters.fleet import work
 from ir_interp.converters.fleet.exporters import exporter
+from ir_interp.converters.fleet.results import Results, stamp
 from ir_interp.converters.fleet.summary import Summary
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -65,24 +70,24 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
     assert again[5]["resizes"] == []
 
 
-def _answer(item: int, setting: int) -> int:
-    if item == setting or (item == 4 and not Path("seen").exists()):
-        Path("seen").touch()
-        os.kill(os.getpid(), signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-    print("what runtimes print is no answer", flush=True)
-    os.write(1, b"neither this")
-    return item * 10
+@pytest.fixture
+def question(monkeypatch: pytest.MonkeyPatch) -> pool.Question:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    return pool.Question(function="answers:answer", setting=3, limit=3)
 
 
-def test_what_kills_its_process_costs_only_itself() -> None:
-    function = f"{Path(__file__).stem}:_answer"
-    sys.path.insert(0, str(Path(__file__).parent))
-    try:
-        answers = dict(pool.each(function, range(7), 3, 2))
-    finally:
-        sys.path.pop(0)
+def test_what_kills_its_process_or_hangs_costs_only_itself(question: pool.Question) -> None:
+    answers = dict(pool.each(question, range(7), 2))
     assert str(answers.pop(3)) == "the processes that worked on it died, the last with status -9"
-    assert answers == {number: number * 10 for number in (0, 1, 2, 4, 5, 6)}
+    assert str(answers.pop(5)) == "it was stopped after 3 seconds"
+    assert answers == {number: number * 10 for number in (0, 1, 2, 4, 6)}
+
+
+def test_who_stops_asking_waits_for_nobody(question: pool.Question) -> None:
+    begin = time.monotonic()
+    with closing(pool.each(replace(question, limit=3600), (0, 5, 5), 2)) as answers:
+        assert next(answers) == (0, 0)
+    assert time.monotonic() - begin < 60
 
 
 def test_folders_that_cannot_be_read_are_named(
@@ -102,6 +107,49 @@ def test_folders_that_cannot_be_read_are_named(
         assert (code, errors) == (2, f"error: {Path('zoo/deep')}: cannot be read: Permission denied\n")
 
 
+def test_a_model_that_took_too_long_is_tried_again_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    _zoo(2)
+    paths, asked = sorted(Path("zoo").rglob("*.onnx")), []
+
+    def each(question: pool.Question, items: list[Path], count: int) -> Any:
+        assert (question.limit, count) == (5, 2)
+        asked.append([path.name for path in items])
+        return [(n, pool.Late(5) if path.name == "m1.onnx" else _record(path)) for n, path in enumerate(items)]
+
+    monkeypatch.setattr(pool, "each", each)
+    for _ in range(2):
+        with Results(Path("r.jsonl"), "") as results:
+            summary = work.run(paths, Options(), results, work.Crew(jobs=2, limit=5))
+        assert (summary.models, summary.errors) == (2, 1)
+    assert asked == [["m1.onnx", "m0.onnx"], ["m1.onnx"]]
+    assert [each["message"] for each in _lines("r.jsonl")[0]["errors"]] == ["it was stopped after 5 seconds"]
+
+
+def _record(path: Path) -> dict[str, Any]:
+    return {"file": str(path), "stamp": stamp(path), "exporter": "", "resizes": [], "errors": []}
+
+
+def test_a_file_of_results_is_of_one_run_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(1)
+    said = "error: r.jsonl is written by another run; wait until that ends, or choose another name\n"
+    with Results(Path("r.jsonl"), ""):
+        assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet") == (2, "", said)
+    assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet")[0] == 1  # it has findings
+
+
+def test_the_workers_of_a_cluster_share_the_models(capsys: pytest.CaptureFixture[str]) -> None:
+    from distributed import LocalCluster
+
+    _zoo(3)
+    within: dict[str, Any] = {"processes": False, "protocol": "tcp://", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=2, local_directory=Path.cwd(), **within) as cluster:
+        more = ("--results", "r.jsonl", "--json", "--scheduler", cluster.scheduler_address)
+        _, printed, _ = command(capsys, "audit", "zoo", *more)
+    assert json.loads(printed)["resizes"] == 3
+    assert sorted(Path(line["file"]).name for line in _lines("r.jsonl")) == ["m0.onnx", "m1.onnx", "m2.onnx"]
+
+
+@pytest.mark.long
 def test_a_cluster_shares_the_models_though_a_worker_is_killed(capsys: pytest.CaptureFixture[str]) -> None:
     from distributed import LocalCluster
 

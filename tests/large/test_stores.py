@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 import pytest
 import zarr
 from numpy.typing import NDArray
+from zarr.codecs import GzipCodec
 
 import ir_interp
-from ir_interp import Antialias, Linear, ResizeSpec, Scales, Sizes, SpecError
+from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecError
 from ir_interp.cli.main import main
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.large import stores
+from ir_interp.large import budget, stores
+from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
 from tests.support.graphs import save_model
 
@@ -30,7 +33,8 @@ SOFT = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0, 1), tar
 def _store(path: Path, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "uint8") -> Array:
     x = (np.random.default_rng(0).random(shape) * 250).astype(dtype)
     names = ("y", "x", "c")[: len(shape)]
-    made = zarr.create_array(path, data=x, chunks=chunks, dimension_names=names, attributes={"made": "by hand"})
+    more: Any = {"dimension_names": names, "attributes": {"made": "by hand"}, "compressors": GzipCodec(level=1)}
+    made = zarr.create_array(path, data=x, chunks=chunks, **more)
     assert made.chunks == chunks
     return x
 
@@ -54,6 +58,7 @@ def test_a_store_has_the_bits_of_the_whole(
     assert found == (shape, wanted.shape)
     assert made.dtype == x.dtype
     assert dict(made.attrs) == {"made": "by hand"}
+    assert made.compressors == (GzipCodec(level=1),)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["big.zarr", "small.zarr"]
 
 
@@ -95,7 +100,7 @@ def test_what_is_done_stays_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert told[1:] == list(range(told[0] + 1, told[-1] + 1))
     made = zarr.open_array(tmp_path / "small.zarr", mode="r")
     np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, SOFT))
-    monkeypatch.setattr(stores, "_run", None)
+    monkeypatch.setattr(stores, "Dealer", None)
     with pytest.raises(IrInterpError, match=r"small.zarr is there already; remove it, or choose another name$"):
         resize_store(request, _nothing)
 
@@ -109,27 +114,97 @@ def test_another_resize_does_not_go_on_with_it(tmp_path: Path) -> None:
         resize_store(Request(source=tmp_path / "big.zarr", destination=tmp_path / "small.zarr", spec=SOFT), _nothing)
 
 
+_KILLED = """
+import os, signal, sys
+from contextlib import contextmanager
+from ir_interp.cli import main, progress
+
+@contextmanager
+def bar(quiet):
+    yield lambda what, done, total: done == 9 and os.kill(os.getpid(), signal.SIGKILL)
+
+progress.bar = bar
+main.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no signal kills a process at once")
 def test_a_killed_program_goes_on(tmp_path: Path) -> None:
-    x = _store(tmp_path / "big.zarr", (6000, 6000), (200, 200))
-    node = 'Resize <mode = "linear", axes = [0, 1]> (x, , s)'
-    text = f"g (uint8[6000, 6000] x, float[2] s) => (uint8[H, W] y) {{ y = {node} }}"
-    model = save_model(tmp_path / "resize.onnx", text)
-    command = [sys.executable, "-m", "ir_interp", "run", str(model), "--scales", "0.5,0.5", "--memory", "512MiB"]
-    command += ["--input", str(tmp_path / "big.zarr"), "--output", str(tmp_path / "small.zarr")]
-    with subprocess.Popen(command) as running:
-        journal = tmp_path / "small.zarr.partial.done"
-        for _ in range(3000):
-            if journal.exists() and len(journal.read_text().splitlines()) > 20:
-                break
-            time.sleep(0.01)
-        running.send_signal(signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-    before = len(journal.read_text().splitlines())
-    assert 20 < before < 225
+    x = _store(tmp_path / "big.zarr", (640, 640), (64, 64))
+    node = 'Resize <mode = "linear", axes = [0, 1]> (X, , s)'
+    model = save_model(tmp_path / "m.onnx", f"g (uint8[640, 640] X, float[2] s) => (uint8[H, W] Y) {{ Y = {node} }}")
+    command = ["run", str(model), "--scales", "0.5,0.5", "--input", str(tmp_path / "big.zarr")]
+    command += ["--output", str(tmp_path / "small.zarr"), "--quiet"]
+    assert subprocess.run([sys.executable, "-c", _KILLED, *command], check=False).returncode == -signal.SIGKILL
     assert not (tmp_path / "small.zarr").exists()
-    assert subprocess.run(command, check=False).returncode == 0
-    (op,) = ir_interp.load(tmp_path / "resize.onnx")
+    assert 9 <= len((tmp_path / "small.zarr.partial.done").read_text().splitlines()) - 1 < 25
+    assert main(command) == 0
+    (op,) = ir_interp.load(model)
     made = zarr.open_array(tmp_path / "small.zarr", mode="r")
     np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, op.spec, scales=(0.5, 0.5)))
+
+
+def test_two_runs_do_not_write_one_store(tmp_path: Path) -> None:
+    _store(tmp_path / "big.zarr", (64, 64), (16, 16))
+    request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "small.zarr", spec=SOFT)
+
+    def again(*_: object) -> None:
+        resize_store(request, _nothing)
+
+    with pytest.raises(IrInterpError, match=r"small.zarr.partial.done is written by another run; wait until that ends"):
+        resize_store(request, again)
+    resize_store(request, _nothing)
+
+
+class _Counted:
+    """An array of Zarr that counts how often each of its pieces is read."""
+
+    def __init__(self, array: Any) -> None:
+        self._array, self.read = array, Counter[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+    def get_basic_selection(self, piece: Any, out: Any) -> None:
+        self.read[str(piece)] += 1
+        self._array.get_basic_selection(piece, out=out)
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.3, 2.0, 0.07])
+def test_each_chunk_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
+    x = _store(tmp_path / "big.zarr", (320, 330), (64, 64))
+    source = _Counted(zarr.open_array(tmp_path / "big.zarr", mode="r"))
+    monkeypatch.setattr(stores, "_opened", lambda _: source)
+    request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT)
+    resize_store(replace(request, target={"scales": (scale, scale)}), _nothing)
+    assert len(source.read) == 30
+    assert set(source.read.values()) == {1}
+    made = zarr.open_array(tmp_path / "s.zarr", mode="r")
+    np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, SOFT, scales=(scale, scale)))
+
+
+def test_an_array_of_zarr_2_is_read(tmp_path: Path) -> None:
+    x = np.arange(64 * 64, dtype=">u2").reshape(64, 64)
+    zarr.create_array(tmp_path / "big.zarr", data=x, chunks=(16, 16), zarr_format=2)
+    resize_store(Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT), _nothing)
+    made = zarr.open_array(tmp_path / "s.zarr", mode="r")
+    np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x.astype("u2"), SOFT))
+
+
+def test_blocks_may_lie_in_pads_alone(tmp_path: Path) -> None:
+    x = _store(tmp_path / "big.zarr", (64, 64), (16, 16))
+    spec = replace(SOFT, pads=(Pad(axis=0, begin=160, end=3),))
+    resize_store(Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=spec), _nothing)
+    made = zarr.open_array(tmp_path / "s.zarr", mode="r")
+    np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, spec))
+
+
+@pytest.mark.parametrize(("memory", "widths"), [(2**30, [16]), (2**28, [4, 4, 4, 4]), (2**20, [1] * 16)])
+def test_strips_are_as_wide_as_memory_lets_them(memory: int, widths: list[int]) -> None:
+    work = Work(SOFT, (65536, 65536), np.dtype(np.uint8), ((4096,) * 16,) * 2)
+    strips = list(budget.strips(Layout(work, ((1024,) * 16,) * 2), memory))
+    assert [len(strip) / 16 for strip in strips] == widths
+    assert len({place for strip in strips for place in strip}) == 256
 
 
 def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

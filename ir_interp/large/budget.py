@@ -1,0 +1,93 @@
+"""What memory holds: how long the chunks of an output are, how many blocks wait for their parts, on how many threads.
+
+Half of it is for blocks that wait, the other half for what threads read and make.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+
+from ir_interp.executor import compiled
+from ir_interp.executor.prepared import in_steps
+from ir_interp.executor.resize import planned, region
+from ir_interp.large.blocks import chosen
+from ir_interp.large.layout import Layout, Place, Slices, Work, lengths_of
+from ir_interp.memory import resident_bytes
+from ir_interp.shapes import Shape
+
+_BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
+_BYTES_OF_TILES = 2**25  # where they are summed in tiles, as floats are
+_BYTES_OF_LOOPS = 112 * 2**20  # compiled ones, once they are loaded
+_COPIES = 3  # of a chunk that is read or written: as it is stored, decoded, and where it belongs
+_BLOCKS_AT_ONCE = 8  # for which memory should do, whatever else it holds
+
+
+def left(memory: int) -> int:
+    """Return how much of ``memory`` is left beside the program; a quarter at least, be it beyond."""
+    return max(memory - resident_bytes() - _BYTES_OF_LOOPS * compiled.is_installed(), memory // 4)
+
+
+def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:
+    """Return how long the chunks of an output are: as those of the input, or less where memory does not hold a block.
+
+    A block reads several chunks where the output shrinks; then its chunks are made from fewer.
+    """
+    out_shape = work.out_shape
+    wanted = tuple(max(min(each, size), 1) for each, size in zip(lengths, out_shape, strict=True))
+    least = [max(each, default=1) for each in chosen(work.chunks, work.shape, out_shape)]
+    while _bytes_of_block(work, wanted) > memory // _BLOCKS_AT_ONCE:
+        halves = zip(wanted, least, strict=True)
+        halved = tuple(max(low, -(-each // 2), 1) if each > low else each for each, low in halves)
+        if halved == wanted:
+            break
+        wanted = halved
+    return wanted
+
+
+def threads(layout: Layout, memory: int) -> int:
+    """Return how many threads memory holds, at most one for each core."""
+    work = layout.work
+    block = layout.longest
+    chunk = math.prod(max(each, default=1) for each in work.chunks)
+    each = _bytes_of_block(work, block) + _COPIES * max(chunk, math.prod(block)) * work.dtype.itemsize
+    return max(1, min(os.cpu_count() or 1, memory // 2 // each))
+
+
+def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
+    """Yield the blocks in strips along the first axis, each as many blocks across as may wait at a time.
+
+    A block waits for chunks of the row below it, so there are about as many as a row has. At the sides of a strip
+    chunks are read again.
+    """
+    first, *others = (range(len(each)) for each in layout.chunks)
+    across = list(itertools.product(*others))
+    below = 2 + math.prod(map(len, others[1:]))  # those that the row below has by then
+    most = max(1, memory // 2 // max(1, _bytes_waiting(layout)) - below)
+    width = -(-len(across) // -(-len(across) // most)) if across else 1
+    for start in range(0, len(across), width):
+        yield [(row, *place) for row in first for place in across[start : start + width]]
+
+
+def _bytes_waiting(layout: Layout) -> int:
+    """Return how much waits for each block across: what one needs, or what a row of chunks holds for several."""
+    work = layout.work
+    height, *others = layout.most_needed
+    return max(height, *work.chunks[0]) * math.prod(others) * work.dtype.itemsize
+
+
+def _bytes_of_block(work: Work, lengths: Shape) -> int:
+    """Return about how much memory a block of an output takes while it is made."""
+    elements = math.prod(lengths_of(_middle(work, lengths)))
+    bound = planned(work.spec, work.shape)
+    sums = elements * _BYTES_OF_SUMS if in_steps(bound, work.dtype) else _BYTES_OF_TILES
+    return (elements + math.prod(lengths)) * work.dtype.itemsize + sums
+
+
+def _middle(work: Work, lengths: Shape) -> Slices:
+    """Return what a block in the middle of an output needs."""
+    starts = (max(0, (size - each) // 2) for size, each in zip(work.out_shape, lengths, strict=True))
+    piece = tuple(slice(at, at + each) for at, each in zip(starts, lengths, strict=True))
+    return region(work.spec, work.shape, piece)

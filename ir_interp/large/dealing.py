@@ -1,0 +1,147 @@
+"""Chunks are read one by one and dealt out to the blocks that need them; a block is made when it has all its parts."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.resize import resize
+from ir_interp.large.layout import Layout, Part, Place, Slices, lengths_of
+from ir_interp.shapes import Shape
+
+Array = NDArray[Any]
+Read = Callable[[Slices, Array], object]
+Write = Callable[[Place, Array], object]
+
+
+class Dealer:
+    """Makes ``blocks`` of a layout, whose chunks are read once each.
+
+    ``read`` fills an array with a piece of the input, ``write`` takes a block that is made; threads call both.
+    """
+
+    def __init__(self, layout: Layout, blocks: Sequence[Place], read: Read, write: Write) -> None:
+        self._layout = layout
+        self._left = set(blocks)
+        self._read, self._write = read, write
+        self._waiting: dict[Place, _Waiting] = {}
+        self._lock = threading.Lock()
+        self._buffers = _Buffers(math.prod(layout.most_needed), layout.work.dtype)
+        self._chunks = self._ordered(blocks)
+
+    def run(self, threads: int) -> None:
+        """Make all blocks, on so many threads. An error of one ends the others before their next chunk."""
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                working = [pool.submit(self._work) for _ in range(threads)]
+                for each in wait(working, return_when=FIRST_EXCEPTION).done:
+                    each.result()
+            finally:
+                self._chunks = iter(())
+
+    def _ordered(self, blocks: Sequence[Place]) -> Iterator[Place]:
+        """Yield the chunks under some blocks, in the order of these. A block that lies in pads alone has none."""
+        seen: set[Place] = set()
+        for block in blocks:
+            parts = list(self._layout.under(block))
+            if not parts:
+                self._make(block, self._empty(block))
+            for part in parts:
+                if part.chunk not in seen:
+                    seen.add(part.chunk)
+                    yield part.chunk
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                chunk = next(self._chunks, None)
+            if chunk is None:
+                return
+            self._deal(chunk)
+
+    def _deal(self, chunk: Place) -> None:
+        """Read a chunk, give every block its part, and make those that have all of theirs.
+
+        It is read to where a block wants all of it, if one does.
+        """
+        parts = [part for part in self._layout.over(chunk) if part.block in self._left]
+        own = next((part for part in parts if self._layout.is_whole(part)), None)
+        piece = self._layout.source(chunk)
+        values = self._place_of(own) if own else np.empty(lengths_of(piece), self._layout.work.dtype)
+        self._read(piece, values)
+        for part in parts:
+            if part is not own:
+                with self._lock:
+                    self._waiting_of(part.block).parts.append((part.target, np.array(values[part.cut])))
+        for part in parts:
+            self._complete(part.block)
+
+    def _waiting_of(self, block: Place) -> _Waiting:
+        if block not in self._waiting:
+            self._waiting[block] = _Waiting(sum(1 for _ in self._layout.under(block)))
+        return self._waiting[block]
+
+    def _place_of(self, part: Part) -> Array:
+        """Return where a part belongs, in what its block needs."""
+        with self._lock:
+            waiting = self._waiting_of(part.block)
+            if waiting.x is None:
+                waiting.x = self._empty(part.block)
+            return waiting.x[part.target]
+
+    def _complete(self, block: Place) -> None:
+        """Note that one more part of a block is there, and make it, if it was the last."""
+        with self._lock:
+            waiting = self._waiting[block]
+            waiting.missing -= 1
+            if waiting.missing:
+                return
+            del self._waiting[block]
+            x = self._empty(block) if waiting.x is None else waiting.x
+        for target, values in waiting.parts:
+            x[target] = values
+        self._make(block, x)
+
+    def _empty(self, block: Place) -> Array:
+        return self._buffers.taken(lengths_of(self._layout.needed(block)))
+
+    def _make(self, block: Place, x: Array) -> None:
+        work = self._layout.work
+        self._write(block, resize(x, work.spec, region=self._layout.piece(block), whole=work.shape))
+        self._buffers.give_back(x)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A block that waits for parts: how many, and those that it has.
+
+    It takes room for all that it needs, ``x``, with the first chunk that it needs all of. Before, there may be a strip
+    of one pixel from each of a row of chunks.
+    """
+
+    missing: int
+    parts: list[tuple[Slices, Array]] = field(default_factory=list)
+    x: Array | None = None
+
+
+class _Buffers:
+    """Memory for what blocks need, which is used again: the system takes its time to give so much, and to take it."""
+
+    def __init__(self, longest: int, dtype: np.dtype[Any]) -> None:
+        self._longest, self._dtype = longest, dtype
+        self._free: list[Array] = []
+
+    def taken(self, shape: Shape) -> Array:
+        flat = self._free.pop() if self._free else np.empty(self._longest, self._dtype)
+        return flat[: math.prod(shape)].reshape(shape)
+
+    def give_back(self, x: Array) -> None:
+        assert isinstance(x.base, np.ndarray)
+        self._free.append(x.base)

@@ -1,0 +1,173 @@
+"""Which chunks of an input lie under which blocks of an output, and which parts of them these take."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ir_interp.executor.resize import planned, region
+from ir_interp.shapes import Shape
+from ir_interp.spec import ResizeSpec
+
+Chunks = tuple[tuple[int, ...], ...]
+"""The lengths of the chunks of an array, by axis."""
+
+Place = tuple[int, ...]
+"""Which chunk or block it is, by axis."""
+
+Slices = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A resize, its target known, of an array of a shape and an element type that lies in chunks."""
+
+    spec: ResizeSpec
+    shape: Shape
+    dtype: np.dtype[Any]
+    chunks: Chunks
+
+    @property
+    def out_shape(self) -> Shape:
+        """The shape of the output."""
+        return planned(self.spec, self.shape).out_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a block takes of a chunk along one axis: the ``cut`` of the chunk is ``target`` of what the block needs."""
+
+    block: int
+    chunk: int
+    cut: slice
+    target: slice
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a block takes of a chunk: the ``cut`` of the chunk is ``target`` of what the block needs."""
+
+    block: Place
+    chunk: Place
+    cut: Slices
+    target: Slices
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The blocks of an output in ``chunks``, over the chunks of its input."""
+
+    work: Work
+    chunks: Chunks
+
+    @property
+    def longest(self) -> Shape:
+        """How long the longest block is, by axis."""
+        return tuple(max(each, default=1) for each in self.chunks)
+
+    @property
+    def most_needed(self) -> Shape:
+        """How much of each axis of the input a block needs at most."""
+        return tuple(max(lengths_of(tuple(each)), default=0) for each in self._needed)
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """All blocks, row by row."""
+        return itertools.product(*(range(len(each)) for each in self.chunks))
+
+    def piece(self, block: Place) -> Slices:
+        """Return which piece of the output a block is."""
+        return tuple(each[i] for each, i in zip(self._pieces, block, strict=True))
+
+    def needed(self, block: Place) -> Slices:
+        """Return which piece of the input a block needs."""
+        if 0 in lengths_of(self.piece(block)):
+            return (slice(0, 0),) * len(block)
+        return tuple(each[i] for each, i in zip(self._needed, block, strict=True))
+
+    def under(self, block: Place) -> Iterator[Part]:
+        """Yield what a block takes of each chunk."""
+        return _parts([each[i] for each, i in zip(self._under, block, strict=True)])
+
+    def over(self, chunk: Place) -> Iterator[Part]:
+        """Yield what each block takes of a chunk."""
+        return _parts([each[i] for each, i in zip(self._over, chunk, strict=True)])
+
+    def source(self, chunk: Place) -> Slices:
+        """Return which piece of the input a chunk is."""
+        return tuple(slice(each[i], each[i + 1]) for each, i in zip(self._edges, chunk, strict=True))
+
+    def is_whole(self, part: Part) -> bool:
+        """Say whether a part is all of its chunk."""
+        lengths = (each[i] for each, i in zip(self.work.chunks, part.chunk, strict=True))
+        return all(cut == slice(0, length) for cut, length in zip(part.cut, lengths, strict=True))
+
+    @cached_property
+    def _edges(self) -> list[list[int]]:
+        return list(map(edges_of, self.work.chunks))
+
+    @cached_property
+    def _pieces(self) -> list[list[slice]]:
+        return [[slice(*edge) for edge in itertools.pairwise(edges_of(each))] for each in self.chunks]
+
+    @cached_property
+    def _needed(self) -> list[list[slice]]:
+        """What blocks need, axis by axis: what they need along one does not depend on the others."""
+        spec, shape = self.work.spec, self.work.shape
+        first = [slice(0, 1)] * len(shape)
+        return [
+            [region(spec, shape, (*first[:axis], piece, *first[axis + 1 :]))[axis] for piece in pieces]
+            for axis, pieces in enumerate(self._pieces)
+        ]
+
+    @cached_property
+    def _under(self) -> list[list[list[Share]]]:
+        found = zip(self._needed, self._edges, strict=True)
+        return [[list(_shares(block, piece, edges)) for block, piece in enumerate(needed)] for needed, edges in found]
+
+    @cached_property
+    def _over(self) -> list[list[list[Share]]]:
+        over: list[list[list[Share]]] = [[[] for _ in each] for each in self.work.chunks]
+        for axis, blocks in enumerate(self._under):
+            for share in itertools.chain.from_iterable(blocks):
+                over[axis][share.chunk].append(share)
+        return over
+
+
+def edges_of(chunks: Sequence[int]) -> list[int]:
+    """Return where the chunks of an axis begin, and where the last ends."""
+    return [0, *itertools.accumulate(chunks)]
+
+
+def regular(shape: Shape, lengths: Shape) -> Chunks:
+    """Return the chunks of an array that are alike, but for the last of each axis."""
+    cut = zip(shape, lengths, strict=True)
+    return tuple((each,) * (size // each) + ((size % each,) if size % each else ()) for size, each in cut)
+
+
+def lengths_of(slices: Slices) -> Shape:
+    """Return the shape of a piece."""
+    return tuple(each.stop - each.start for each in slices)
+
+
+def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
+    """Yield what a block takes of each chunk along an axis."""
+    first = int(np.searchsorted(edges, needed.start, side="right")) - 1
+    for chunk, (begin, end) in enumerate(itertools.pairwise(edges[first:]), start=first):
+        if begin >= needed.stop:
+            break
+        start, stop = max(needed.start, begin), min(needed.stop, end)
+        if stop > start:
+            cut, target = slice(start - begin, stop - begin), slice(start - needed.start, stop - needed.start)
+            yield Share(block, chunk, cut, target)
+
+
+def _parts(axes: Sequence[Sequence[Share]]) -> Iterator[Part]:
+    for each in itertools.product(*axes):
+        block, chunk = tuple(share.block for share in each), tuple(share.chunk for share in each)
+        yield Part(block, chunk, tuple(share.cut for share in each), tuple(share.target for share in each))
