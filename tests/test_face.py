@@ -124,8 +124,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, into, "
-        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
+        "into, ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
         "did you mean 'only'?",
     ),
     (
