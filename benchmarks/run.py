@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import multiprocessing
 import os
 import statistics
@@ -26,10 +25,7 @@ from typing import Any
 import numpy as np
 from cases import CASES, GROWTH, SUITES, Case
 from engines import ENGINES, UnsupportedError, agrees
-
-Times = dict[str, float]
-OTHERWISE = "*"
-"""Behind the name of an engine that computes something else: its time is shown, and is never the best."""
+from tables import OTHERWISE, Times, growth_table, tables
 
 
 def main() -> None:
@@ -45,12 +41,7 @@ def main() -> None:
         growth = {}
         if not arguments.only and not arguments.suite:
             growth = {case.name: fleet.time(case, arguments.rounds, only="ours") for case in GROWTH}
-    engines = fleet.engines
-    for suite, rows in times.items():
-        if rows:
-            print(f"{suite}: milliseconds, {arguments.threads} threads", table(rows, engines), sep="\n")
-    if growth:
-        print(growth_table(growth))
+    print(tables(times), growth_table(growth), sep="\n")
     if arguments.json:
         arguments.json.write_text(json.dumps({"times": times, "growth": growth}, indent=2), encoding="utf-8")
     if arguments.chart:
@@ -160,46 +151,6 @@ def _input(case: Case) -> Any:
     if case.dtype == "uint8":
         return rng.integers(0, 256, case.shape, np.uint8)
     return rng.random(case.shape, np.float32).astype(case.dtype)
-
-
-OWN = ("ours", "fast")
-PEERS = ("onnxruntime", "openvino", "torch", "opencv", "pillow")
-
-
-def table(times: dict[str, Times], engines: list[str]) -> str:
-    """Return milliseconds as a table, with the ratios of both of ours to the best peer, and how many cases are won."""
-    shown = [name for name in engines if any({name, name + OTHERWISE} & row.keys() for row in times.values())]
-    own = [name for name in OWN if name in shown]
-    lines = [f"| case | {' | '.join(shown)} | {' | '.join(f'{name}/best' for name in own)} |"]
-    lines.append("|---" + "|---:" * (len(shown) + len(own)) + "|")
-    ratios: dict[str, list[float]] = {name: [] for name in own}
-    for case, row in times.items():
-        best = min((row[name] for name in PEERS if name in row), default=None)
-        cells = [_cell(row, name) for name in shown]
-        for name in own:
-            if best:
-                ratios[name].append(row[name] / best)
-            cells.append(f"{row[name] / best:.2f}" if best else "")
-        lines.append(f"| {case} | {' | '.join(cells)} |")
-    means = [f"{math.exp(statistics.fmean(map(math.log, each))):.2f}" if each else "" for each in ratios.values()]
-    return "\n".join([*lines, f"| geometric mean |{' |' * len(shown)} {' | '.join(means)} |"])
-
-
-def _cell(row: Times, engine: str) -> str:
-    """Return the milliseconds of an engine; with a star where it computes something else."""
-    for name in (engine, engine + OTHERWISE):
-        if name in row:
-            return f"{row[name] * 1e3:.2f}{name.removeprefix(engine)}"
-    return ""
-
-
-def growth_table(growth: dict[str, Times]) -> str:
-    """Return our time per output element against the size of the image."""
-    lines = ["", "| growth | ms | ns per output element |", "|---|---:|---:|"]
-    for case in GROWTH:
-        seconds = growth[case.name]["ours"]
-        lines.append(f"| {case.name} | {seconds * 1e3:.2f} | {seconds * 1e9 / math.prod(case.out_shape):.2f} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
+from ir_interp.executor.crops import extrapolated
 from ir_interp.executor.integers import sampled
-from ir_interp.executor.prepared import extrapolated
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan

@@ -32,7 +32,7 @@ def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | Non
 
     ``inner`` is the length of all that follows the axis in the input.
     """
-    axis = _along(taps)
+    axis = along(taps)
     if axis.copied is not None or axis.longest > PANEL:
         return None
     assert taps.weights is not None
@@ -57,7 +57,7 @@ def stages(
 
 def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> Pick | Band:
     """Return outputs ``start`` to ``stop`` of an axis, ready to run; ``inner`` is the length of all that follows it."""
-    axis = _along(taps)
+    axis = along(taps)
     if axis.copied is not None:
         indices = axis.copied[start:stop]
         first, last = int(indices.min()), int(indices.max())
@@ -70,7 +70,7 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any])
     return _band(indices, weights, start, inner if inner < _MIN_INNER else 0, dtype)
 
 
-class _Along(NamedTuple):
+class Along(NamedTuple):
     """What holds of a whole axis, and decides how every piece of it is made.
 
     ``copied`` are the inputs where all outputs are copies, ``longest`` how many inputs the longest sum reaches over.
@@ -81,15 +81,16 @@ class _Along(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _along(taps: Taps) -> _Along:
+def along(taps: Taps) -> Along:
+    """Return what holds of all of an axis."""
     if taps.weights is None:
-        return _Along(taps.indices[:, 0], 1)
+        return Along(taps.indices[:, 0], 1)
     used = taps.weights != 0
     chosen = np.abs(taps.weights).argmax(axis=1)[:, None]
     if (used.sum(axis=1) == 1).all() and (np.take_along_axis(taps.weights, chosen, axis=1) == 1).all():
-        return _Along(np.take_along_axis(taps.indices, chosen, axis=1)[:, 0], 1)
+        return Along(np.take_along_axis(taps.indices, chosen, axis=1)[:, 0], 1)
     lowest, highest = _reach(taps.indices, used)
-    return _Along(None, int((highest - lowest).max(initial=0)) + 1)
+    return Along(None, int((highest - lowest).max(initial=0)) + 1)
 
 
 def _reach(indices: Indices, used: NDArray[np.bool_]) -> tuple[Indices, Indices]:

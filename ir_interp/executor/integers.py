@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -11,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.executor import corners
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import (
-    CORNER_BITS,
     FIXED_BITS,
     SINGLE,
     Along,
@@ -44,7 +42,7 @@ def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array | None:
     dtype, values = x.dtype, x
     for step in made:
         if isinstance(step, Corners):
-            values = _cornered(values, step, piece.origin)
+            values = corners.run(values, step, piece.origin)
         else:
             values = rounded(_summed(values, step, piece.origin), step.rounding, dtype)
     return values.astype(dtype)
@@ -133,25 +131,3 @@ def _summed(x: Array, step: Along, origin: Shape) -> Array:
         else:
             total = total + taken * w
     return np.asarray(total)
-
-
-def _cornered(x: Array, step: Corners, origin: Shape) -> Array:
-    """Return the sum over the corners of cells, cut off."""
-    work: Any = np.int64 if step.fixed else np.float32
-    total: Any = None
-    for sides in itertools.product((0, 1), repeat=len(step.axes)):
-        corner, weight = x, None
-        for axis, side, indices, weights in _sides(step, sides):
-            corner = _taken(corner, indices[side], axis, origin)
-            column = _aligned(weights[side].astype(work), axis, x.ndim)
-            weight = column if weight is None else weight * column
-        term = weight * corner.astype(work)
-        total = term if total is None else total + term
-    if step.fixed:
-        return np.asarray(np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)))
-    return np.asarray(np.trunc(total))
-
-
-def _sides(step: Corners, sides: Sequence[int]) -> Any:
-    """Return each axis with the side of the cell that is taken, the last axis first; it changes most often."""
-    return zip(step.axes, reversed(sides), step.indices, step.weights, strict=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.executor.bands import prepare
 from ir_interp.executor.integers import rounded
 from ir_interp.executor.products import Band, Pick
-from ir_interp.executor.tiles import in_threads, threads
+from ir_interp.executor.threads import in_threads, threads
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes
 from ir_interp.plan.pieces import Piece

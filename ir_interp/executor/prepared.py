@@ -5,32 +5,34 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import alpha, compiled, half, integers, plain, tiles, whole
+from ir_interp.executor import alpha, compiled, factors, half, integers, jobs, pairs, plain, tiles, whole
 from ir_interp.executor import passes as passes_of
+from ir_interp.executor.crops import extrapolate
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.integers import rounding_at_once
+from ir_interp.plan.integers import Corners, rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
-from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
+from ir_interp.plan.taps import BYTES_A_TAP, count
 from ir_interp.plan.whole import WholeSum, at_once, in_passes
-from ir_interp.spec import Alpha, Crop, Integers, Nearest, ResizeSpec
+from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` will make."""
 
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
+_EIGHT_BITS = ("uint8", "int8")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 
 
@@ -70,10 +72,8 @@ class Prepared:
         """Return this resize with everything that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-                if self._jobs:
-                    compiled.load()
-                else:
-                    _ = self._tiles
+                is_compiled = self._jobs and compiled.load()
+                _ = is_compiled or self._direct or self._tiles
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -82,8 +82,7 @@ class Prepared:
         if y.size:
             with unchecked():
                 self._fill(np.pad(x, self._pads) if self._pads else x, y)
-                if isinstance(self.spec.coordinates, Crop):
-                    _extrapolate(y, self._bound, self._piece)
+                extrapolate(y, self._bound, self._piece)
         return y
 
     def _output(self, x: Array, out: Array | None) -> Array:
@@ -102,11 +101,17 @@ class Prepared:
         """Fill ``y`` from ``x``, padded already."""
         if not self._bound.axes:
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
-        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+        elif self._jobs and compiled.run(x, y, self._jobs):
+            if self.dtype.kind == "f" and not isinstance(self.spec.kernel, Nearest):
+                self._mend(x, y, self._piece)
+        else:
             with compiled.counted() if self._jobs else nullcontext():
                 self._fill_in_numpy(x, y)
 
     def _fill_in_numpy(self, x: Array, y: Array) -> None:
+        if self._direct:
+            self._direct(x, y)
+            return
         found = self._integers(x)
         if found is not None:
             y[...] = found
@@ -146,16 +151,40 @@ class Prepared:
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
     @cached_property
-    def _jobs(self) -> tuple[compiled.Job, ...]:
+    def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
-        if isinstance(self.spec.kernel, Nearest):
-            return compiled.copies(bound, piece, self.dtype)
-        if self._sums:
-            return compiled.jobs(self._sums, self._padded, self.dtype)
-        if self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED or not passes.are_named(bound):
+        if self.spec.alpha is Alpha.PREMULTIPLIED:  # a piece of such has all channels before, and not behind
             return ()
-        return compiled.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+        if isinstance(self.spec.kernel, Nearest):
+            return jobs.copies(bound, piece, self.dtype)
+        if self.dtype.kind != "u" and self.dtype.kind != "i":
+            return jobs.floats(bound, piece, self.dtype)
+        if self._sums:
+            return jobs.jobs(self._sums, self._padded, self.dtype)
+        if not passes.are_named(bound):
+            made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
+            only = made[0] if made and len(made) == 1 else None
+            return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
+        if self.dtype != np.uint8:
+            return ()
+        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+
+    @cached_property
+    def _direct(self) -> partial[None] | None:
+        """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
+        if self.spec.alpha is Alpha.PREMULTIPLIED:
+            return None
+        if len(self._sums) == 1:
+            most = max(map(abs, (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)))
+            if by_factors := factors.of_sum(self._sums[0], self._padded, most):
+                return partial(factors.run, made=by_factors)
+            found = pairs.of_sum(self._sums[0], self._padded)
+            return partial(pairs.run, pairs=found) if found else None
+        is_named = self.dtype == np.uint8 and passes.are_named(self._bound)
+        made = [self._piece.of_pass(each) for each in passes.passes(self._bound, "uint8")] if is_named else []
+        found = pairs.shortened(made[0], made[1], self._padded) if len(made) == 2 else None
+        return partial(pairs.run, pairs=found) if found else None
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:
@@ -226,26 +255,6 @@ def _is_finite(x: NDArray[Any]) -> bool:
             if math.isfinite(np.dot(flat, flat)):
                 return True  # else an infinity, or values whose squares are
     return bool(np.isfinite(x).all())
-
-
-def _extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
-    """Fill what a crop takes from outside the image."""
-    if not isinstance(bound.spec.coordinates, Crop):
-        return
-    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
-        taps = piece.taps(each, axis.axis)
-        if taps.outside is not None and taps.outside.any():
-            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
-
-
-def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
-    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
-    assert isinstance(spec.coordinates, Crop)
-    fill = np.empty(1, dtype)
-    cuts = spec.rounds is Integers.ONNXRUNTIME
-    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
-    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
-    return fill.reshape(())
 
 
 def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +13,12 @@ from numpy.typing import NDArray
 from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
 from ir_interp.executor.products import Band, Pick
+from ir_interp.executor.threads import in_threads, scratch, threads
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.spec import Nearest
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
 
 Array = NDArray[Any]
 
@@ -85,53 +79,6 @@ def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) ->
     in_threads(take_tiles, min(threads(), len(made.each)) if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1)
 
 
-def in_threads(job: Callable[[], None], count: int, *, products: bool = True) -> None:
-    """Run ``job``, which makes matrix ``products`` or none, in ``count`` threads at once, this one among them.
-
-    A call from within another one of this thread, by a signal handler or a finaliser, takes this thread alone: the
-    other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends.
-    """
-    with _calls:
-        if count == 1 or _calls.depth > 1:
-            job()
-            return
-        with _single_threaded_products if products else nullcontext():
-            done: list[Future[None]] = []
-            try:
-                with suppress(RuntimeError):  # while Python ends, no thread can be started
-                    for _ in range(count - 1):
-                        done.append(_pool(count - 1).submit(_help, job))
-                job()
-            finally:
-                for each in done:
-                    each.result()
-
-
-def _help(job: Callable[[], None]) -> None:
-    with _calls:
-        job()
-
-
-class _Calls(threading.local):
-    """How many calls, each within another, this thread is in."""
-
-    depth = 0
-
-    def __enter__(self) -> None:
-        self.depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
-
-
-_calls = _Calls()
-
-
-def is_within_another() -> bool:
-    """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
-    return _calls.depth > 0
-
-
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
@@ -160,24 +107,9 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     return loaded
 
 
-_MAX_SCRATCH_BYTES = 2**26  # of an array whose memory is kept
-_kept = threading.local()
-
-
-def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
-    needed = math.prod(shape) * dtype.itemsize
-    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject or _calls.depth > 1:  # the call outside uses what is kept
-        return np.empty(shape, dtype)
-    buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
-    if which not in buffers or buffers[which].size < needed:
-        buffers[which] = np.empty(needed, np.uint8)
-    return buffers[which][:needed].view(dtype).reshape(shape)
-
-
 def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
     """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in sorted(bound.axes, key=_turn(bound))]
+    order = [each.axis for each in sorted(bound.axes, key=turn(bound))]
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
@@ -213,7 +145,7 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def _turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
+def turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
     """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces."""
     if isinstance(bound.spec.kernel, Nearest):
         return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
@@ -263,67 +195,3 @@ def _steps(
 
 def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
     return math.prod(lengths[:place]), lengths[place], math.prod(lengths[place + 1 :])
-
-
-def threads() -> int:
-    """Return how many threads share the tiles, the caller's among them: IR_INTERP_THREADS, else at most 4."""
-    given = os.environ.get("IR_INTERP_THREADS", "")
-    return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
-
-
-@cache
-def _pool(count: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(count, "ir_interp")
-
-
-class _SingleThreadedProducts:
-    """A context in which a matrix product takes one thread: ours share the tiles already.
-
-    The setting is the process's. So the first to enter makes it, and the last to leave takes it back.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limits: Any = None
-
-    def forget(self) -> None:
-        """Take the setting back without those who are inside: after a fork they are not there."""
-        if self._limits is not None:
-            self._limits.restore_original_limits()
-        self.__init__()  # type: ignore[misc]
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._limits = _libraries().limit(limits=1, user_api="blas")
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limits.restore_original_limits()
-                self._limits = None
-
-
-_single_threaded_products = _SingleThreadedProducts()
-
-
-def _forget_threads() -> None:
-    """Forget what other threads did: they do not survive a fork, and what waits for them would do so for ever."""
-    _pool.cache_clear()
-    _single_threaded_products.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.store import store
-from ir_interp.executor.tiles import Tile, scratch
+from ir_interp.executor.threads import scratch
+from ir_interp.executor.tiles import Tile
 from ir_interp.plan.whole import WholeSum
 from ir_interp.spec import Integers
 

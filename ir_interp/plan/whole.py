@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,11 +30,11 @@ _ULP = 2.0**-24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, whole numbers, times input ``first[i] + t``."""
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, int32 or floats, times input ``first[i] + t``."""
 
     axis: int
     first: NDArray[np.intp]
-    weights: NDArray[np.int32]
+    weights: NDArray[Any]
 
     @property
     def largest(self) -> int:
@@ -112,10 +112,22 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
     highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
     width = int((highest - lowest).max()) + 1
     first = np.minimum(lowest, length - width)
-    dense = np.zeros((len(indices), width), np.int64)
+    dense = np.zeros((len(indices), width), weights.dtype)
     outputs, taps = np.nonzero(used)
     np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
-    return Windows(axis, first, dense.astype(np.int32))
+    return Windows(axis, first, dense.astype(np.int32) if weights.dtype.kind == "i" else dense)
+
+
+def reduced(sums: WholeSum) -> WholeSum:
+    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    windows, bits = [], sums.bits
+    for window in sums.windows:
+        every = int(np.bitwise_or.reduce(window.weights, axis=None))
+        twos = (every & -every).bit_length() - 1 if every else 0
+        twos = min(twos, bits)
+        windows.append(replace(window, weights=window.weights >> twos))
+        bits -= twos
+    return replace(sums, windows=tuple(windows), bits=bits)
 
 
 def _fits(windows: Sequence[Windows], most: int) -> bool:

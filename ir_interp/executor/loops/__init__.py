@@ -1,0 +1,25 @@
+"""Loops that numba compiles. Imported only where it is installed.
+
+The code that is kept of a loop is made again where its own file changes: who changes ``taps`` or ``vectors``, which the
+others build on, removes ``__pycache__``. An installation writes all files anew.
+"""
+
+from ir_interp.executor.loops.copies import copies
+from ir_interp.executor.loops.corners import cornered
+from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
+from ir_interp.executor.loops.steps import chained, shortened
+from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
+
+__all__ = [
+    "chained",
+    "columns",
+    "copies",
+    "cornered",
+    "floats_columns",
+    "floats_columns_first",
+    "floats_rows",
+    "floats_rows_first",
+    "rows",
+    "rows_then_columns",
+    "shortened",
+]

@@ -1,0 +1,113 @@
+"""Sums of bytes in a library's own order, or with its own loss of bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.taps import along
+
+Array = NDArray[Any]
+
+
+@compiled
+def _each_column(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
+    """Fill ``sums`` along a row, from the first tap to the last; ``indices`` [outputs, taps] count cells."""
+    count, width = indices.shape
+    one, two = np.uint32(1), np.uint32(2)
+    if depth == 3:
+        for i in range(count):
+            at, weight = indices[i, 0], weights[i, 0]
+            red, green, blue = row[at] * weight, row[at + one] * weight, row[at + two] * weight
+            for tap in range(1, width):
+                at, weight = indices[i, tap], weights[i, tap]
+                red += row[at] * weight
+                green += row[at + one] * weight
+                blue += row[at + two] * weight
+            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
+        return
+    for i in range(count):
+        for cell in range(depth):
+            total = row[indices[i, 0] + np.uint32(cell)] * weights[i, 0]
+            for tap in range(1, width):
+                total += row[indices[i, tap] + np.uint32(cell)] * weights[i, tap]
+            sums[i * depth + cell] = total
+
+
+@compiled
+def shortened(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+    bits_before: int,
+    bits_after: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after they are weighed.
+
+    Each row that is needed is summed along its columns once, and then fits 16 bits; so the upper half of a product,
+    which is what is added, is one instruction.
+    """
+    before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
+    source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
+    if bits_after:
+        half = np.int32(1 << (bits_after - 1))
+    sums, short, held = np.empty(count, np.int32), np.empty((2, count), np.int16), np.full(2, -1)
+    for out in range(start, stop):
+        for tap in range(2):
+            row = row_indices[out, tap]
+            if held[row % 2] != row:
+                along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
+                made = short[row % 2]
+                for i in range(count):
+                    made[i] = np.int16(sums[i] >> before)
+                held[row % 2] = row
+        upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
+        weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
+        for i in range(count):
+            above = np.int16(np.int32(np.int32(upper[i]) * weight) >> np.int32(16))
+            below = np.int16(np.int32(np.int32(lower[i]) * weight_below) >> np.int32(16))
+            value = np.int16(np.int16(above + below + half) >> after)
+            line[i] = min(max(value, np.int16(0)), np.int16(255))
+
+
+@compiled
+def chained(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
+    sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
+    for out in range(start, stop):
+        for tap in range(row_indices.shape[1]):
+            weight = row_weights[out, tap]
+            if tap and weight == 0:
+                continue
+            _each_column(x[row_indices[out, tap]], column_indices, column_weights, depth, sums)
+            if tap == 0:
+                for i in range(len(sums)):
+                    total[i] = sums[i] * weight
+            else:
+                for i in range(len(sums)):
+                    total[i] += sums[i] * weight
+        line = y[out]
+        for i in range(len(line)):
+            line[i] = np.int32(min(max(np.rint(total[i]), least), most))

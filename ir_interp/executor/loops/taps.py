@@ -1,0 +1,109 @@
+"""Weighted sums along a row, and of rows: of floats, of 8-bit integers, of whole numbers that these made.
+
+Arrays are flat, and counted by unsigned numbers: a view of a row would cost as much as forty sums. The type of a sum is
+that of its weights; floats are fused from 0 on, one tap after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.vectors import added, sum_four, sum_pixels, sum_two
+
+Array = NDArray[Any]
+
+
+@compiled
+def along(
+    x: Array, begin: int, first: Array, weights: Array, width: int, depth: int, safe: int, sums: Array, start: int
+) -> None:
+    """Fill ``sums`` from ``start`` on with weighted sums along a row of ``x``, which begins at ``begin``.
+
+    ``first`` counts cells; of ``safe`` outputs, the first, four neighbouring cells may be read and written.
+    """
+    count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
+    row, to = np.uint64(begin), np.uint64(start)
+    if safe:
+        if width == 2:
+            for i in range(safe):
+                sum_two(x, begin + np.intp(first[i]), depth, weights, i, 2, sums, start + i * depth)
+        elif width == 4:
+            for i in range(safe):
+                sum_four(x, begin + np.intp(first[i]), depth, weights, i, 4, sums, start + i * depth)
+        else:
+            for i in range(safe):
+                sum_pixels(x, begin + np.intp(first[i]), depth, weights, i, width, sums, start + i * depth)
+    if width == 2 and depth == 1:
+        for i in range(count):
+            at, tap = row + np.uint64(first[i]), np.uint64(2 * i)
+            total = added(nothing, x[at], weights[tap])
+            sums[to + np.uint64(i)] = added(total, x[at + one], weights[tap + one])
+    elif width == 4 and depth == 1:
+        for i in range(count):
+            at, tap = row + np.uint64(first[i]), np.uint64(4 * i)
+            total = added(added(nothing, x[at], weights[tap]), x[at + one], weights[tap + one])
+            total = added(total, x[at + two], weights[tap + two])
+            sums[to + np.uint64(i)] = added(total, x[at + three], weights[tap + three])
+    else:
+        for i in range(safe, count):
+            for cell in range(depth):
+                at, tap, total = row + np.uint64(first[i]) + np.uint64(cell), np.uint64(i * width), nothing
+                for _ in range(width):
+                    total = added(total, x[at], weights[tap])
+                    at += np.uint64(depth)
+                    tap += one
+                sums[to + np.uint64(i * depth + cell)] = total
+
+
+@compiled
+def across(
+    x: Array, first: int, ring: int, cells: int, begin: int, weights: Array, out: int, y: Array, start: int, count: int
+) -> None:
+    """Fill ``count`` cells of ``y`` from ``start`` on with sums of rows of ``x`` from ``first`` on, by weights ``out``.
+
+    Rows have so many ``cells``, of which those from ``begin`` on are summed; after ``ring`` rows comes the first again.
+    """
+    width, nothing, to = weights.shape[1], y.dtype.type(0), np.uint64(start)
+    tap = 0
+    while tap < width:
+        a, w = np.uint64((first + tap) % ring * cells + begin), weights[out, tap]
+        if width - tap >= 4:
+            b, v = np.uint64((first + tap + 1) % ring * cells + begin), weights[out, tap + 1]
+            c, u = np.uint64((first + tap + 2) % ring * cells + begin), weights[out, tap + 2]
+            d, t = np.uint64((first + tap + 3) % ring * cells + begin), weights[out, tap + 3]
+            if tap:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    total = added(added(y[to + cell], x[a + cell], w), x[b + cell], v)
+                    y[to + cell] = added(added(total, x[c + cell], u), x[d + cell], t)
+            else:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    total = added(added(nothing, x[a + cell], w), x[b + cell], v)
+                    y[to + cell] = added(added(total, x[c + cell], u), x[d + cell], t)
+            tap += 4
+        elif width - tap >= 2:
+            b, v = np.uint64((first + tap + 1) % ring * cells + begin), weights[out, tap + 1]
+            if tap:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    y[to + cell] = added(added(y[to + cell], x[a + cell], w), x[b + cell], v)
+            else:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    y[to + cell] = added(added(nothing, x[a + cell], w), x[b + cell], v)
+            tap += 2
+        else:
+            if tap:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    y[to + cell] = added(y[to + cell], x[a + cell], w)
+            else:
+                for i in range(count):
+                    cell = np.uint64(i)
+                    y[to + cell] = added(nothing, x[a + cell], w)
+            tap += 1

@@ -1,0 +1,102 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
+"""What numba writes in no words of its own: sums of pixels as vectors, and products that are fused into a sum.
+
+A pixel of three or four channels is a vector of four lanes. numba's compiler makes none of neighbouring statements, and
+fuses nothing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+_LANES = 4
+_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
+
+
+@_intrinsic
+def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
+    """Return ``total`` and the product of a cell and its weight: of floats rounded once, of integers in 32 bits."""
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return _added(builder, cell, values[1], values[2], values[0])
+
+    return total(total, cell, weight), made
+
+
+def _sum_of(known: int) -> Any:
+    """Return what sums a ``known`` number of pixels, one statement after the other; any number for 0."""
+
+    @_intrinsic
+    def sum_pixels(
+        context: Any, row: Any, at: Any, step: Any, weights: Any, output: Any, width: Any, sums: Any, place: Any
+    ) -> Any:
+        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            source, factors, results = (
+                target.make_array(signature.args[each])(target, builder, values[each]).data for each in (0, 3, 6)
+            )
+            first, vector = builder.mul(values[4], values[5]), ir.VectorType(target.get_value_type(sums.dtype), _LANES)
+            cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
+
+            def added(total: Any, tap: Any) -> Any:
+                begin = builder.add(values[1], builder.mul(tap, values[2]))
+                pointer = builder.bitcast(builder.gep(source, [begin]), cells.as_pointer())
+                weight = _spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
+                values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
+                return _added(builder, row.dtype, values_read, weight, total)
+
+            total = ir.Constant(vector, None)
+            for tap in range(known):
+                total = added(total, ir.Constant(ir.IntType(64), tap))
+            if not known:
+                kept = cgutils.alloca_once_value(builder, total)
+                with cgutils.for_range(builder, values[5]) as loop:
+                    builder.store(added(builder.load(kept), loop.index), kept)
+                total = builder.load(kept)
+            pointer = builder.bitcast(builder.gep(results, [values[7]]), vector.as_pointer())
+            builder.store(total, pointer, align=sums.dtype.bitwidth // 8)
+            return target.get_dummy_value()
+
+        own = (types.intp, types.intp, weights, types.intp, types.intp, sums, types.intp)
+        return types.none(row, *own), made
+
+    return sum_pixels
+
+
+sum_pixels, sum_two, sum_four = _sum_of(0), _sum_of(2), _sum_of(4)
+"""``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
+
+The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
+are four lanes, from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that
+they are there. Floats are fused one after the other, from 0 on.
+"""
+
+
+def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Return ``total`` and the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
+    kind = total.type
+    if isinstance(cell, types.Float):
+        return builder.call(_fusing(builder, kind), [value, weight, total])
+    if isinstance(getattr(kind, "element", kind), ir.IntType):
+        wide = value if value.type == kind else (builder.sext if cell.signed else builder.zext)(value, kind)
+        return builder.add(builder.mul(wide, weight), total)
+    wide = (builder.sitofp if cell.signed else builder.uitofp)(value, kind)
+    return builder.call(_fusing(builder, kind), [wide, weight, total])
+
+
+def _spread(builder: Any, value: Any, vector: Any) -> Any:
+    """Return a vector of which every lane is ``value``."""
+    lanes, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+    one = builder.insert_element(lanes, value, ir.Constant(index, 0))
+    return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, _LANES), [0] * _LANES))
+
+
+def _fusing(builder: Any, kind: Any) -> Any:
+    """Return LLVM's own function, for numbers or vectors of them; llvmlite's builder has that of numbers only."""
+    element = getattr(kind, "element", kind)
+    name = f"f{32 if isinstance(element, ir.FloatType) else 64}"
+    name = name if element is kind else f"v{kind.count}{name}"
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}")

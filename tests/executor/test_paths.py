@@ -1,0 +1,56 @@
+"""Every way to compute a resize gives the same bits, and the plain form: NumPy, loops, pieces, prepared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_interp import Area, Coordinates, Linear, ResizeSpec, Sizes, prepare, resize
+from ir_interp.executor import compiled
+from ir_interp.library import parse
+from tests.sweeps.paths import drawn, faults, values
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_any_resize(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    assert list(faults(rng, *drawn(rng))) == []
+
+
+PHOTOS = {
+    "few columns": ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((90, 120))),
+    "many columns": ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((190, 230))),
+    "halves": ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((120, 160))),
+    "quarters": ResizeSpec(kernel=Area(), coordinates=Coordinates.ASYMMETRIC, axes=(0, 1), target=Sizes((60, 80))),
+    "opencv": replace(parse("opencv:linear"), axes=(0, 1), target=Sizes((90, 120))),
+}
+
+
+@pytest.mark.parametrize("name", PHOTOS)
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(channels)
+    monkeypatch.setenv("IR_INTERP_THREADS", "2")
+    assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
+
+
+def test_which_photos_need_no_products() -> None:
+    ways = {name: prepare(spec, (240, 320, 3), "uint8")._direct for name, spec in PHOTOS.items()}
+    modules = {name: way.func.__module__.rpartition(".")[2] for name, way in ways.items() if way}
+    assert modules == {"few columns": "pairs", "halves": "factors", "quarters": "factors", "opencv": "pairs"}
+
+
+@pytest.mark.skipif(not compiled.is_installed(), reason="numba is not installed")
+def test_floats_stay_products_where_these_sum_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 50, 3)).astype(np.float32)
+    wanted = resize(x, PHOTOS["few columns"])
+    monkeypatch.setattr(compiled, "_agree", lambda *_: False)
+    monkeypatch.setattr(compiled._loops, "_agreeing", {})
+    run = prepare(PHOTOS["few columns"], x.shape)
+    assert not compiled.run(x, np.empty_like(wanted), run._jobs)
+    np.testing.assert_array_equal(run(x), wanted)

@@ -1,0 +1,236 @@
+"""Compare every path of the executor with the plain form, on random resizes: NumPy, loops, pieces, prepared.
+
+``python -m tests.sweeps.paths --cases 5000 --seed 1`` exits with 1 where a bit differs; of floats the plain form, which
+sums in float64, has to agree as far as float32 can.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp import (
+    Antialias,
+    Area,
+    Arithmetic,
+    Coordinates,
+    Cubic,
+    Lanczos,
+    Linear,
+    Mean,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Sizes,
+    prepare,
+    region,
+    resize,
+)
+from ir_interp.executor import corners, passes, plain
+from ir_interp.executor.compiled import VARIABLE, is_installed
+from ir_interp.executor.integers import planned
+from ir_interp.library import parse
+from ir_interp.plan import passes as plans
+from ir_interp.plan.geometry import plan
+from ir_interp.plan.integers import CORNER_BITS, Corners
+from ir_interp.plan.pieces import whole
+from ir_interp.plan.whole import WholeSum
+from ir_interp.spec import Integers, Kernel
+from tests.support.sweeps import options
+
+Array = NDArray[Any]
+Rng = np.random.Generator
+LOOPS = ("0", "1") if is_installed() else ("0",)
+CALLS = ("opencv:linear", "opencv:cubic", "opencv:area", "pillow:bilinear", "pillow:bicubic", "torch:bilinear")
+KERNELS: tuple[Kernel, ...] = (
+    Linear(),
+    Linear(),
+    Linear(antialias=Antialias.SHRINKING, exclude_outside=True),
+    Cubic(a=-0.75),
+    Cubic(a=-0.5, antialias=Antialias.SHRINKING),
+    Lanczos(radius=3, antialias=Antialias.SHRINKING, exclude_outside=True),
+    Area(),
+    Mean(),
+    Nearest(rounding=Rounding.FLOOR),
+)
+
+
+def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
+    """Return a random array and a resize of it: of images as rows x columns x channels, of planes, by whole factors."""
+    channels = int(rng.choice([1, 2, 3, 3, 3, 4, 5, 20]))
+    height, width = (int(rng.choice([1, 2, 3, 5, 8, 12, 31, 60, 96])) for _ in range(2))
+    layout = int(rng.integers(0, 4))
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    shape, axes = [
+        ((height, width, channels), (0, 1)),
+        ((channels, height, width), (1, 2)),
+        ((1, channels, height, width), (2, 3)),
+        ((1, height, width, channels), (1, 2)),
+    ][layout]
+    factor = int(rng.choice([0, 0, 0, 2, 3, 4]))
+    target = [int(rng.choice([1, 2, 3, 6, 7, 16, 36, 61, 120])) for _ in axes]
+    if factor:
+        target = [max(1, shape[axis] // factor) for axis in axes]
+        shape = tuple(n * factor if axis in axes else n for axis, n in enumerate(max_shape(shape, axes, target)))
+    if rng.random() < 0.2:
+        keep = int(rng.integers(0, 2))
+        axes, target = axes[keep : keep + 1], target[keep : keep + 1]
+    dtype = str(rng.choice(["uint8", "uint8", "uint8", "int8", "float32", "float32", "float64", "int32"]))
+    x = values(rng, shape, dtype)
+    if dtype == "uint8" and layout == 0 and rng.random() < 0.3 and len(axes) == 2:
+        return x, replace(parse(str(rng.choice(CALLS))), axes=axes, target=Sizes(tuple(target)))
+    kernel = KERNELS[rng.integers(len(KERNELS))]
+    corner = isinstance(kernel, Area | Mean)
+    spec = ResizeSpec(
+        kernel=kernel,
+        coordinates=Coordinates.ASYMMETRIC if corner else list(Coordinates)[rng.integers(len(Coordinates))],
+        axes=axes,
+        target=Sizes(tuple(target)),
+        arithmetic=[Arithmetic.ONNXRUNTIME, Arithmetic.EXACT][rng.integers(2)],
+        integers=[None, None, Integers.HALF_EVEN, Integers.HALF_AWAY][rng.integers(4)],
+    )
+    return x, spec
+
+
+def max_shape(shape: tuple[int, ...], axes: tuple[int, ...], target: list[int]) -> tuple[int, ...]:
+    """Return a shape whose resized axes are as long as their target."""
+    lengths = dict(zip(axes, target, strict=True))
+    return tuple(lengths.get(axis, n) for axis, n in enumerate(shape))
+
+
+def values(rng: Rng, shape: tuple[int, ...], dtype: str) -> Array:
+    """Return random numbers; of integers many are the largest and the least, where sums lie at halves and beyond."""
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    bounds = np.iinfo(dtype)
+    if dtype == "int32":
+        return rng.integers(-(2**20), 2**20, shape, dtype)
+    x = rng.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+    ends = rng.choice(np.array([bounds.min, bounds.max, 0, 1], dtype), shape)
+    return np.where(rng.random(shape) < 0.3, ends, x)
+
+
+def plainly(x: Array, spec: ResizeSpec) -> Array | None:
+    """Return a resize in its plain form, tap by tap over all of an array; None where there is no such form here."""
+    bound = plan(spec, x.shape)
+    if isinstance(spec.kernel, Nearest):
+        return plain.run(x, bound)
+    if x.dtype.kind == "f":
+        return plain.run(x.astype(np.float64), bound)
+    sums = prepare(spec, x.shape, x.dtype)._sums
+    if sums:
+        for each in sums:
+            x = _summed(x, each)
+        return np.asarray(x)
+    if plans.are_named(bound):
+        return passes.run(x, bound, whole(bound))
+    steps = planned(bound, x.dtype.name, whole(bound).outputs)
+    if steps and isinstance(steps[0], Corners):
+        return _cornered(x, steps[0])
+    return None
+
+
+def _summed(x: Array, sums: WholeSum) -> Array:
+    """Return a sum of whole numbers in int64, rounded by what is cut off."""
+    total = x.astype(np.int64)
+    for window in sums.windows:
+        column = (-1,) + (1,) * (x.ndim - window.axis - 1)
+        total = np.asarray(
+            sum(
+                np.take(total, window.first + tap, axis=window.axis) * weights.astype(np.int64).reshape(column)
+                for tap, weights in enumerate(window.weights.T)
+            )
+        )
+    one, bounds = 1 << sums.bits, np.iinfo(x.dtype)
+    below, rest = total >> sums.bits, (total & (one - 1)) * 2
+    at_half = {Integers.HALF_EVEN: below % 2 == 1, Integers.HALF_AWAY: total > 0, None: np.ones(total.shape, bool)}
+    up = (rest > one) | ((rest == one) & at_half[sums.rounding])
+    return np.asarray(np.clip(below + up, bounds.min, bounds.max).astype(x.dtype))
+
+
+def _cornered(x: Array, step: Corners) -> Array:
+    """Return the sum over corners, each of them over the whole array."""
+    work: Any = np.int64 if step.fixed else np.float32
+    total: Any = None
+    for which in itertools.product((0, 1), repeat=len(step.axes)):
+        corner, weight = x, None
+        for axis, side, (low, high) in zip(
+            step.axes, reversed(which), corners.sides(step, (0,) * 9, x.shape), strict=True
+        ):
+            end = (low, high)[side]
+            corner = np.take(corner, end.places, axis=axis)
+            column = end.weights.astype(work).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+            weight = column if weight is None else weight * column
+        term = weight * corner.astype(work)
+        total = term if total is None else total + term
+    if step.fixed:
+        return np.asarray(np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS))).astype(x.dtype)
+    return np.asarray(np.trunc(total)).astype(x.dtype)
+
+
+def faults(rng: Rng, x: Array, spec: ResizeSpec) -> Iterator[str]:
+    """Yield what differs: each path from NumPy alone to the last bit, and that from the plain form."""
+    given = os.environ.get(VARIABLE)
+    results = {}
+    try:
+        for loops in LOOPS:
+            os.environ[VARIABLE] = loops
+            made = resize(x, spec)
+            piece = tuple(
+                slice(start := int(rng.integers(0, n)), int(rng.integers(start + 1, n + 1))) for n in made.shape
+            )
+            alone = resize(np.array(x[region(spec, x.shape, piece)]), spec, region=piece, whole=x.shape)
+            yield from ([] if _same(alone, made[piece]) else [f"piece {piece}, loops {loops}"])
+            yield from ([] if _same(prepare(spec, x.shape, x.dtype)(x), made) else [f"prepared, loops {loops}"])
+            results[loops] = made
+    finally:
+        os.environ.pop(VARIABLE, None)
+        if given is not None:
+            os.environ[VARIABLE] = given
+    yield from (f"loops {each}" for each, made in results.items() if not _same(made, results["0"]))
+    wanted = plainly(x, spec)
+    if wanted is None:
+        return
+    if x.dtype.kind == "f" and not isinstance(spec.kernel, Nearest):
+        limit = (1e-5 if x.dtype == np.float32 else 1e-12) * max(1.0, float(np.abs(x).max()))
+        if np.abs(results["0"] - wanted).max() > limit:
+            yield "the plain form"
+    elif not _same(results["0"], wanted):
+        yield "the plain form"
+
+
+def _same(x: Array, y: Array) -> bool:
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+
+
+def main() -> None:
+    """Compare, print which paths were taken how often, and every fault."""
+    arguments = options(__doc__).parse_args()
+    rng, taken, found = np.random.default_rng(arguments.seed), Counter[str](), 0
+    for number in range(arguments.cases):
+        x, spec = drawn(rng)
+        for fault in faults(rng, x, spec):
+            found += 1
+            print(f"case {number}: {fault}: {x.dtype} {list(x.shape)}, {spec}")
+        made = prepare(spec, x.shape, x.dtype)
+        taken["+".join(job.loop for job in made._jobs) or "no loop"] += 1
+        taken[
+            f"directly by {made._direct.func.__module__.rpartition('.')[2]}" if made._direct else "by products or steps"
+        ] += 1
+    for path, count in taken.most_common():
+        print(f"{count:6} {path}")
+    print(f"{arguments.cases} cases, {found} differ")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
