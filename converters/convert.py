@@ -45,6 +45,7 @@ class Options:
     ir: int | None = None
     interpolate: int | None = None
     dialect: str | None = None
+    into: Path | None = None
     semantics: Semantics = Semantics.RUNTIME
     only: Form = Form.ANY
     strict: bool = False
@@ -79,7 +80,9 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
     if (kinds == _PORTABLE) != (options.target is not None):
         raise ReadError(_TARGETS, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*parts(source), *options.inputs.paths])
+    check_outputs(
+        [*files, *options.reports], [*parts(source), *options.inputs.paths, *([options.into] if options.into else [])]
+    )
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -108,6 +111,7 @@ def _check_options(kinds: tuple[FileKind, FileKind], options: Options) -> None:
         "ir": options.ir is not None,
         "interpolate": options.interpolate is not None,
         "dialect": options.dialect is not None,
+        "into": options.into is not None,
         "only": options.only is not Form.ANY,
         "strict": options.strict,
         "fp16": options.fp16,
@@ -270,7 +274,10 @@ def _of_version(output: Path, options: Options) -> None:
 
 def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     from .tflite.one_resize import write_resize
+    from .tflite.rewrite import rewrite
 
+    if options.into is not None:
+        return rewrite(_resizes(source, options), options.into, output)
     return (write_resize(_single(source, options), output),)
 
 
@@ -292,9 +299,20 @@ def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
 
     if options.dialect not in (None, _DIALECT):
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
-    translated, rows = _translated(source, options)
-    output.write_text(layer.python_script(translated), encoding="utf-8")
-    return rows
+    found = _resizes(source, options)
+    text, forms = layer.python_script(found)
+    output.write_text(text, encoding="utf-8")
+    return tuple(
+        Row(name=op.name or op.where, source=op, form=form, grade=grade)
+        for op, (form, grade) in zip(found, forms, strict=True)
+    )
+
+
+def _resizes(source: Path, options: Options) -> list[ResizeOp]:
+    found = load(source, options.semantics)
+    if not found:
+        raise UnsupportedLayerError("no resize in it", source.name)
+    return found
 
 
 def _single(source: Path, options: Options) -> ResizeOp:
@@ -307,10 +325,7 @@ def _single(source: Path, options: Options) -> ResizeOp:
 def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     target: Dialect = registry.get(options.dialect or _DIALECT)
-    found = load(source, options.semantics)
-    if not found:
-        raise UnsupportedLayerError("no resize in it", source.name)
-    translated, refusals = [], []
+    found, translated, refusals = _resizes(source, options), [], []
     for op in found:
         try:
             translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
@@ -371,6 +386,7 @@ _HAVE_EFFECT: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
     "ir": _TO_IR,
     "interpolate": _TO_IR,
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
+    "into": ((FileKind.JSON, FileKind.TFLITE),),
     "only": _WITH_FORMS,
     "strict": _WITH_FORMS,
     "state": ((FileKind.IR, FileKind.ONNX),),

@@ -106,8 +106,7 @@ def dla() -> str:
     """Return the table of combinations that DLA takes."""
     lines = ["| mode | coordinates | selector | rounding | scales of height and width |", "|---|---|---|---|---|"]
     for mode, combinations in tensorrt_dla.COMBINATIONS.items():
-        largest = tensorrt_dla.LARGEST_SCALES.get(mode)
-        scales = f"whole, 1 to {largest}" if largest else "no page says"
+        scales = f"whole, 1 to {tensorrt_dla.LARGEST_SCALES[mode]}"
         lines += [f"| {mode} | {' | '.join((*words, 'any')[:3])} | {scales} |" for words in combinations]
     return "\n".join(lines)
 
@@ -120,7 +119,7 @@ def limits() -> str:
             f"- element types: {', '.join(tensorrt.LAYER_TYPES)}",
             f"- rank: 1 to {tensorrt.MAX_RANK}, of CUBIC from 2",
             f"- innermost axes that a mode resizes: {innermost}; the others keep their lengths",
-            f"- elements of the input, and of the output: up to 2^31 - 1 = {tensorrt.MAX_VOLUME:,}",
+            f"- elements of the input, and of the output: up to 2^31 = {tensorrt.MAX_VOLUME:,}",
         )
     )
 

@@ -125,7 +125,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
         "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, images, inputs, interpolate, "
-        "ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
+        "into, ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, target, verify; "
         "did you mean 'only'?",
     ),
     (

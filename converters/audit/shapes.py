@@ -77,7 +77,7 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
         return "not run: the rank of its input is unknown"
     if None in op.shape:
         return f"not run: its input is {shape_text(op.shape)}, choose lengths with --shape"
-    return "not run: some of its inputs are known only at run time, or its element type is not run"
+    return "not run: inputs known only at run time, an element type that is not run, or no runtime of these here"
 
 
 def check(paths: list[Path], shapes: Shapes) -> None:

@@ -26,10 +26,9 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
-from ir_interp.translation.dialect import Attributes, Context, Dialect, since
+from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
-from ..runtimes import tensorrt_dla
-from ..runtimes.tensorrt import INNERMOST, LAYER_TYPES, MAX_RANK, MAX_VOLUME
+from ..runtimes.tensorrt import INNERMOST, INNERMOST_BY_PAGE, LAYER_TYPES, MAX_RANK, MAX_VOLUME
 
 _ROUNDING = {
     "HALF_DOWN": Rounding.ROUND_PREFER_FLOOR,
@@ -102,10 +101,11 @@ def _check_input(mode: str, context: Context) -> None:
 
 
 def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> None:
+    most = (INNERMOST_BY_PAGE if context.semantics is Semantics.DOCUMENT else INNERMOST)[mode]
     kept = [1] * len(target) if isinstance(target, Scales) else context.shape or [None] * len(target)
-    for axis in range(len(target) - INNERMOST[mode]):
+    for axis in range(len(target) - most):
         if axis < len(kept) and kept[axis] not in (target.values[axis], None):
-            raise SpecError(f"{mode} resizes the innermost {INNERMOST[mode]} axes only, not axis {axis}")
+            raise SpecError(f"{mode} resizes the innermost {most} axes only, not axis {axis}")
 
 
 def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
@@ -146,5 +146,4 @@ DIALECT = Dialect(
     },
     omitted={"exclude_outside": False},
     read=read,
-    remarks=tensorrt_dla.remarks,
 )

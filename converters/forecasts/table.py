@@ -10,7 +10,7 @@ from ir_interp.op import ResizeOp
 from ..onnx import neighbours
 from ..onnx.origins import may_change
 from ..onnx.resizes import FoundNode
-from ..runtimes import litert, onnxruntime, openvino, reference
+from ..runtimes import litert, onnxruntime, onnxruntime_editions, openvino, openvino_editions, reference
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.geometry import resized
 from ..runtimes.others import OtherRuntime, others
@@ -45,6 +45,31 @@ def _other(other: OtherRuntime) -> Runtime:
     )
 
 
+def _of_onnxruntime(edition: onnxruntime_editions.Edition) -> Runtime:
+    return Runtime(
+        title=f"onnxruntime {edition.version}",
+        version=edition.version,
+        forecast=edition.outcome,
+        among_others=neighbours.in_onnxruntime,
+        is_asked=False,
+    )
+
+
+def _of_openvino(edition: openvino_editions.Edition) -> Runtime:
+    title = f"OpenVINO {edition.version}, own frontend"
+    return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
+
+
+def _importer(name: str) -> Runtime:
+    edition = tensorrt_facts.EDITIONS[name]
+    return Runtime(
+        title=f"TensorRT {name}'s importer",
+        version=f"{name}, by {edition.source}",
+        forecast=lambda op: tensorrt.importer(op, edition),
+        is_asked=False,
+    )
+
+
 RUNTIMES: Mapping[str, Runtime] = {
     "onnxruntime": Runtime(
         title="onnxruntime",
@@ -58,6 +83,9 @@ RUNTIMES: Mapping[str, Runtime] = {
     ),
     "tensorrt": Runtime(title="TensorRT's importer", version=tensorrt_facts.VERSION, forecast=tensorrt.importer),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
+    **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
+    **{f"openvino:{name}": _of_openvino(each) for name, each in openvino_editions.EDITIONS.items()},
+    **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(each) for name, each in others().items()},
 }
 """Of nodes of ONNX models. The last ones are asked by name: what is installed shall not change a report."""

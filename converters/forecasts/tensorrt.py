@@ -14,15 +14,16 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import write
 
 from ..dialects.tensorrt import DIALECT
+from ..runtimes import tensorrt_dla
 from ..runtimes.outcome import Outcome, computes, refused
-from ..runtimes.tensorrt import importer_refusal, layer_settings
+from ..runtimes.tensorrt import NEWEST, Edition, importer_refusal, layer_settings, left_out
 
 _AT_RUN_TIME = {"shape": None}  # stands in for a target that is not known
 
 
-def importer(op: ResizeOp) -> Outcome:
+def importer(op: ResizeOp, edition: Edition = NEWEST) -> Outcome:
     """Return what TensorRT's ONNX importer makes of a node, by its source; nothing of TensorRT was run."""
-    reason = importer_refusal(op)
+    reason = importer_refusal(op, edition)
     if reason:
         return refused(reason)
     target = _target(op)
@@ -30,7 +31,8 @@ def importer(op: ResizeOp) -> Outcome:
         spec = DIALECT.parse(layer_settings(op) | (target or _AT_RUN_TIME), _context(op))
     except IrInterpError as error:
         return refused(str(error))
-    return computes(spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes))
+    made = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
+    return computes(made, left_out(op, edition))
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
@@ -39,13 +41,14 @@ def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
         return ()
     context = _context(op)
     settings = layer_settings(op) | (_target(op) or _AT_RUN_TIME)
-    return DIALECT.remarks(DIALECT.complete(settings, context.version), context)
+    return tensorrt_dla.remarks(DIALECT.complete(settings, context.version), context)
 
 
 def layer_remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
     """Return codes and messages about the layer that this program makes of a resize; none where it makes none."""
     with suppress(InexactError, SpecError):
-        return write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype).remarks
+        made = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype)
+        return tensorrt_dla.remarks(DIALECT.complete(made.attributes, made.version), _context(op))
     return ()
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import onnx
 from onnx import defs, helper
 
-from .nodes import with_inner
-
 _Schema = defs.OpSchema
 
-_ONNX = ("", "ai.onnx")
 _OTHER_MEANING = {
     "Attention": 24,  # which keys a causal mask leaves
     "DequantizeLinear": 13,  # scales for each entry of an axis
@@ -24,6 +19,14 @@ _OTHER_MEANING = {
     "Softmax": 13,
 }
 """Operators of which the same attributes mean something else since a version (operator sets 7 to 24)."""
+_LATER_VALUES = {
+    ("Pad", "mode", "wrap"): 19,
+    ("ScatterElements", "reduction", "max"): 18,
+    ("ScatterElements", "reduction", "min"): 18,
+    ("ScatterND", "reduction", "max"): 18,
+    ("ScatterND", "reduction", "min"): 18,
+}
+"""Values that an attribute has since a version only."""
 
 
 def problem(node: onnx.NodeProto, old: int, new: int) -> str:
@@ -36,6 +39,8 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     mine, other = (_schema(node.op_type, version) for version in (old, new))
     if other is None:
         return f"operator set {new} has no {node.op_type}"
+    if later := _later_value(node, other.since_version):
+        return later
     if mine is None or mine.since_version == other.since_version:
         return ""
     name = f"{node.op_type}-{other.since_version}"
@@ -45,6 +50,19 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     ):
         return f"{name} means something else by the same attributes"
     return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
+
+
+def without_defaults(node: onnx.NodeProto, old: int, new: int) -> onnx.NodeProto:
+    """Return a node of operator set ``old`` without the attributes that ``new`` lacks and that state a default."""
+    mine, other = (_schema(node.op_type, version) for version in (old, new))
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    if mine is not None and other is not None:
+        lacking = [each for each in node.attribute if each.name not in other.attributes]
+        stated = [each for each in lacking if _is_default(each, mine)]
+        for each in stated:
+            made.attribute.remove(each)
+    return made
 
 
 def _schema(op: str, version: int) -> _Schema | None:
@@ -59,6 +77,20 @@ def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
     """Say whether a soft maximum is taken along the last axis: "along it" and "along all from it on" are then one."""
     given = [each.i for each in node.attribute if each.name == "axis"]
     return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
+
+
+def _is_default(attribute: onnx.AttributeProto, schema: _Schema) -> bool:
+    if attribute.name == "dilations":  # whose default its schema says in words
+        return set(attribute.ints) <= {1}
+    return bool(helper.get_attribute_value(attribute) == _default(schema, attribute.name))
+
+
+def _later_value(node: onnx.NodeProto, version: int) -> str:
+    for each in node.attribute:
+        since = _LATER_VALUES.get((node.op_type, each.name, each.s.decode(errors="replace")), 0)
+        if since > version:
+            return f"{node.op_type}-{version} has no {each.name} {each.s.decode()}"
+    return ""
 
 
 def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -> str:
@@ -92,19 +124,3 @@ def _default(schema: _Schema, attribute_name: str) -> object:
     if attribute is None or not attribute.default_value.name:
         return None
     return helper.get_attribute_value(attribute.default_value)
-
-
-def problems(model: onnx.ModelProto, new: int, left_out: Iterable[str]) -> dict[str, int]:
-    """Return what keeps the nodes of a model, but for those of the types ``left_out``, from a set: how often each.
-
-    Nodes in subgraphs and local functions are among them.
-    """
-    counts: dict[str, int] = {}
-    for owner, held in ((model, model.graph.node), *((each, each.node) for each in model.functions)):
-        versions = [entry.version for entry in owner.opset_import if entry.domain in _ONNX]
-        for node in with_inner(held):
-            known = node.domain in _ONNX and node.op_type not in left_out
-            found = problem(node, versions[0], new) if known and versions else ""
-            if found:
-                counts[found] = counts.get(found, 0) + 1
-    return counts

@@ -89,7 +89,9 @@ def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
 def cut(
     graph: Graph, x: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
 ) -> str:
-    """Slice along axes."""
+    """Slice along axes, in steps since operator set 10."""
+    if graph.opset < 10 and axes:
+        return graph.node("Slice", x, starts=list(starts), ends=list(ends), axes=list(axes))
     stride = graph.ints(steps) if any(step != 1 for step in steps) else ""
     return graph.node("Slice", x, graph.ints(starts), graph.ints(ends), graph.ints(axes), stride) if axes else x
 

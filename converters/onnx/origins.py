@@ -52,6 +52,18 @@ def _measured(values: Values, name: str) -> str | None:
     return node.input[0] if node is not None and node.op_type == "Shape" and not node.attribute else None
 
 
+def entries(values: Values, name: str) -> list[int | None] | None:
+    """Return the entries of a vector of whole numbers, None where only run time knows one; None for no known length."""
+    whole, shape = values.value(name), values.shape(name)
+    if whole is not None:
+        return [int(each) for each in whole.ravel()]
+    if not shape or shape[0] is None:
+        return None
+    origins = [_origin(values, name, place) for place in range(shape[0])]
+    known = [(values.value(tensor), place) for tensor, place in origins]
+    return [int(array.ravel()[place]) if array is not None and place < array.size else None for array, place in known]
+
+
 def _origin(values: Values, name: str, place: int) -> tuple[str, int]:
     """Return the tensor, and the place in it, that an entry of a vector was copied from."""
     for _ in range(_MOST_COPIES):

@@ -111,14 +111,18 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
 
 def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every Resize and Upsample with its place and the values that it sees."""
-    opset = default_opset(model, path.name)
-    inferred = _inferred(model)
-    values = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=str(path.parent))
-    for place, node, scope in _nodes(f"{path.name}:", values):
+    for place, node, scope in every_node(model, path):
         if node.op_type in OPS and node.domain in ("", "ai.onnx"):
             if len(node.output) != 1:
                 raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", place)
             yield place, node, scope
+
+
+def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every node of a model with its place and the values that it sees, its local functions apart."""
+    opset = default_opset(model, path.name)
+    values = Values(graph=model.graph, inferred=_inferred(model).graph, opset=opset, folder=str(path.parent))
+    return _nodes(f"{path.name}:", values)
 
 
 def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:

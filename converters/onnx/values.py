@@ -66,7 +66,8 @@ class Values:
         self._producers = {name: node for node in self.graph.node for name in node.output if name}
         self._tensors = {tensor.name: tensor for tensor in self.graph.initializer}
         described = (*self.inferred.input, *self.inferred.value_info, *self.inferred.output)
-        self._types = {each.name: each.type.tensor_type for each in described}
+        self._types = {name: _type_of(tensor) for name, tensor in self._tensors.items()}
+        self._types |= {each.name: each.type.tensor_type for each in described}
 
     @property
     def depth(self) -> int:
@@ -185,6 +186,11 @@ class Values:
             return numpy_helper.to_array(tensor)
         except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:
             raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
+
+
+def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto.Tensor:
+    shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=length) for length in tensor.dims])
+    return onnx.TypeProto.Tensor(elem_type=tensor.data_type, shape=shape)
 
 
 def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:

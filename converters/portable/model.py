@@ -14,7 +14,6 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 
 from ..forecasts.ranks import completed
-from ..onnx import operator_sets
 from ..onnx.files import default_opset, external_files, read_file
 from ..onnx.graph import Graph
 from ..onnx.half import halve, read_by
@@ -22,8 +21,9 @@ from ..onnx.native import invalid
 from ..onnx.nodes import graphs, with_inner
 from ..onnx.resizes import OPS, nodes_in
 from ..report import FormPolicy, Row
+from .other_nodes import changes, restate
 from .resizes import Edit, Writer
-from .targets import Target, target
+from .targets import target
 
 _CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
 
@@ -42,10 +42,12 @@ def write_model(
     ExceptionGroup of InexactError where resizes, or other nodes, have no form.
     """
     chosen = target(name)
-    model = with_resizes_in_sight(read_file(source), source.name)
+    model = read_file(source)
     own = default_opset(model, source.name)
-    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, chosen.opset or own))
-    refusals = _other_nodes(model, source.name, own, chosen)
+    opset = chosen.opset or own
+    model = with_resizes_in_sight(model, source.name, opset)
+    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset))
+    others, refusals = restate(model, source, writer.graph, name)
     rows = []
     for found in completed(source, nodes_in(model, source)):
         try:
@@ -55,7 +57,7 @@ def write_model(
     if refusals:
         raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
     if writer.edits or writer.graph.opset != own or half:
-        edit(model, writer.graph, writer.edits)
+        edit(model, writer.graph, [*writer.edits, *others])
         if half:
             _halve(model, source, writer.edits)
         output.write_bytes(model.SerializeToString(deterministic=True))
@@ -78,14 +80,20 @@ def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
 # A model as a whole
 
 
-def with_resizes_in_sight(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """Return a model without resizes in local functions: those that hold some are inlined."""
+def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None = None) -> onnx.ModelProto:
+    """Return a model without resizes in local functions: those that hold some are inlined.
+
+    So are those that hold nodes which ``opset`` says otherwise.
+    """
     holding: set[tuple[str, str]] = set()
     for _ in model.functions:  # as deep as calls can be nested
         holding |= {
             (each.domain, each.name)
             for each in model.functions
-            if any(node.op_type in OPS or (node.domain, node.op_type) in holding for node in each.node)
+            if any(
+                node.op_type in OPS or (node.domain, node.op_type) in holding or (opset and changes(node, each, opset))
+                for node in each.node
+            )
         }
     if holding:
         model = onnx.inliner.inline_selected_functions(model, sorted(holding))
@@ -103,20 +111,6 @@ def taken_names(model: onnx.ModelProto, opset: int) -> Graph:
         for name in held.union(*(node.output for node in each.node)):
             graph.fresh(name)
     return graph
-
-
-def _other_nodes(model: onnx.ModelProto, where: str, own: int, chosen: Target) -> list[InexactError]:
-    """Return why nodes that are no resizes keep a model from an operator set, all in one refusal."""
-    if chosen.opset is None:
-        return []
-    found = operator_sets.problems(model, chosen.opset, OPS)
-    if not found:
-        return []
-    toward = range(chosen.opset, own, 1 if own > chosen.opset else -1)
-    nearest = next((each for each in toward if not operator_sets.problems(model, each, OPS)), own)
-    listing = ", ".join(f"{problem} ({count})" for problem, count in found.items())
-    reason = f"other nodes do not stay the same: {listing}; onnx:{nearest} is the nearest target where they do"
-    return [InexactError(where, chosen.name, reason=reason)]
 
 
 def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:

@@ -12,7 +12,7 @@ from onnx import helper
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp
-from ir_interp.spec import AtRunTime, Crop, Nearest, Scales
+from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import Grade, Translation, compared, translations
 
@@ -22,6 +22,7 @@ from ..onnx.graph import Graph
 from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
 from ..onnx.neighbours import are_transposes_around
 from ..onnx.nodes import needed
+from ..onnx.origins import may_change
 from ..onnx.resize import inlined
 from ..onnx.resizes import FoundNode, nodes_in
 from ..report import Form, FormPolicy, Row, text
@@ -143,9 +144,10 @@ class Writer:
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:
         """Put primitive operations in a node's place."""
-        inner, op, x = self._inner(found), found.op, found.node.input[0]
+        inner, x = self._inner(found), found.node.input[0]
+        op, target = _of_what_changes(found, inner)
         try:
-            made = decompose(self.target.primitives(inner, op), x, op, target=_target(found), roi=_roi(found))
+            made = decompose(self.target.primitives(inner, op), x, op, target=target, roi=_roi(found))
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, made)
@@ -202,6 +204,16 @@ def _target(found: FoundNode) -> str:
     """Return the tensor of sizes or scales where they are known only at run time."""
     target = found.op.spec.target
     return found.tensor(target.value) if isinstance(target, AtRunTime) else ""
+
+
+def _of_what_changes(found: FoundNode, graph: Graph) -> tuple[ResizeOp, str]:
+    """Return a resize without the axes whose sizes of run time are known to be their own lengths, and its target."""
+    op, target, spec = found.op, _target(found), found.op.spec
+    plain = spec.axes is None and spec.aspect is Aspect.STRETCH and not isinstance(spec.coordinates, Crop)
+    changing = sorted(may_change(found)) if target and plain else []
+    if not changing or len(changing) == len(op.shape or ()):
+        return op, target
+    return replace(op, spec=replace(spec, axes=tuple(changing))), graph.node("Gather", target, graph.ints(changing))
 
 
 def _roi(found: FoundNode) -> str:

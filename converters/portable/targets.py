@@ -72,9 +72,18 @@ def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
     return neighbours.in_onnxruntime(node) or meant
 
 
-def _tensorrt(node: FoundNode) -> Outcome:
+def _tensorrt(edition: tensorrt.Edition, node: FoundNode) -> Outcome:
     found = tensorrt.network_refusal(node.op)
-    return refused(found) if found else importer(node.op)
+    return refused(found) if found else importer(node.op, edition)
+
+
+def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
+    return Target(
+        name=name,
+        forecast=partial(_tensorrt, edition),
+        problem=_tensorrt_problem,
+        note=lambda op: tensorrt.NOTE,
+    )
 
 
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
@@ -137,12 +146,7 @@ def _any_problem(op: ResizeOp, made: Decomposed) -> str:
 
 
 _RUNTIMES = {
-    "tensorrt": Target(
-        name="tensorrt",
-        forecast=_tensorrt,
-        problem=_tensorrt_problem,
-        note=lambda op: tensorrt.NOTE,
-    ),
+    "tensorrt": _for_tensorrt("tensorrt", tensorrt.NEWEST),
     "openvino": Target(
         name="openvino",
         forecast=_openvino,
@@ -155,4 +159,5 @@ _RUNTIMES = {
 _IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
 """Those that compute what no Resize says; the others would have nothing to fall back on."""
 _ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
-_NAMED = {**_RUNTIMES, _ANY.name: _ANY}
+_EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
+_NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}

@@ -24,7 +24,7 @@ from .nodes import Layer, Node
 _IR_VERSION = 8
 _UPSAMPLE_ENDS = 10
 _UNKNOWN = "nothing is known"
-_RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted")
+_RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # what runs IRs as they are
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
 _DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}

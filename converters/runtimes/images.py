@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
+from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import static_shape
@@ -19,7 +20,9 @@ from .geometry import geometry
 from .outcome import Outcome, computes, differs, refused
 
 Floats = NDArray[np.float32]
-Place = Callable[[Floats, np.float32, np.float32, np.float32], Floats]
+Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
+"""Returns the source coordinates of outputs of an axis, with what is added before and taken away after scaling."""
+Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 
 _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
@@ -36,12 +39,16 @@ class Reading:
 
 
 def image_outcome(
-    op: ResizeOp, may_change: Set[int], readings: Sequence[Reading], place: Place | None = None
+    op: ResizeOp,
+    may_change: Set[int],
+    readings: Sequence[Reading],
+    place: Place | None = None,
+    rounded: Rounded | None = None,
 ) -> Outcome:
     """Return what comes of a node in a runtime that reads it so; refused where nothing is known of it.
 
     ``may_change`` are the axes whose lengths change, or may. ``place`` is how float32 makes the source coordinate, by
-    default as (i + before) * step - after.
+    default as (i + before) * step - after, and ``rounded`` how a pixel is found there.
     """
     reason = _no_image(op, may_change)
     if reason:
@@ -53,7 +60,7 @@ def image_outcome(
         spec = taken
     if _moves_what_stays(op, spec):
         return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
-    if _moves_ties(op, spec, place or _shifted_twice):
+    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
         return differs("float32 decides ties otherwise")
     return computes(spec, "; ".join(told))
 
@@ -81,7 +88,7 @@ def _moves_what_stays(op: ResizeOp, spec: ResizeSpec) -> bool:
     return not rounds_down and (at is None or not at.changing >= _RESIZED)
 
 
-def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place) -> bool:
+def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> bool:
     """Say whether a nearest resize of known lengths takes other pixels where float32 makes the coordinate."""
     shape = static_shape(op.shape)
     if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
@@ -91,22 +98,29 @@ def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place) -> bool:
     after = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         outputs = np.arange(axis.out_size, dtype=np.float32)
-        at = place(outputs, np.float32(float(axis.step)), np.float32(before), np.float32(after))
-        if (np.clip(_rounded(at, spec.kernel.rounding), 0, axis.in_size - 1) != taps.indices[:, 0]).any():
+        at = place(outputs, axis, np.float32(before), np.float32(after))
+        if (np.clip(rounded(at, spec.kernel.rounding), 0, axis.in_size - 1) != taps.indices[:, 0]).any():
             return True
     return False
 
 
-def _shifted_twice(output: Floats, step: np.float32, before: np.float32, after: np.float32) -> Floats:
-    return (output + before) * step - after
+def _shifted_twice(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    return (output + before) * np.float32(float(axis.step)) - after
 
 
-def offset_first(output: Floats, step: np.float32, before: np.float32, after: np.float32) -> Floats:
+def offset_first(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
     """Return i * step + offset, the offset rounded by itself."""
+    step = np.float32(float(axis.step))
     return output * step + (before * step - after)
 
 
-def _rounded(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
+def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return (i + before) / scale - after."""
+    return (output + before) / np.float32(float(axis.scale)) - after
+
+
+def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+    """Return the pixels that a rounding takes."""
     match rounding:
         case Rounding.FLOOR:
             return np.asarray(np.floor(at))

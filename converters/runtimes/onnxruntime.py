@@ -1,4 +1,4 @@
-"""onnxruntime: which Resize and Upsample nodes its CPU provider takes, and which it computes otherwise (1.31).
+"""onnxruntime: which Resize and Upsample nodes its CPU provider takes, and which it computes otherwise (1.31, 1.32).
 
 Each rule was found by running nodes; docs/semantics.md names the tests. ``refusal`` and ``deviation`` are what a writer
 asks before it emits a node, ``outcome`` is what a forecast asks of a node that is there.
@@ -29,7 +29,7 @@ from ir_interp.spec import (
 from .geometry import Geometry, geometry, resized
 from .outcome import Outcome, computes, differs, refused
 
-VERSION = "1.31"
+VERSION = "1.32"
 TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 

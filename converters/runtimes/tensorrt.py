@@ -1,28 +1,69 @@
-"""TensorRT: which element types it takes, and what its ONNX importer sets on an ``IResizeLayer`` (10.1).
+"""TensorRT: which element types it takes, and what its ONNX importer sets on an ``IResizeLayer``, by release.
 
-Source: the importer of onnx-tensorrt, release 10.1 (importerUtils.cpp and onnxOpImporters.cpp, "Resize"), and the
-operator page "Resize" of TensorRT 10. Nothing of TensorRT was run.
+Sources: the importer's public code (onnx-tensorrt, the files that ``EDITIONS`` names), and the operator page "Resize"
+and the class ``IResizeLayer`` of TensorRT 10. Nothing of TensorRT was run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime
 
-VERSION = "10.1, by its source"
-LAYER_TYPES = ("bfloat16", "float16", "float32", "int8")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """What the importer of a release knows of a Resize, and where that stands (commits of onnx-tensorrt).
+
+    ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` leaves out antialias and
+    the aspect policy without a word, and reads sizes and scales of ``axes`` as those of every axis. One that
+    ``reads_sizes`` does so under tf_half_pixel_for_nn, too.
+    """
+
+    source: str
+    untaken: tuple[str, ...] = ("bool", "uint8")
+    has_cubic: bool = True
+    reads_opset_18: bool = True
+    reads_sizes: bool = False
+
+
+EDITIONS: Mapping[str, Edition] = MappingProxyType(
+    {
+        "8.2": Edition(
+            source="builtin_op_importers.cpp at 009d6541",
+            untaken=("bool", "int32", "uint8"),
+            has_cubic=False,
+            reads_opset_18=False,
+            reads_sizes=True,
+        ),
+        "8.6": Edition(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
+        "9.2": Edition(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
+        "10.1": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
+        "10.6": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
+        "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f"),
+    }
+)
+"""Releases whose importer was read; those between two that are alike are like them."""
+NEWEST = EDITIONS["10.15"]
+VERSION = "10.15, by its source"
+LAYER_TYPES = ("float16", "float32", "int8")
 """The element types of an IResizeLayer's input."""
 
 NETWORK_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
 """The element types that the layers of a decomposed resize compute in."""
 
 INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}
-"""How many of the last axes a mode resizes."""
+"""How many of the last axes a mode resizes, by the class ``IResizeLayer`` and NVIDIA's own examples."""
+
+INNERMOST_BY_PAGE = {"NEAREST": 3, "LINEAR": 3, "CUBIC": 2}
+"""The same by the operator page."""
 
 MAX_RANK = 8
-MAX_VOLUME = 2**31 - 1
+MAX_VOLUME = 2**31
 """The most elements of an input or output."""
 
 NOTE = "TensorRT by its importer's source, not run"
@@ -50,25 +91,49 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
     return settings
 
 
-def importer_refusal(op: ResizeOp) -> str:
+def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
     """Return why the importer does not take a node; nothing where it does."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
-    if op.attributes.get("antialias"):
-        return "the importer takes no antialias"
-    if op.spec.aspect is not Aspect.STRETCH:
-        return "the importer takes no aspect policy"
+    newer = _refusal_of_opset_18(op) if edition.reads_opset_18 else _refusal_of_axes(op)
+    if newer:
+        return newer
+    if op.attributes.get("mode") == "cubic" and not edition.has_cubic:
+        return "the importer takes no cubic"
     if op.version > 10 and coordinates not in _COORDINATES:
         return f"the importer knows no {coordinates}"
     if coordinates == "tf_half_pixel_for_nn":
         if op.attributes.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor":
             return "the importer takes tf_half_pixel_for_nn with round_prefer_floor only"
-        if "sizes" in op.attributes:
+        if "sizes" in op.attributes and not edition.reads_sizes:
             return "the importer reads no sizes under tf_half_pixel_for_nn"
-    if op.spec.target is AtRunTime.SCALES and op.spec.axes is not None:
-        return "the importer takes no scales of run time for some axes"
-    if op.dtype in ("bool", "uint8"):
+    if op.dtype in edition.untaken:
         return f"the importer does not resize {op.dtype}"
     return ""
+
+
+def _refusal_of_opset_18(op: ResizeOp) -> str:
+    if op.attributes.get("antialias"):
+        return "the importer takes no antialias"
+    if op.spec.aspect is not Aspect.STRETCH:
+        return "the importer takes no aspect policy"
+    if op.spec.target is AtRunTime.SCALES and op.spec.axes is not None:
+        return "the importer takes no scales of run time for some axes"
+    return ""
+
+
+def _refusal_of_axes(op: ResizeOp) -> str:
+    """Return why a release that knows no ``axes`` refuses those of a node: there are no entries for the others."""
+    axes, rank = op.spec.axes, len(op.shape or ())
+    if axes is None or (rank and tuple(axes) == tuple(range(rank))):
+        return ""
+    return "the importer reads no axes, and wants sizes and scales for every axis"
+
+
+def left_out(op: ResizeOp, edition: Edition) -> str:
+    """Return what a release does not read of a node that it takes; nothing where it reads all."""
+    found = [name for name in ("antialias",) if op.attributes.get(name)]
+    found += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
+    return f"{' and '.join(found)} dropped" if found and not edition.reads_opset_18 else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

@@ -19,12 +19,11 @@ COMBINATIONS = {
         ("HALF_PIXEL", "FORMULA", "HALF_UP"),
     ),
     "LINEAR": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
-    "CUBIC": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
 }
-"""Coordinates, selector and, of NEAREST, rounding that each mode goes with."""
+"""Coordinates, selector and, of NEAREST, rounding that each mode goes with; it takes no CUBIC."""
 
 LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
-"""Up to which whole number height and width may grow; for CUBIC no page says it."""
+"""Up to which whole number height and width may grow."""
 
 LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
 _SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
@@ -38,6 +37,9 @@ def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], 
 
 def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
     mode = attributes["resize_mode"]
+    if mode not in COMBINATIONS:
+        yield f"it takes no {mode}"
+        return
     combinations = COMBINATIONS[mode]
     chosen = tuple(attributes[setting] for setting in _SETTINGS[: len(combinations[0])])
     if chosen not in combinations:
@@ -64,10 +66,7 @@ def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
 def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
     if any(scale not in (1, None) for scale in scales[:2]):
         yield "batch or channels are resized"
-    largest = LARGEST_SCALES.get(mode)
-    if largest is None:
-        yield f"its pages name no scales for {mode}"
-        return
+    largest = LARGEST_SCALES[mode]
     wrong = [scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)]
     if wrong:
         listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -16,9 +16,11 @@ from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Attributes, Context
-from ir_interp.translation.translate import Translation, write
+from ir_interp.translation.translate import Grade, Translation, write
 
 from ..dialects.tensorrt import DIALECT
+from ..report import expressed
+from .several import function
 
 _ENUMS = {
     "resize_mode": "InterpolationMode",
@@ -140,15 +142,33 @@ def _open_shape(shape: Iterable[int | None]) -> PartialShape:
     return tuple(None if length is None or length < 0 else int(length) for length in shape)
 
 
-def python_script(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
-    """Return Python with one function a layer: each adds it to a network and returns its output tensor.
+def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]]:
+    """Return Python with one function a resize, and the form and grade of each.
 
     A function takes the network, the input, and ``lengths``, the tensor of the output's lengths, where these are
-    known at run time only.
+    known at run time only; it returns the output. A resize that no one layer computes becomes several layers. Raises an
+    ExceptionGroup of InexactError.
     """
     taken: set[str] = set()
-    functions = [_function(op.name, translation, _identifier(op.name, taken)) for op, translation in layers]
-    return "\n\n\n".join(["import tensorrt as trt", *functions]) + "\n"
+    functions, forms, refusals = [], [], []
+    for op in ops:
+        name = op.name or op.where
+        identifier = _identifier(op.name, taken)
+        try:
+            try:
+                made = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
+                functions.append(_function(op.name, made, identifier))
+                forms.append((expressed(made), made.grade))
+            except InexactError as refusal:
+                text, several = function(op, identifier, refusal)
+                functions.append(text)
+                forms.append((f"{DIALECT.name} layers: {several.form}", several.grade))
+        except InexactError as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise ExceptionGroup(f"{len(refusals)} of {len(ops)} resizes have no exact form in {DIALECT.name}", refusals)
+    numpy = ["import numpy as np"] if any("np.array" in each for each in functions) else []
+    return "\n\n\n".join(["\n".join([*numpy, "import tensorrt as trt"]), *functions]) + "\n", forms
 
 
 def _identifier(name: str, taken: set[str]) -> str:

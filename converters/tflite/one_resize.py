@@ -16,10 +16,10 @@ from ..dialects.tflite import DIALECT
 from ..report import Row, expressed
 from .schema import DTYPES, schema
 
-_OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
+OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 _VERSION = 3  # of the file format
-_OF_OPERATOR = 3  # the version that has both flags, and 8-bit types
-_IDENTIFIER = b"TFL3"
+OF_OPERATOR = 3  # the version that has both flags, and 8-bit types
+IDENTIFIER = b"TFL3"
 _QUANTUM = 1 / 128  # of integers: input and output alike, so that it does not matter which
 
 
@@ -53,13 +53,13 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     kind = attributes["op"]
     code = of.OperatorCodeT()
     code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
-    code.version = _OF_OPERATOR
-    options = getattr(of, f"{_OPTIONS[kind]}T")()
+    code.version = OF_OPERATOR
+    options = getattr(of, f"{OPTIONS[kind]}T")()
     options.alignCorners = bool(attributes["align_corners"])
     options.halfPixelCenters = bool(attributes["half_pixel_centers"])
     operator = of.OperatorT()
     operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1], [2]
-    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, _OPTIONS[kind]), options
+    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, OPTIONS[kind]), options
     graph.operators = [operator]
     empty, held = of.BufferT(), of.BufferT()
     held.data = list(size.tobytes())
@@ -67,7 +67,7 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     model.version, model.description = _VERSION, "ir_interp"
     model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, held]
     builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
+    builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
     return bytes(builder.Output())
 
 

@@ -95,6 +95,13 @@ def convert(
         ),
     ] = None,
     dialect: Annotated[str | None, typer.Option(help="Dialect of a .json file to write. Default: tensorrt.")] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Of .json to .tflite: a .tflite whose resizes of these names become as the layers say.",
+        ),
+    ] = None,
     semantics: Annotated[
         Semantics,
         typer.Option(
@@ -155,7 +162,8 @@ def convert(
     """
     form = options.style(style, as_json, quiet)
     if to is not None:
-        fleet.refuse({"--html": html, "--report": report, "--image": image, "--input": array}, "with --to")
+        alone = {"--html": html, "--report": report, "--image": image, "--input": array, "--into": into}
+        fleet.refuse(alone, "with --to")
         settings = {"opset": opset, "dialect": dialect, "semantics": semantics, "target": target, "strict": strict}
         settings |= {"only": only and only.value, "fp16": fp16, "state": state.value, "verify": verify, "seed": seed}
         setting = _setting(source, destination, to, options.shapes(shape or []), **settings)
@@ -186,6 +194,7 @@ def convert(
                 ir=ir,
                 interpolate=interpolate,
                 dialect=dialect,
+                into=into,
                 semantics=semantics,
                 target=target,
                 only=only and only.value,

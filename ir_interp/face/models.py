@@ -50,6 +50,7 @@ def convert(
     ir: int | None = None,
     interpolate: int | None = None,
     dialect: str | None = None,
+    into: str | os.PathLike[str] | None = None,
     semantics: Semantics | str = Semantics.RUNTIME,
     target: str | None = None,
     only: Form | str | None = None,
@@ -74,9 +75,10 @@ def convert(
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. An .xml is an
     ``ir`` of version 11; or of 10, with layers of operation sets 1 to 7 alone, for OpenVINO up to 2021.4. Its resizes
     are Interpolate-11, in version 10 Interpolate-4, or as ``interpolate`` says (11, 4, 1). ``dialect`` is that of a
-    .json file to be written ("tensorrt", which is the default, or "tflite"). ``semantics`` chooses the reading of the
-    source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only`` ("native",
-    "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
+    .json file to be written ("tensorrt", which is the default, or "tflite"). Of .json to .tflite, ``into`` is a model
+    whose resizes of the same names are to be as the layers say; the result is all of it. ``semantics`` chooses the
+    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
+    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
     ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What an IR keeps
     between inferences become ``state`` "inputs" and outputs of an ONNX model, or a reason to "refuse" it. What would do
     nothing for these kinds of files is a SpecError.
@@ -100,6 +102,7 @@ def convert(
         ir=arguments.optional(ir, arguments.whole, "ir"),
         interpolate=arguments.optional(interpolate, arguments.whole, "interpolate"),
         dialect=arguments.optional(dialect, arguments.word, "dialect"),
+        into=None if into is None else arguments.path(into, "into"),
         semantics=arguments.member(Semantics, semantics, "semantics"),
         target=arguments.optional(target, arguments.word, "target"),
         only=Form.ANY if only is None else arguments.member(Form, only, "only"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.dialects.tflite import DIALECT
 from ir_interp.converters.tflite import files, one_resize
+from ir_interp.converters.tflite.schema import schema
 from ir_interp.op import ResizeOp, read
 from ir_interp.translation.dialect import Context
 
@@ -169,3 +171,66 @@ def test_broken_files_are_refused() -> None:
         except IrInterpError:
             refused += 1
     assert 100 < refused < 600
+
+
+def whole_model(path: Path, dtype: str) -> None:
+    """Write a model of a Relu and a resize behind it."""
+    import flatbuffers
+
+    of = schema()
+    one_resize.write_resize(operator(dtype=dtype), path)
+    model = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+    (graph,) = model.subgraphs
+    again = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0].tensors[0]
+    again.name = "front"
+    graph.tensors.append(again)
+    relu, code = of.OperatorT(), of.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.RELU
+    code.version = 2
+    model.operatorCodes.append(code)
+    relu.opcodeIndex, relu.inputs, relu.outputs = 1, [3], [0]
+    graph.operators.insert(0, relu)
+    graph.inputs = [3]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    path.write_bytes(builder.Output())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize(
+    ("kind", "corners", "half"), [(KINDS[0], True, False), (KINDS[0], False, True), (KINDS[1], False, True)]
+)
+def test_a_resize_of_a_whole_model_is_rewritten(
+    kind: str, corners: bool, half: bool, dtype: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole_model(Path("a.tflite"), dtype)
+    assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
+    layers = json.loads(Path("a.json").read_text())
+    layers["layers"][0] |= {"op": kind, "align_corners": corners, "half_pixel_centers": half}
+    Path("a.json").write_text(json.dumps(layers))
+    assert command(capsys, "convert", "a.json", "b.tflite", "--into", "a.tflite", "-q")[0] == 0
+    (op,) = ir_interp.load("b.tflite")
+    assert op.attributes["op"] == kind
+    x = values(op, np.random.default_rng(6))
+    np.save("x.npy", x)
+    (answer,) = run([Job(runtime="litert", model="b.tflite", array="x.npy")])
+    assert answer.output is not None, answer.refusal
+    np.testing.assert_allclose(answer.output, op.run(np.maximum(x, 0)), atol=1e-5 if dtype == "float32" else 0)
+
+
+def test_what_is_not_rewritten(capsys: pytest.CaptureFixture[str]) -> None:
+    whole_model(Path("a.tflite"), "float32")
+    assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
+    layers = json.loads(Path("a.json").read_text())
+    for change, code, message in (
+        ({"size": [8, 10]}, 1, "y: no exact form in tflite; it makes another size, which other operators count on"),
+        ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected one of y"),
+    ):
+        held = {**layers, "layers": [layers["layers"][0] | change]}
+        Path("b.json").write_text(json.dumps(held))
+        assert command(capsys, "convert", "b.json", "b.tflite", "--into", "a.tflite", "-q")[0] == code
+        assert message in command(capsys, "convert", "b.json", "b.tflite", "--into", "a.tflite")[2]
+        assert not Path("b.tflite").exists()
+    code, _, told = command(capsys, "convert", "a.tflite", "c.json", "--into", "a.tflite")
+    assert code == 2
+    assert "into" in told

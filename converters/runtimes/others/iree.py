@@ -14,7 +14,7 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Arithmetic, Coordinates, Cubic, Nearest
 
-from ..images import image_outcome
+from ..images import divided, image_outcome
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
@@ -28,7 +28,7 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     reason = _refusal(op)
     if reason:
         return refused(reason)
-    found = image_outcome(op, may_change, ())
+    found = image_outcome(op, may_change, (), divided)
     return differs("it multiplies lengths and scales exactly") if found.spec and _is_longer(op) else found
 
 
@@ -76,7 +76,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     built = compile_str(module.get_asm(), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options)
     made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
     name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
-    return np.asarray(made[name](x).to_host())
+    results = made[name](x)
+    return np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
 
 
 RUNTIME = OtherRuntime(

@@ -14,23 +14,29 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first, own_cubic
+from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first, own_cubic, to_pixels
 from ..outcome import Outcome, differs
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
+_LESS_THAN_HALF = 0.499
 _NEVER_BELOW_0 = (Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    found = image_outcome(
-        op, may_change, (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST), offset_first
-    )
+    readings = (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
+    found = image_outcome(op, may_change, readings, offset_first, _pixels)
     if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):
         return differs("its cubic takes the first pixel's middle for all places before the first pixel's middle")
     return found
+
+
+def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
+    """Return pixels; it rounds half down by adding a little less than a half."""
+    down = rounding is Rounding.ROUND_PREFER_FLOOR
+    return np.floor(at + np.float32(_LESS_THAN_HALF)) if down else to_pixels(at, rounding)
 
 
 def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:

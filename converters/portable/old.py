@@ -1,0 +1,73 @@
+"""A node of a model that is to say the same in another operator set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from ..onnx.graph import Graph
+from ..onnx.values import Values
+
+
+class UnsaidError(Exception):
+    """Why a node has no form in a set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Old:
+    """A node of operator set ``opset``, what is known of the tensors that it reads, and the graph for its new form."""
+
+    node: onnx.NodeProto
+    values: Values
+    opset: int
+    graph: Graph
+
+    def input(self, place: int) -> str:
+        """Return the name of an input; nothing where it is left out."""
+        return str(self.node.input[place]) if place < len(self.node.input) else ""
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute's value, text as such."""
+        found = next((helper.get_attribute_value(each) for each in self.node.attribute if each.name == name), default)
+        return found.decode() if isinstance(found, bytes) else found
+
+    def array(self, name: str, place: int) -> np.ndarray[Any, Any] | None:
+        """Return what an attribute, or an input, holds; None where neither is given."""
+        given = self.attribute(name, None)
+        if given is not None:
+            return np.asarray(given)
+        tensor = self.input(place)
+        found = self.values.value(tensor) if tensor else None
+        if tensor and found is None:
+            raise UnsaidError(f"its {name} are known only at run time")
+        return found
+
+    def ints(self, name: str, place: int) -> list[int] | None:
+        """Return the whole numbers that an attribute, or an input, holds; None where neither is given."""
+        found = self.array(name, place)
+        return None if found is None else [int(each) for each in found.ravel()]
+
+    def rank(self, place: int = 0) -> int:
+        """Return the rank of an input."""
+        shape = self.values.shape(self.input(place))
+        if shape is None:
+            raise UnsaidError("the rank of its input is unknown")
+        return len(shape)
+
+    def dtype(self) -> str:
+        """Return the element type of the first input."""
+        found = self.values.dtype(self.input(0))
+        if found is None:
+            raise UnsaidError("the element type of its input is unknown")
+        return found
+
+    def axes(self, name: str, place: int, more: int = 0) -> list[int] | None:
+        """Return axes, counted from the first one where sets know no others; ``more`` axes come to the input's."""
+        given = self.ints(name, place)
+        if self.graph.opset >= 11 or given is None or min(given, default=0) >= 0:  # negative ones came with set 11
+            return given
+        return [axis % (self.rank() + more) for axis in given]

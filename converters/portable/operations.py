@@ -1,0 +1,96 @@
+"""Operators that an operator set lacks, or means otherwise, as other operations of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..onnx import operators
+from .old import Old, UnsaidError
+
+_HALF_TYPES = ("float16", "bfloat16")
+
+
+def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
+    """Cut an axis of unknown length into pieces of one length, the last of which may be shorter."""
+    graph = old.graph
+    if graph.opset < 10:
+        raise UnsaidError("the length that it splits is known only at run time")
+    at = graph.ints([axis % old.rank()])
+    length = graph.node("Gather", graph.node("Shape", x), at)
+    piece = graph.node("Div", graph.node("Add", length, graph.ints([count - 1])), graph.ints([count]))
+    ends = [graph.node("Mul", piece, graph.ints([number])) for number in range(count + 1)]
+    return [graph.node("Slice", x, ends[n], ends[n + 1], at) for n in range(count)]
+
+
+def soft(old: Old) -> Sequence[str]:
+    """Before operator set 13 these are of all axes from the given one on together."""
+    graph, kind, x = old.graph, old.node.op_type, old.input(0)
+    axis = old.attribute("axis", 1 if old.opset < 13 else -1)
+    if graph.opset < 13:
+        return [operators.softened(graph, x, axis % old.rank(), old.rank(), kind)]
+    if axis == -1:
+        return [graph.node(kind, x, axis=axis)]
+    axis = axis if axis >= 0 else axis % old.rank()
+    flat = graph.node(kind, graph.node("Flatten", x, axis=axis), axis=-1)
+    return [graph.node("Reshape", flat, graph.node("Shape", x))]
+
+
+def quantise(old: Old) -> Sequence[str]:
+    """Return a node without its axis, which does not matter where there is a single scale."""
+    scale = old.values.shape(old.input(1))
+    beyond = {each.name for each in old.node.attribute} - {"axis", "saturate", "block_size"}
+    if scale is None or len(scale) > 0 or beyond:
+        return _dequantise(old)
+    return [old.graph.node(old.node.op_type, *old.node.input)]
+
+
+def _dequantise(old: Old) -> Sequence[str]:
+    """Return (x - zero) * scale, with those of each entry of an axis beside it."""
+    scale, rank, graph = old.values.shape(old.input(1)), old.rank(), old.graph
+    if old.node.op_type != "DequantizeLinear" or old.attribute("block_size", 0) or scale is None or len(scale) != 1:
+        raise UnsaidError("its scales are those of many entries")
+    if old.values.dtype(old.input(1)) != "float32":
+        raise UnsaidError("its scales are no float32")
+    axis = old.attribute("axis", 1) % rank
+    beside = list(range(1, rank - axis))
+    x = operators.cast(graph, old.input(0), "float32")
+    if old.input(2):
+        zero = operators.unsqueeze(graph, operators.cast(graph, old.input(2), "float32"), beside)
+        x = graph.node("Sub", x, zero)
+    return [graph.node("Mul", x, operators.unsqueeze(graph, old.input(1), beside))]
+
+
+def normalise(old: Old) -> Sequence[str]:
+    """Return a LayerNormalization: onnx's own body of it squares means before it subtracts them, and loses digits."""
+    graph, dtype, x, rank = old.graph, old.dtype(), old.input(0), old.rank()
+    if dtype not in (*_HALF_TYPES, "float32"):
+        raise UnsaidError(f"nothing is known of how it computes {dtype}")
+    axes = list(range(old.attribute("axis", -1) % rank, rank))
+    whole = operators.cast(graph, x, "float32") if dtype in _HALF_TYPES else x
+    mean = operators.reduced(graph, "ReduceMean", whole, axes)
+    apart = graph.node("Sub", whole, mean)
+    variance = operators.reduced(graph, "ReduceMean", graph.node("Mul", apart, apart), axes)
+    epsilon = graph.constant(np.float32(old.attribute("epsilon", 1e-5)))
+    deviation = graph.node("Sqrt", graph.node("Add", variance, epsilon))
+    made = graph.node("Div", apart, deviation)
+    made = graph.node("Mul", operators.cast(graph, made, dtype) if dtype in _HALF_TYPES else made, old.input(1))
+    made = graph.node("Add", made, old.input(2)) if old.input(2) else made
+    return [made, mean, graph.node("Reciprocal", deviation)][: len(old.node.output)]
+
+
+def triangle(old: Old) -> Sequence[str]:
+    """Keep what lies on and above a diagonal, or below, where columns less rows say so."""
+    graph, x, upper = old.graph, old.input(0), old.attribute("upper", 1)
+    if graph.opset < 11:
+        raise UnsaidError("there is no Range")
+    shape, zero, one = graph.node("Shape", x), operators.scalar(graph, 0, "int64"), operators.scalar(graph, 1, "int64")
+    rows, columns = (
+        graph.node("Range", zero, graph.node("Gather", shape, graph.constant(np.int64(axis))), one) for axis in (-2, -1)
+    )
+    apart = graph.node("Sub", columns, operators.unsqueeze(graph, rows, [1]))
+    beyond = graph.node("Less" if upper else "Greater", apart, old.input(1) or zero)
+    if old.dtype() == "bool":
+        return [graph.node("And", x, graph.node("Not", beyond))]
+    return [graph.node("Where", beyond, operators.scalar(graph, 0, old.dtype()), x)]

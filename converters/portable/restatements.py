@@ -1,0 +1,157 @@
+"""How nodes say the same in another operator set: other inputs, other attributes, other operators.
+
+Each rule adds the new form to a graph of that set, whether it is older or newer, and returns its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from onnx import helper, numpy_helper
+
+from ..onnx import operators
+from ..onnx.origins import entries
+from . import operations
+from .old import Old, UnsaidError
+
+_REDUCE = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+
+
+Rule = Callable[[Old], Sequence[str]]
+
+
+def _unsqueeze(old: Old) -> Sequence[str]:
+    axes = old.axes("axes", 1, more=len(old.ints("axes", 1) or ())) or []
+    return [operators.unsqueeze(old.graph, old.input(0), axes)]
+
+
+def _squeeze(old: Old) -> Sequence[str]:
+    axes = old.axes("axes", 1)
+    if axes is None:
+        return [old.graph.node("Squeeze", old.input(0))]
+    return [operators.squeeze(old.graph, old.input(0), axes)]
+
+
+def _reduce(old: Old) -> Sequence[str]:
+    axes, keep, x = old.axes("axes", 1), old.attribute("keepdims", 1), old.input(0)
+    if axes:
+        return [operators.reduced(old.graph, old.node.op_type, x, axes, bool(keep))]
+    if old.attribute("noop_with_empty_axes", 0):
+        raise UnsaidError("it reduces no axes")
+    return [old.graph.node(old.node.op_type, x, keepdims=keep)]
+
+
+def _split(old: Old) -> Sequence[str]:
+    axis, x, count = old.attribute("axis", 0), old.input(0), len(old.node.output)
+    lengths, shape = old.ints("split", 1), old.values.shape(old.input(0))
+    if lengths is None and shape is not None and shape[axis] is not None:
+        piece = -(-shape[axis] // count)
+        lengths = [*[piece] * (count - 1), shape[axis] - piece * (count - 1)]
+    if lengths is not None:
+        if min(lengths) < 0:
+            raise UnsaidError("its last pieces are empty")
+        return operators.split(old.graph, x, lengths, axis)
+    if old.opset >= 18:
+        return operations.pieces(old, x, axis, count)
+    return old.graph.outputs(count, "Split", x, axis=axis, num_outputs=count if old.graph.opset >= 18 else None)
+
+
+def _shape(old: Old) -> Sequence[str]:
+    start, end = old.attribute("start", 0), old.attribute("end", operators.END)
+    return [operators.cut(old.graph, old.graph.node("Shape", old.input(0)), [start], [end], [0])]
+
+
+def _reshape(old: Old) -> Sequence[str]:
+    """Leave out allowzero, by which 0 is a length and no copy: a length of run time that is 0 no older set can say."""
+    shape = entries(old.values, old.input(1)) or [None, None]
+    if 0 in shape:
+        raise UnsaidError("it makes lengths of 0")
+    if shape.count(None) == 1 and -1 not in shape:
+        return [old.graph.node("Reshape", old.input(0), old.graph.ints(each or -1 for each in shape))]
+    return [old.graph.node("Reshape", old.input(0), old.input(1))]
+
+
+def _pad(old: Old) -> Sequence[str]:
+    graph, mode = old.graph, old.attribute("mode", "constant")
+    pads, axes = old.ints("pads", 1), old.ints("axes", 3)
+    if axes is not None and pads is not None:
+        rank, given, pads = old.rank(), pads, [0] * (2 * old.rank())
+        for number, axis in enumerate(axes):
+            pads[axis % rank], pads[axis % rank + rank] = given[number], given[number + len(axes)]
+    value = old.array("value", 2)
+    if graph.opset < 11:
+        return [graph.node("Pad", old.input(0), mode=mode, pads=pads, value=float(0 if value is None else value))]
+    filling = operators.scalar(graph, 0 if value is None else value, old.dtype())
+    return [graph.node("Pad", old.input(0), graph.ints(pads or ()), filling, mode=mode)]
+
+
+def _clip(old: Old) -> Sequence[str]:
+    low, high = old.array("min", 1), old.array("max", 2)
+    if old.graph.opset < 11:
+        limits = {name: float(each) for name, each in (("min", low), ("max", high)) if each is not None}
+        return [old.graph.node("Clip", old.input(0), **limits)]
+    given = ["" if each is None else operators.scalar(old.graph, each, old.dtype()) for each in (low, high)]
+    return [old.graph.node("Clip", old.input(0), *given)]
+
+
+def _slice(old: Old) -> Sequence[str]:
+    starts, ends = old.ints("starts", 1) or [], old.ints("ends", 2) or []
+    axes, steps = old.axes("axes", 3), old.ints("steps", 4) or []
+    if old.graph.opset < 10 and any(step != 1 for step in steps):
+        raise UnsaidError("its steps are not 1")
+    return [operators.cut(old.graph, old.input(0), starts, ends, axes or list(range(len(starts))), steps)]
+
+
+def _dropout(old: Old) -> Sequence[str]:
+    training = old.array("training_mode", 2)
+    if any(old.node.output[1:]) or (training is not None and training.any()):
+        raise UnsaidError("it is that of a training")
+    return [old.input(0)]
+
+
+def _constant(old: Old) -> Sequence[str]:
+    held = old.values.value(str(old.node.output[0]))
+    if held is None:
+        raise UnsaidError("its value is unknown")
+    return [old.graph.node("Constant", value=numpy_helper.from_array(held))]
+
+
+def _gemm(old: Old) -> Sequence[str]:
+    attributes = {each.name: helper.get_attribute_value(each) for each in old.node.attribute}
+    nothing = operators.scalar(old.graph, 0, old.dtype())
+    return [old.graph.node("Gemm", old.input(0), old.input(1), old.input(2) or nothing, **attributes)]
+
+
+def _cast_like(old: Old) -> Sequence[str]:
+    dtype = old.values.dtype(old.input(1))
+    if dtype is None:
+        raise UnsaidError("the element type that it casts to is unknown")
+    return [operators.cast(old.graph, old.input(0), dtype)]
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "CastLike": _cast_like,
+        "Clip": _clip,
+        "Constant": _constant,
+        "DequantizeLinear": operations.quantise,
+        "Dropout": _dropout,
+        "Gemm": _gemm,
+        "Hardmax": operations.soft,
+        "LayerNormalization": operations.normalise,
+        "LogSoftmax": operations.soft,
+        "Pad": _pad,
+        "QuantizeLinear": operations.quantise,
+        "Reshape": _reshape,
+        "Shape": _shape,
+        "Slice": _slice,
+        "Softmax": operations.soft,
+        "Split": _split,
+        "Squeeze": _squeeze,
+        "Trilu": operations.triangle,
+        "Unsqueeze": _unsqueeze,
+        **{f"Reduce{each}": _reduce for each in _REDUCE},
+    }
+)
+"""By operator. What is not here is said by what ONNX itself has for it; see ``other_nodes``."""

@@ -1,0 +1,94 @@
+"""onnxruntime, release by release: what its earlier CPU providers made of nodes that today's computes.
+
+Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and 17 telling ones
+of them in those between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from ir_interp.op import ResizeOp
+from ir_interp.plan.coordinates import positions
+from ir_interp.plan.geometry import plan
+from ir_interp.plan.taps import axis_taps
+from ir_interp.shapes import static_shape
+from ir_interp.spec import Cubic, Nearest, Rounding
+
+from . import onnxruntime
+from .geometry import geometry
+from .images import to_pixels
+from .outcome import Outcome, crashes, differs, refused
+
+_CHANNELS_LAST = {1, 2}
+_AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
+_IMAGE, _MATRIX = 4, 2
+
+Rule = Callable[[ResizeOp], Outcome | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """Releases up to ``version``, and what they do otherwise than later ones."""
+
+    version: str
+    rules: tuple[Rule, ...]
+
+    def outcome(self, op: ResizeOp) -> Outcome:
+        """Return what comes of a node. ``op.attributes`` are those of the node."""
+        found = (rule(op) for rule in self.rules)
+        earlier = next((each for each in found if each is not None), None)
+        return earlier or onnxruntime.outcome(op)
+
+
+def _counts_no_axes_from_the_end(op: ResizeOp) -> Outcome | None:
+    if min(op.spec.axes or (0,)) >= 0:
+        return None
+    return crashes("it takes negative axes for places in memory: it dies, refuses, or makes another shape")
+
+
+def _knows_no_ties(op: ResizeOp) -> Outcome | None:
+    shape, kernel = static_shape(op.shape), op.spec.kernel
+    if not isinstance(kernel, Nearest) or kernel.rounding not in _AT_HALVES or shape is None or op.spec.waits:
+        return None
+    if onnxruntime.outcome(op).spec is None:
+        return None
+    bound = plan(op.spec, shape)
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        found = positions(axis)
+        pixels = to_pixels(np.asarray(found.floor + found.fraction, np.float32), kernel.rounding)
+        if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
+            return differs("it takes a half that float32 falls short of for less than a half")
+    return None
+
+
+def _no_cubic_of_channels_last(op: ResizeOp) -> Outcome | None:
+    at, kernel = geometry(op), op.spec.kernel
+    if at is None or not isinstance(kernel, Cubic) or kernel.is_antialiased or len(at.lengths) != _IMAGE:
+        return None
+    if 1 in at.scaled and at.scaled <= _CHANNELS_LAST:
+        return refused(f"no cubic Resize of axes {sorted(at.scaled)} at rank {_IMAGE}")
+    return None
+
+
+def _overruns_matrices(op: ResizeOp) -> Outcome | None:
+    kernel = op.spec.kernel
+    if isinstance(kernel, Cubic) and kernel.is_antialiased and len(op.shape or ()) == _MATRIX:
+        return crashes("an antialiased cubic Resize at rank 2 reads beyond its scales")
+    return None
+
+
+_UNTIL_1_26: tuple[Rule, ...] = (_counts_no_axes_from_the_end, _knows_no_ties)
+EDITIONS: Mapping[str, Edition] = MappingProxyType(
+    {
+        "1.16": Edition(version="1.16", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices)),
+        "1.20": Edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
+        "1.26": Edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
+        "1.31": Edition(version="1.31 and 1.32", rules=()),
+    }
+)
+"""By the last release that each is of."""

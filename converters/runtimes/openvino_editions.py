@@ -1,0 +1,68 @@
+"""OpenVINO, release by release: what earlier ONNX frontends and CPU plugins made of nodes that today's compute.
+
+Each rule was found by running the same 700 random nodes in 2023.3, 2024.6, 2025.4 and 2026.4 (docs/runtimes.md);
+2023.3 and 2024.6 made the same of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from ir_interp.op import ResizeOp
+
+from . import openvino
+from .outcome import Outcome, refused
+
+_FIRST_SPATIAL = 2
+_OF_IMAGES = (3, 4)  # ranks
+
+Rule = Callable[[ResizeOp], Outcome | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """Releases up to ``version``, and what they do otherwise than later ones."""
+
+    version: str
+    rules: tuple[Rule, ...]
+
+    def outcome(self, op: ResizeOp) -> Outcome:
+        """Return what comes of a node. ``op.attributes`` are those of the node."""
+        found = (rule(op) for rule in self.rules)
+        earlier = next((each for each in found if each is not None), None)
+        return earlier or openvino.frontend(op)
+
+
+def _takes_no_float64(op: ResizeOp) -> Outcome | None:
+    return refused("Interpolate does not take float64") if op.dtype == "float64" else None
+
+
+def _reads_no_axes(op: ResizeOp) -> Outcome | None:
+    axes, rank = op.spec.axes, len(op.shape or ())
+    if axes is None or not rank:
+        return None
+    if len(axes) != rank:
+        return refused("the frontend reads no axes, and wants sizes and scales for every axis")
+    rest = {name: each for name, each in op.attributes.items() if name != "axes"}
+    plain = replace(op, spec=replace(op.spec, axes=None), attributes=rest)
+    made = _resizes_spatial_axes(plain) or openvino.frontend(plain)
+    return replace(made, reason=made.reason or "axes dropped") if axes != tuple(range(rank)) else made
+
+
+def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
+    rank = len(op.shape or ())
+    if rank in _OF_IMAGES and min(openvino.resized_axes(op), default=rank) < _FIRST_SPATIAL:
+        return refused("the plugin resizes spatial dimensions only")
+    return None
+
+
+EDITIONS: Mapping[str, Edition] = MappingProxyType(
+    {
+        "2024.6": Edition(version="2023.3 to 2024.6", rules=(_takes_no_float64, _reads_no_axes, _resizes_spatial_axes)),
+        "2025.4": Edition(version="2025.4", rules=(_takes_no_float64,)),
+        "2026.4": Edition(version="2026.4", rules=()),
+    }
+)
+"""By the last release that each is of."""

@@ -1,0 +1,134 @@
+"""A resize that no single TensorRT layer computes, as several: Python that adds them to a network.
+
+Names, ranks and arguments are those of the Python API's ``INetworkDefinition`` (add_constant, add_gather,
+add_matrix_multiply, add_elementwise, add_reduce, add_select, add_shuffle); nothing of TensorRT was run. Layers of two
+inputs want them of one rank, and arrays have to live as long as the network: they stand in the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError, SpecError
+from ir_interp.op import ResizeOp
+
+from ..decompose.resize import Decomposed, decompose
+from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
+
+_ELEMENTWISE = {"add": "SUM", "subtract": "SUB", "multiply": "PROD", "minimum": "MIN", "maximum": "MAX"}
+_TYPE = "float32"  # of what it sums; other types are rounded in ways that no page tells
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """A constant, which becomes a layer where it is used: by then its rank is known."""
+
+    value: NDArray[Any]
+
+
+@dataclass(slots=True)
+class _Layers:
+    """Lines of Python that add layers; ``ranks`` are those of the tensors by the names of variables."""
+
+    prefix: str
+    ranks: dict[str, int]
+    lines: list[str] = field(default_factory=list)
+    arrays: list[str] = field(default_factory=list)
+
+    def constant(self, array: Any) -> _Array:
+        """Return a constant."""
+        return _Array(np.asarray(array))
+
+    def elementwise(self, name: str, *values: Any) -> str:
+        """Return an operation on each element."""
+        rank = max(self._rank(each) for each in values)
+        given = ", ".join(self._tensor(each, rank) for each in values)
+        if name == "select":
+            return self._added(f"add_select({given})", rank)
+        if name not in _ELEMENTWISE:
+            raise SpecError(f"TensorRT layers of {name} are not written")
+        return self._added(f"add_elementwise({given}, trt.ElementWiseOperation.{_ELEMENTWISE[name]})", rank)
+
+    def gather(self, x: Any, indices: Any, axis: int) -> str:
+        """Return the entries of an axis at ``indices``."""
+        assert isinstance(indices, _Array)
+        places = self._tensor(_Array(indices.value.astype(np.int32)), indices.value.ndim)
+        return self._added(f"add_gather({x}, {places}, {axis})", self.ranks[x] + indices.value.ndim - 1)
+
+    def matmul(self, left: Any, right: Any) -> str:
+        """Return a matrix product over the last two axes."""
+        rank = max(self._rank(left), self._rank(right))
+        plain = "trt.MatrixOperation.NONE"
+        given = f"{self._tensor(left, rank)}, {plain}, {self._tensor(right, rank)}, {plain}"
+        return self._added(f"add_matrix_multiply({given})", rank)
+
+    def transpose(self, x: Any, order: Sequence[int]) -> str:
+        """Return ``x`` with its axes in another order."""
+        made = self._name()
+        self.lines += [f"{made} = network.add_shuffle({x})", f"{made}.first_transpose = {tuple(order)}"]
+        return self._output(made, self.ranks[x])
+
+    def total(self, x: Any, axis: int, *, keep: bool) -> str:
+        """Return the sum along an axis."""
+        given = f"{x}, trt.ReduceOperation.SUM, axes={1 << axis}, keep_dims={keep}"
+        return self._added(f"add_reduce({given})", self.ranks[x] - (not keep))
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return how many elements a gather may take from, or give."""
+        return ANY_SIZE
+
+    def __getattr__(self, name: str) -> Any:
+        raise SpecError(f"TensorRT layers of {name} are not written")
+
+    def _rank(self, value: Any) -> int:
+        return value.value.ndim if isinstance(value, _Array) else self.ranks[value]
+
+    def _tensor(self, value: Any, rank: int) -> str:
+        """Return a variable with a tensor of a rank; a constant gets axes of length 1 in front."""
+        if not isinstance(value, _Array):
+            return str(value)
+        array = value.value.reshape((1,) * (rank - value.value.ndim) + value.value.shape)
+        name = f"{self.prefix.upper()}_{len(self.arrays)}"
+        text = np.array2string(array, separator=", ", threshold=array.size + 1, floatmode="unique", max_line_width=100)
+        self.arrays.append(f"{name} = np.array({text}, np.{array.dtype.name})")
+        return self._added(f"add_constant({array.shape}, {name})", rank)
+
+    def _added(self, call: str, rank: int) -> str:
+        made = self._name()
+        self.lines.append(f"{made} = network.{call}")
+        return self._output(made, rank)
+
+    def _name(self) -> str:
+        return f"layer_{len(self.ranks)}"
+
+    def _output(self, layer: str, rank: int) -> str:
+        tensor = layer.replace("layer", "tensor")
+        self.lines.append(f"{tensor} = {layer}.get_output(0)")
+        self.ranks[tensor] = rank
+        return tensor
+
+
+def function(op: ResizeOp, identifier: str, refusal: InexactError) -> tuple[str, Decomposed]:
+    """Return Python with a function that adds layers, and what they are. Raises InexactError where there are none."""
+    if op.shape is None or None in op.shape or op.spec.waits:
+        raise _refused(refusal, "in several layers, lengths have to be known")
+    if (op.dtype or _TYPE) != _TYPE:
+        raise _refused(refusal, f"nothing is known of how TensorRT adds {op.dtype}")
+    layers = _Layers(identifier, {"x": len(op.shape)})
+    try:
+        made = decompose(layers, "x", op)
+    except SpecError as error:
+        raise _refused(refusal, str(error)) from None
+    head = f"def add_{identifier}(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:"
+    body = [head, *(f"    {line}" for line in layers.lines), f"    return {made.output}"]
+    return "\n".join([*layers.arrays, "", "", *body] if layers.arrays else body), made
+
+
+def _refused(refusal: InexactError, reason: str) -> InexactError:
+    return InexactError(refusal.name, refusal.target, reason=f"{refusal.reason}; and {reason}")

@@ -1,0 +1,96 @@
+"""Give resizes of a whole TFLite file other settings; everything else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ir_interp.errors import InexactError, ReadError, closest
+from ir_interp.op import ResizeOp
+from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.translate import write
+
+from ..dialects.tflite import DIALECT
+from ..report import Row, expressed
+from .files import load
+from .one_resize import IDENTIFIER, OF_OPERATOR, OPTIONS
+from .schema import schema
+
+
+def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row, ...]:
+    """Write ``model`` with the resizes that ``layers`` name, by the name of their output, as those say.
+
+    Raises ReadError for a name that no resize has, an ExceptionGroup of InexactError where TFLite does not say one, or
+    where it would make another size, which the operators behind it count on.
+    """
+    there = {op.name: op for op in load(model, Semantics.RUNTIME)}
+    for layer in layers:
+        if layer.name not in there:
+            raise ReadError(f"no resize named {layer.name!r}; {closest(layer.name, there)}", model.name)
+    settings, rows, refusals = {}, [], []
+    for layer in layers:
+        try:
+            settings[layer.name], row = _settings(layer, there[layer.name])
+            rows.append(row)
+        except InexactError as error:
+            refusals.append(error)
+    if refusals:
+        raise ExceptionGroup(f"{len(refusals)} of {len(layers)} resizes have no exact form in tflite", refusals)
+    output.write_bytes(_packed(model, settings))
+    return tuple(rows)
+
+
+def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
+    made = write(layer.spec, DIALECT, shape=there.shape, dtype=there.dtype, name=layer.name)
+    if made.spec.target != there.spec.target:
+        raise InexactError(layer.name, DIALECT.name, reason="it makes another size, which other operators count on")
+    return dict(made.attributes), Row(name=layer.name, source=there, form=expressed(made), grade=made.grade)
+
+
+def _packed(path: Path, settings: dict[str, dict[str, Any]]) -> bytes:
+    import flatbuffers
+
+    of, held = schema(), path.read_bytes()
+    model = of.ModelT.InitFromPackedBuf(held, 0)
+    if any(buffer.offset or buffer.size for buffer in model.buffers or ()):
+        raise ReadError("its weights lie behind the model, beyond what is rewritten", path.name)
+    for operator, name in _operators(model):
+        if name in settings:
+            _set(model, operator, settings[name])
+    builder = flatbuffers.Builder(len(held))
+    builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _operators(model: Any) -> Iterator[tuple[Any, str]]:
+    """Yield every resize and the name of its output."""
+    of = schema()
+    kinds = {getattr(of.BuiltinOperator, kind) for kind in OPTIONS}
+    for graph in model.subgraphs:
+        for operator in graph.operators if graph.operators is not None else ():
+            code = model.operatorCodes[operator.opcodeIndex]
+            if max(code.builtinCode, code.deprecatedBuiltinCode) in kinds:
+                name = graph.tensors[operator.outputs[0]].name
+                yield operator, name.decode() if isinstance(name, bytes) else name
+
+
+def _set(model: Any, operator: Any, attributes: dict[str, Any]) -> None:
+    of, kind = schema(), attributes["op"]
+    operator.opcodeIndex = _code(model, getattr(of.BuiltinOperator, kind))
+    options = getattr(of, f"{OPTIONS[kind]}T")()
+    options.alignCorners = bool(attributes["align_corners"])
+    options.halfPixelCenters = bool(attributes["half_pixel_centers"])
+    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, OPTIONS[kind]), options
+
+
+def _code(model: Any, number: int) -> int:
+    """Return the place of an operator's code, added where the model has none of the version that has both flags."""
+    for place, code in enumerate(model.operatorCodes):
+        if max(code.builtinCode, code.deprecatedBuiltinCode) == number and code.version >= OF_OPERATOR:
+            return place
+    code = schema().OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = number
+    code.version = OF_OPERATOR
+    model.operatorCodes.append(code)
+    return len(model.operatorCodes) - 1

@@ -1,0 +1,92 @@
+"""Runtimes by release: what the earlier ones made of a node (``tests.sweeps.editions`` runs it in them)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import ir_interp
+from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.portable.model import write_model
+from ir_interp.converters.runtimes.tensorrt import EDITIONS
+from tests.support.runtimes import onnx_model
+
+SHAPE = (1, 2, 8, 9)
+LINEAR = {"mode": "linear"}
+ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
+    # attributes, target, and what releases make of it; all others compute it
+    (LINEAR, {"sizes": (1, 2, 5, 6)}, {}),
+    (
+        LINEAR | {"axes": [-2, -1]},
+        {"sizes": (5, 6)},
+        {
+            **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20", "onnxruntime:1.26"), "crashes: it takes negative"),
+            **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "refused: the importer reads no axes"),
+            "openvino:2024.6": "refused: the frontend reads no axes",
+            **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "refused: the frontend takes no negative axes"),
+        },
+    ),
+    (
+        {"mode": "cubic"},
+        {"scales": (1, 2, 2, 1)},
+        {
+            **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20"), "refused: no cubic Resize of axes [1, 2]"),
+            "tensorrt:8.2": "refused: the importer takes no cubic",
+            "openvino:2024.6": "refused: the plugin resizes spatial dimensions only",
+            **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "crashes: a cubic Interpolate of axes [1, 2]"),
+            **dict.fromkeys(
+                ("tensorrt:8.6", "tensorrt:9.2", "tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: CUBIC"
+            ),
+        },
+    ),
+    (
+        LINEAR | {"antialias": 1},
+        {"sizes": (1, 2, 4, 6)},
+        {
+            **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "differs: antialias dropped"),
+            **dict.fromkeys(("openvino:2024.6", "openvino:2025.4", "openvino:2026.4"), "differs: antialias dropped"),
+            **dict.fromkeys(("tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: the importer takes no"),
+        },
+    ),
+]
+RELEASED = [name for name in RUNTIMES if ":" in name]
+
+
+@pytest.mark.parametrize(("attributes", "target", "told"), ROWS, ids=str)
+def test_releases(attributes: dict[str, Any], target: dict[str, Any], told: dict[str, str]) -> None:
+    model = onnx_model("Resize", 19, SHAPE, "float32", attributes, **target)
+    (row,) = ir_interp.audit(model, runtimes=RELEASED).rows
+    found = {name: f"{verdict.kind.value}: {verdict.reason}" for name, verdict in row.forecast.items()}
+    assert {name for name, text in found.items() if not text.startswith("same")} == set(told)
+    assert all(found[name].startswith(text) for name, text in told.items())
+
+
+@pytest.mark.parametrize(("release", "kind"), [("1.26", "differs"), ("1.31", "same")])
+def test_halves_that_float32_falls_short_of(release: str, kind: str) -> None:
+    """Of 26 pixels to 16, output 4 lies on 6.5; float32 finds 6.4999995, which a tolerance takes for a half."""
+    attributes = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "round_prefer_ceil",
+    }
+    model = onnx_model("Resize", 18, (33, 26), "float32", attributes, sizes=(33, 16))
+    (row,) = ir_interp.audit(model, runtimes=[f"onnxruntime:{release}"]).rows
+    assert row.forecast[f"onnxruntime:{release}"].kind.value == kind
+
+
+def test_a_release_as_a_target(tmp_path: Path) -> None:
+    """What TensorRT 8.6 drops without a word is written so that it needs not be known."""
+    model = onnx_model("Resize", 19, SHAPE, "float32", LINEAR | {"antialias": 1}, sizes=(1, 2, 4, 6))
+    onnx.save(model, tmp_path / "a.onnx")
+    (row,) = write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "tensorrt:8.6")
+    assert row.form == "Resize-19 -> weighted sums along axes 2, 3"
+    assert "antialias dropped" in row.note
+
+
+def test_the_page_has_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "runtimes.md").read_text()
+    assert [name for name in RELEASED if f"| `{name}` |" not in page] == []
+    assert [each.source for each in EDITIONS.values() if each.source not in page] == []
