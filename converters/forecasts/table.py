@@ -12,6 +12,7 @@ from ..onnx.origins import may_change
 from ..onnx.resizes import FoundNode
 from ..runtimes import litert, onnxruntime, onnxruntime_editions, openvino, openvino_editions, reference
 from ..runtimes import tensorrt as tensorrt_facts
+from ..runtimes.edition import Edition
 from ..runtimes.geometry import resized
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome
@@ -45,7 +46,7 @@ def _other(other: OtherRuntime) -> Runtime:
     )
 
 
-def _of_onnxruntime(edition: onnxruntime_editions.Edition) -> Runtime:
+def _of_onnxruntime(edition: Edition) -> Runtime:
     return Runtime(
         title=f"onnxruntime {edition.version}",
         version=edition.version,
@@ -55,7 +56,7 @@ def _of_onnxruntime(edition: onnxruntime_editions.Edition) -> Runtime:
     )
 
 
-def _of_openvino(edition: openvino_editions.Edition) -> Runtime:
+def _of_openvino(edition: Edition) -> Runtime:
     title = f"OpenVINO {edition.version}, own frontend"
     return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
 

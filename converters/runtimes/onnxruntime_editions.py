@@ -6,8 +6,8 @@ of them in those between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +20,7 @@ from ir_interp.shapes import static_shape
 from ir_interp.spec import Cubic, Nearest, Rounding
 
 from . import onnxruntime
+from .edition import Edition
 from .geometry import geometry
 from .images import to_pixels
 from .outcome import Outcome, crashes, differs, refused
@@ -27,22 +28,6 @@ from .outcome import Outcome, crashes, differs, refused
 _CHANNELS_LAST = {1, 2}
 _AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IMAGE, _MATRIX = 4, 2
-
-Rule = Callable[[ResizeOp], Outcome | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
-    """Releases up to ``version``, and what they do otherwise than later ones."""
-
-    version: str
-    rules: tuple[Rule, ...]
-
-    def outcome(self, op: ResizeOp) -> Outcome:
-        """Return what comes of a node. ``op.attributes`` are those of the node."""
-        found = (rule(op) for rule in self.rules)
-        earlier = next((each for each in found if each is not None), None)
-        return earlier or onnxruntime.outcome(op)
 
 
 def _counts_no_axes_from_the_end(op: ResizeOp) -> Outcome | None:
@@ -82,13 +67,14 @@ def _overruns_matrices(op: ResizeOp) -> Outcome | None:
     return None
 
 
-_UNTIL_1_26: tuple[Rule, ...] = (_counts_no_axes_from_the_end, _knows_no_ties)
+_UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)
+_edition = partial(Edition, today=onnxruntime.outcome)
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
     {
-        "1.16": Edition(version="1.16", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices)),
-        "1.20": Edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
-        "1.26": Edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
-        "1.31": Edition(version="1.31 and 1.32", rules=()),
+        "1.16": _edition(version="1.16", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices)),
+        "1.20": _edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
+        "1.26": _edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
+        "1.31": _edition(version="1.31 and 1.32", rules=()),
     }
 )
 """By the last release that each is of."""

@@ -6,33 +6,19 @@ Each rule was found by running the same 700 random nodes in 2023.3, 2024.6, 2025
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from ir_interp.op import ResizeOp
 
 from . import openvino
+from .edition import Edition
 from .outcome import Outcome, refused
 
 _FIRST_SPATIAL = 2
 _OF_IMAGES = (3, 4)  # ranks
-
-Rule = Callable[[ResizeOp], Outcome | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
-    """Releases up to ``version``, and what they do otherwise than later ones."""
-
-    version: str
-    rules: tuple[Rule, ...]
-
-    def outcome(self, op: ResizeOp) -> Outcome:
-        """Return what comes of a node. ``op.attributes`` are those of the node."""
-        found = (rule(op) for rule in self.rules)
-        earlier = next((each for each in found if each is not None), None)
-        return earlier or openvino.frontend(op)
 
 
 def _takes_no_float64(op: ResizeOp) -> Outcome | None:
@@ -58,11 +44,14 @@ def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
     return None
 
 
+_edition = partial(Edition, today=openvino.frontend)
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
     {
-        "2024.6": Edition(version="2023.3 to 2024.6", rules=(_takes_no_float64, _reads_no_axes, _resizes_spatial_axes)),
-        "2025.4": Edition(version="2025.4", rules=(_takes_no_float64,)),
-        "2026.4": Edition(version="2026.4", rules=()),
+        "2024.6": _edition(
+            version="2023.3 to 2024.6", rules=(_takes_no_float64, _reads_no_axes, _resizes_spatial_axes)
+        ),
+        "2025.4": _edition(version="2025.4", rules=(_takes_no_float64,)),
+        "2026.4": _edition(version="2026.4", rules=()),
     }
 )
 """By the last release that each is of."""
