@@ -85,8 +85,10 @@ def _decisive(graph: Graph) -> frozenset[str]:
 
 def _spaced(names: Sequence[str], most: int, decisive: Container[str]) -> Sequence[str]:
     """Return names at equal distances, at most so many, and all that are decisive; none where ``most`` is 0."""
-    distance = math.ceil(len(names) / most) if most else 0
-    return [name for place, name in enumerate(names) if most and (not place % distance or name in decisive)]
+    if not most:
+        return []
+    distance = math.ceil(len(names) / most)
+    return [name for place, name in enumerate(names) if not place % distance or name in decisive]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

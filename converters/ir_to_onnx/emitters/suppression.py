@@ -69,9 +69,8 @@ def _chosen(graph: Graph, op: Op) -> str:
     if overlap is None:
         threshold = op.inputs[3]
     else:
-        limit = (
-            limit if np.all(overlap > 0) else graph.node("Sign", limit)
-        )  # all overlap by 0: one of each class is left
+        if np.all(overlap <= 0):  # all overlap by that: one of each class is left
+            limit = graph.node("Sign", limit)
         threshold = graph.constant(below(overlap).reshape(1), np.float32)
     least = op.inputs[4] if op.has(4) else ""
     return graph.node(
