@@ -23,7 +23,6 @@ from ir_interp.spec import Nearest
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
-_CACHED_ELEMENTS = 2**17  # the same, of arrays that one thread takes
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -154,8 +153,7 @@ def turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    shared = -(-outer // (2 * threads()))  # two tiles for every thread
-    share = shared if outer * item > _MIN_ELEMENTS_FOR_THREADS else _CACHED_ELEMENTS // item
+    share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
     height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
     return max(1, min(_TILE_ELEMENTS // item, share)), height
 
