@@ -123,7 +123,7 @@ class _Window(NamedTuple):
 
 
 def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
-    depth, wanted = (inner, max(1, _BLOCK_RIGHT // inner)) if 0 < inner < _MIN_INNER else (0, _block_left(inner))
+    depth, wanted = (inner, max(1, _BLOCK_RIGHT // inner)) if 0 < inner < _MIN_INNER else (0, _block_left(len(indices), inner))
     size = _size(indices, weights, wanted, depth, dtype)
     if depth and not size:  # the neighbours beside the inputs of even one output are too many
         depth, size = 0, _size(indices, weights, _BLOCK_LEFT, 0, dtype)
@@ -161,9 +161,10 @@ def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]
     return Band(span, 0, tuple(runs))
 
 
-def _block_left(inner: int) -> int:
-    """Return how many outputs a block wants beside so many cells: of few cells, small products cost what calls do."""
-    return _BLOCK_LEFT if inner > _FEW_CELLS else 2 * _BLOCK_LEFT
+def _block_left(count: int, inner: int) -> int:
+    """Return how many of ``count`` outputs a block wants, all blocks alike: small products cost what their calls do."""
+    wanted = _BLOCK_LEFT if inner > _FEW_CELLS else 2 * _BLOCK_LEFT
+    return -(-count // max(1, round(count / wanted)))
 
 
 def _size(indices: Indices, weights: Weights, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:

@@ -146,7 +146,7 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
     """Return a sum over the corners of cells as a loop takes it: along columns, rows and, it may be, planes."""
     shape, out = _lengths(piece), list(_lengths(piece))
     columns, *others = corners.sides(step, piece.origin, shape)
-    for axis, (low, _) in zip(step.axes, (columns, *others), strict=True):
+    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
         out[axis] = len(low.places)
     last, first = step.axes[0], step.axes[-1]
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])

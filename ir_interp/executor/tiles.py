@@ -22,7 +22,7 @@ from ir_interp.spec import Nearest
 
 Array = NDArray[Any]
 
-_TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
+_TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
