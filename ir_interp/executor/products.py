@@ -9,7 +9,7 @@ So matrices are widened (``ROWS``, ``fills_vectors``), and long sums are cut int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,16 @@ class Pick:
             _repeat(x[:, :, 0], y[:, :, 0], self.repeats)
         else:
             np.take(x, self.indices, axis=1, out=y, mode="clip")
+
+    @property
+    def is_by_index(self) -> bool:
+        """Say whether there is no rule by which inputs are copied."""
+        return not (self.step or self.repeats)
+
+    def of_cells(self, start: int, depth: int) -> Pick:
+        """Return the copies of single cells, of ``depth`` in a row each, where the inputs of the span begin at ``start``."""
+        cells = (self.indices + start)[:, None] * depth + np.arange(depth)
+        return replace(self, indices=cells.reshape(-1))
 
 
 def _cells(*arrays: Array) -> tuple[Array, ...]:

@@ -23,6 +23,7 @@ from ir_interp.spec import Nearest
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
+_MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -187,8 +188,23 @@ def _steps(
         is_cut = is_first and axis == first  # the tile begins where its inputs do
         needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
         lengths[place] = operation.span.out_stop - operation.span.out_start
-        steps.append(AxisStep(operation, needed, before, _split(lengths, place)))
+        step = AxisStep(operation, needed, before, _split(lengths, place))
+        steps.append(step if is_cut or not isinstance(operation, Pick) else _taken(operation, step))
     return tuple(steps)
+
+
+def _taken(pick: Pick, step: AxisStep) -> AxisStep:
+    """Return copies by index as NumPy makes them fast: of all that is there, and of elements of 1, 2, 4 or more bytes.
+
+    It would copy an array that is not in C order first, and pixels of three channels by a call each.
+    """
+    (outer, along, inner), made = step.shape_in, step.shape_out[1]
+    if not pick.is_by_index:
+        return step
+    depth = inner if inner < _MOST_TOGETHER and inner & (inner - 1) else 1
+    each = inner // depth
+    by_cell = pick.of_cells(step.rows.start or 0, depth)
+    return AxisStep(by_cell, slice(None), (outer, along * depth, each), (outer, made * depth, each))
 
 
 def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
