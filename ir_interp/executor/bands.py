@@ -124,7 +124,8 @@ class _Window(NamedTuple):
 
 
 def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
-    depth, wanted = (inner, max(1, _BLOCK_RIGHT // inner)) if 0 < inner < _MIN_INNER else (0, _block_left(len(indices), inner))
+    depth = inner if inner < _MIN_INNER else 0
+    wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
     size = _size(indices, weights, wanted, depth, dtype)
     if depth and not size:  # the neighbours beside the inputs of even one output are too many
         depth, size = 0, _size(indices, weights, _PANEL_BLOCK, 0, dtype)

@@ -34,9 +34,10 @@ Sides = tuple[Side, ...]
 
 
 def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
-    """Return what weighs along each of a step's axes, as places in an array of these lengths that starts at ``origin``.
+    """Return both sides along each of a step's axes, as places in an array of these lengths that starts at ``origin``.
 
-    That is both sides, and of columns that are copied the near one: what is times 0 changes no sum. Of an axis that is copied the neighbour, whose weight is 0, may lie beyond what is at hand.
+    Of columns that are copied it is the near one: what is times 0 changes no sum. Of an axis that is copied the
+    neighbour, whose weight is 0, may lie beyond what is at hand.
     """
     work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
     found: list[Sides] = []
@@ -75,7 +76,8 @@ def _needed(x: Array, axis: int, of_axis: Sides) -> tuple[Array, Sides]:
     used = np.unique(np.concatenate([side.places for side in of_axis]))
     if len(used) >= _FEW * x.shape[axis]:
         return x, of_axis
-    return np.take(x, used, axis=axis), tuple(Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)
+    sides_of_used = (Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)
+    return np.take(x, used, axis=axis), tuple(sides_of_used)
 
 
 def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence[Sides]) -> None:

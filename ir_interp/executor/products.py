@@ -64,7 +64,7 @@ class Pick:
         return not (self.step or self.repeats)
 
     def of_cells(self, start: int, depth: int) -> Pick:
-        """Return the copies of single cells, of ``depth`` in a row each, where the inputs of the span begin at ``start``."""
+        """Return the copies of single cells, ``depth`` of them in an input; the first input is ``start``."""
         cells = (self.indices + start)[:, None] * depth + np.arange(depth)
         return replace(self, indices=cells.reshape(-1))
 

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
+from ir_interp.executor.order import in_order
 from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.threads import in_threads, scratch, threads
-from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.spec import Nearest
 
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
-_PIXEL = 16  # cells of a pixel, at most
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -110,7 +108,7 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
 
 def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
     """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in sorted(bound.axes, key=turn(bound))]
+    order = [each.axis for each in in_order(bound)]
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
@@ -144,20 +142,6 @@ def _needed(operation: Pick | Band, origin: int) -> slice:
 
 def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np.intp] | None:
     return copied_first(taps, *rows, math.prod(after))
-
-
-def turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
-    """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces.
-
-    Where pixels have channels, sums along rows cost about four times as much as sums of rows.
-    """
-    if isinstance(bound.spec.kernel, Nearest):
-        return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
-    if len(bound.axes) == 2 and 1 < math.prod(bound.in_shape[max(each.axis for each in bound.axes) + 1 :]) < _PIXEL:
-        rows, columns = sorted(bound.axes, key=lambda axis: axis.axis)
-        if rows.in_size * 4 * columns.out_size > (columns.in_size + 3 * columns.out_size) * rows.out_size:
-            return lambda axis: (0.0, axis.axis)
-    return lambda axis: (axis.out_size / axis.in_size, -axis.axis)
 
 
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
