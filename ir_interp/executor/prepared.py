@@ -37,8 +37,8 @@ from ir_interp.plan.integers import Corners, rounding_at_once
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import BYTES_A_TAP, count
-from ir_interp.plan.whole import WholeSum, at_once, in_passes
+from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
+from ir_interp.plan.whole import WholeSum, at_once, in_passes, taps_of
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -231,7 +231,9 @@ class Prepared:
     @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
-        return tiles.tiled(self._bound, piece, self._work)
+        is_proposed = bool(self._sums) and self._sums[0].doubt > 0
+        taps = taps_of(self._bound, self._sums[0]) if is_proposed else axis_taps(self._bound)
+        return tiles.tiled(self._bound, piece, self._work, taps)
 
     @cached_property
     def _rounding(self) -> Integers:
