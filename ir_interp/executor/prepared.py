@@ -131,16 +131,16 @@ class Prepared:
         if self._direct:
             self._direct(x, y)
             return
+        if self._is_proposed:
+            rounding = whole.Rounding(self._sums[0])
+            tiles.run(x, y, self._tiles, self._work, rounding.store)
+            rounding.settle(x, y)
+            return
         found = self._integers(x)
         if found is not None:
             y[...] = found
             return
         x, piece = _without_alpha(x, self._bound, self._piece)
-        if self._sums and self._sums[0].doubt:
-            rounding = whole.Rounding(self._sums[0])
-            tiles.run(x, y, self._tiles, self._work, rounding.store)
-            rounding.settle(x, y)
-            return
         tiles.run(x, y, self._tiles, self._work, self._finish)
         if not isinstance(self.spec.kernel, Nearest):
             self._mend(x, y, piece)
@@ -192,6 +192,11 @@ class Prepared:
         once = at_once(self._bound, self._piece, self.dtype.name)
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
+    @property
+    def _is_proposed(self) -> bool:
+        """Say whether float32 proposes sums of whole numbers, and some of them are made again."""
+        return bool(self._sums) and self._sums[0].doubt > 0
+
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
@@ -231,8 +236,7 @@ class Prepared:
     @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
-        is_proposed = bool(self._sums) and self._sums[0].doubt > 0
-        taps = taps_of(self._bound, self._sums[0]) if is_proposed else axis_taps(self._bound)
+        taps = taps_of(self._bound, self._sums[0]) if self._is_proposed else axis_taps(self._bound)
         return tiles.tiled(self._bound, piece, self._work, taps)
 
     @cached_property

@@ -23,6 +23,8 @@ Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
+_PART_ELEMENTS = 2**18  # of rows that are summed at a time
+_LEAST_CELLS = 1024  # of such rows
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -81,14 +83,27 @@ def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) ->
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
-        if isinstance(step.operation, Band):
-            values = _loaded(values, work)
-        last = step is tile.steps[-1] and values.dtype == place.dtype
-        made = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, values.dtype)
-        step.operation.apply(values.reshape(step.shape_in)[:, step.rows], made)
-        values = made
+        operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
+        dtype = work if isinstance(operation, Band) else values.dtype
+        last = step is tile.steps[-1] and dtype == place.dtype
+        values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
+        if isinstance(operation, Pick):
+            operation.apply(given, values)
+        else:
+            for cells in _parts(operation, given, work):
+                operation.apply(_loaded(given[:, :, cells], work), values[:, :, cells])
     if values.dtype != place.dtype:
         finish(values.reshape(place.shape), place, tile)
+
+
+def _parts(band: Band, x: Array, work: np.dtype[Any]) -> list[slice]:
+    """Return which cells of ``x`` [outer, along, inner] are cast and summed at a time: parts that stay in the cache."""
+    inner = x.shape[2]
+    is_whole = band.depth or x.dtype in (work, np.float16)
+    count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
+    each = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
+    stops = [*range(each, inner - _LEAST_CELLS // 2, each), inner]
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _loaded(values: Array, work: np.dtype[Any]) -> Array:
