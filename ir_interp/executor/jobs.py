@@ -132,6 +132,7 @@ def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
     places = (outer, len(rows.indices), len(columns.indices) * depth)
     if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
         window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
+        window = replace(window, weights=window.weights.astype(np.float32))
         places_of = (*_columns(window, depth), depth, _safe(window, depth))
         short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
         return (Job("shortened", lengths, places, short, out_shape),)
@@ -171,9 +172,9 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:
-    """Say whether sums of bytes along columns fit 16 bits once they lost some, and so do the weights of rows."""
-    most = 255 * int(np.abs(columns.weights).sum(axis=1).max()) >> rows.bits_before
-    return max(most, int(np.abs(rows.weights).sum(axis=1).max())) < 2**15
+    """Say whether sums of bytes along columns fit float32, and 16 bits once they lost some; so do weights of rows."""
+    most = 255 * int(np.abs(columns.weights).sum(axis=1).max())
+    return most < _MOST_IN_SINGLE and max(most >> rows.bits_before, int(np.abs(rows.weights).sum(axis=1).max())) < _MOST
 
 
 def _lengths(piece: Piece) -> Shape:

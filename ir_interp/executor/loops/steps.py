@@ -54,14 +54,14 @@ def shortened(
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after they are weighed.
 
-    Each row that is needed is summed along its columns once, and then fits 16 bits; so the upper half of a product,
-    which is what is added, is one instruction.
+    Each row that is needed is summed along its columns once, as whole numbers that float32 holds, and then fits 16
+    bits; so the upper half of a product, which is what is added, is one instruction.
     """
     before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
         half = np.int32(1 << (bits_after - 1))
-    sums, short, held = np.empty(count, np.int32), np.empty((2, count), np.int16), np.full(2, -1)
+    sums, short, held = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
     for out in range(start, stop):
         for tap in range(2):
             row = row_indices[out, tap]
@@ -69,15 +69,13 @@ def shortened(
                 along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
                 made = short[row % 2]
                 for i in range(count):
-                    made[i] = np.int16(sums[i] >> before)
+                    made[i] = np.int16(np.int32(sums[i]) >> before)
                 held[row % 2] = row
         upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
         weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
         for i in range(count):
-            above = np.int16(np.int32(np.int32(upper[i]) * weight) >> np.int32(16))
-            below = np.int16(np.int32(np.int32(lower[i]) * weight_below) >> np.int32(16))
-            value = np.int16(np.int16(above + below + half) >> after)
-            line[i] = min(max(value, np.int16(0)), np.int16(255))
+            above, below = np.int32(upper[i]) * weight >> 16, np.int32(lower[i]) * weight_below >> 16
+            line[i] = min(max((above + below + half) >> after, 0), 255)
 
 
 @compiled
