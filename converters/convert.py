@@ -14,7 +14,8 @@ from ir_interp.kinds import FileKind, check_named
 from ir_interp.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Dialect, Semantics
-from ir_interp.translation.translate import Translation, write
+from ir_interp.translation.grades import Translation
+from ir_interp.translation.translate import write
 
 from . import registry
 from .brief import parts
