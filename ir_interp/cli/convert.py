@@ -224,7 +224,7 @@ def convert(
 
 def _setting(source: Path, destination: Path, to: str, shapes: dict[str, tuple[int, ...]], **given: Any) -> Conversion:
     """Return what becomes of every model. Raises OutputError where the folder cannot be made."""
-    from ir_interp.converters.convert import Options
+    from ir_interp.converters.conversion.options import Options
     from ir_interp.converters.fleet.work import Conversion
     from ir_interp.converters.report import Form, StateForm
     from ir_interp.converters.verify.images import Images
