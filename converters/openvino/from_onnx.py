@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ..onnx import precision, qoperator
 from ..onnx.files import default_opset, inlined, read_file, read_model
 from ..onnx.resizes import OPS, placed
 from ..report import FormPolicy, Row
+from ..runtimes.messages import reason
 from . import trial
 from .builder import Builder
 from .cures import Cure, cure_for, fill_empties, has_empties
@@ -114,7 +114,7 @@ def _converted(source: Path, builder: Builder) -> Built:
             raise builder.errors[0] from None
         if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
             builder.rows()  # what stands in for refused resizes makes no whole model
-        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {_reason(error)}", builder.file) from error
+        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {reason(error)}", builder.file) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
@@ -126,12 +126,3 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
 
 
 _INCOMPLETE = "Conversion is failed for"  # operations, by the frontend, which goes on with others
-_PLACES = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:?")
-_HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", "Loading input model")
-
-
-def _reason(error: Exception) -> str:
-    """Return which operation the frontend refuses, and why, without the places in its source."""
-    lines = (line.strip().removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
-    telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
-    return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")
