@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
-    from ir_interp.translation.translate import Grade
+    from ir_interp.translation.grades import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
     from ir_interp.views.origin import Candidate, Identified

@@ -11,7 +11,8 @@ from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime, Nearest
 from ir_interp.translation.dialect import Context
-from ir_interp.translation.translate import Grade, compared
+from ir_interp.translation.grades import Grade
+from ir_interp.translation.translate import compared
 
 from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT

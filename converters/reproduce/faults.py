@@ -105,6 +105,7 @@ PLACES: Mapping[str, Node | Layer] = {
     ),
     "cubic-channels-last-kept": Node(shape=(1, 5, 6, 2), attributes=_CUBIC, given=_scales(1, 2, 1.1, 1)),
     "no-length-changes": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.1, 1.1)),
+    "kept-scale": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.1, 2)),
     "antialias-kept-axis": Node(shape=_IMAGE, attributes=_ANTIALIAS, given=_scales(1, 1, 0.5, 1.05)),
     "antialias-int8": Node(dtype="int8", attributes=_ANTIALIAS, given=_sizes(1, 1, 2, 3)),
     "corners-fractional-length": Node(attributes=_CORNERS, given=_scales(1, 1, 1.3, 1.3)),

@@ -94,10 +94,11 @@ def convert(
     ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
-    from ir_interp.converters import convert as inner
+    from ir_interp.converters.conversion import convert as inner
+    from ir_interp.converters.conversion.options import Options
     from ir_interp.converters.report import Form, StateForm
 
-    options = inner.Options(
+    options = Options(
         opset=arguments.optional(opset, arguments.whole, "opset"),
         ir=arguments.optional(ir, arguments.whole, "ir"),
         interpolate=arguments.optional(interpolate, arguments.whole, "interpolate"),

@@ -172,10 +172,11 @@ def test_where_the_page_parts_from_what_is_computed(parting: Parting) -> None:
     model = model_of(case)
     np.testing.assert_allclose(by_the_page(case, x).ravel(), parting.page, atol=1e-6)
     np.testing.assert_allclose(read(case).run(x).ravel(), parting.page, atol=1e-6)
-    for expected, run in (
+    runs: list[tuple[list[float] | str, Callable[[], Array]]] = [
         (parting.onnxruntime, lambda: onnxruntime_resize(model, {"x": x})),
         (parting.reference, lambda: reference_run(model, x)),
-    ):
+    ]
+    for expected, run in runs:
         if isinstance(expected, str):
             with pytest.raises(Exception, match=expected):
                 run()

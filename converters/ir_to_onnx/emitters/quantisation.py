@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.ir.model import Layer, tensor_name
+from ir_interp.ir.net import Layer, tensor_name
 
 from ...onnx import levels as in_levels
 from ...onnx.graph import Graph
