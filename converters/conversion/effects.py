@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ir_interp.errors import SpecError
 from ir_interp.kinds import FileKind
+from ir_interp.translation.dialect import Semantics
 
 from ..report import Form, StateForm
 from .options import INTERPOLATE, IR, OLD_IR, Options
@@ -23,6 +24,7 @@ _GOES_WITH: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
     "interpolate": _TO_IR,
     "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
     "into": ((FileKind.JSON, FileKind.TFLITE),),
+    "semantics": tuple(kinds for kinds in PATHS if kinds != PORTABLE),
     "only": _WITH_FORMS,
     "strict": _WITH_FORMS,
     "state": ((FileKind.IR, FileKind.ONNX),),
@@ -41,6 +43,7 @@ def check_effects(kinds: tuple[FileKind, FileKind], options: Options) -> None:
         "interpolate": options.interpolate is not None,
         "dialect": options.dialect is not None,
         "into": options.into is not None,
+        "semantics": options.semantics is not Semantics.RUNTIME,
         "only": options.only is not Form.ANY,
         "strict": options.strict,
         "fp16": options.fp16,

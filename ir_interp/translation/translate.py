@@ -46,6 +46,9 @@ def write(
         best = next((found for context in contexts for found in _bounded(spec, dialect, context)), None)
     if best is None:
         raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)
+    doubt = dialect.doubt(best.spec, dtype)
+    if doubt:
+        raise InexactError(name, f"{best.dialect} {best.version}", reason=doubt)
     return best
 
 
