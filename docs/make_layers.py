@@ -62,15 +62,24 @@ each inference, and use a slower kernel.
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear where zero is one of its levels, before and
 after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
-Any other is written as arithmetic with a Round. Three kinds are special:
+Any other is written as arithmetic with a Round. These are special:
 
 - Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
   point: onnxruntime fails on a convolution whose output has several scales. The weights of the convolution before, and
-  of one of single channels behind, take the factors in: then both are of integers. Where channels have zero points of
-  their own (nncf's mixed preset, on 256 levels), these are added before QuantizeLinear, which the bias of the
-  convolution before takes in, and subtracted after DequantizeLinear: the convolution behind is one of floats.
+  of one of single channels behind, take the factors in: then both are of integers.
+- Where channels have zero points of their own (nncf's mixed preset, on 256 levels), these are added before
+  QuantizeLinear, which the bias of the convolution before takes in. A convolution of single channels behind takes them
+  off in its bias, and its pads are written out, as levels that are zero: then it is one of integers, too, if lengths
+  are known and each of these levels is whole. Else they are subtracted, and it is one of floats.
 - Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
-  QuantizeLinear: onnxruntime would make integers of the weights, of one scale for all.
+  QuantizeLinear, or a LeakyRelu that leaves nothing in place of a Relu: onnxruntime would make integers of the weights,
+  of one scale for all. A convolution of up to four channels, as of images, is faster in floats and written so.
+- A Relu of what is then rounded to levels of which zero is not the lowest is written behind that: onnxruntime takes a
+  convolution for one of integers only so. It is a LeakyRelu that leaves nothing there, between levels.
+- Behind a Concat of levels of one scale, they are rounded to these levels once more, which changes nothing, and the
+  convolution behind is one of integers.
+- A MaxPool of levels that no convolution of integers made is kept in floats, by a Max with the lowest number:
+  onnxruntime is slow in it where bytes do not have their channels last.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
   levels the other way.
 
