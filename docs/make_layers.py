@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ir_interp.converters.ir_to_onnx import model
+from ir_interp.converters.ir_to_onnx import model, table
 from ir_interp.converters.ir_to_onnx.emitters import refused
 from ir_interp.ir.model import nets
 from ir_interp.translation.dialect import Semantics
+
+if str(Path(__file__).parent) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parent))
+import refusals as from_sources
 
 PATH = Path(__file__).with_name("layers.md")
 _OPSETS = (11, 12, 13, 14, 16, 17, 18, 19, 21)
@@ -166,10 +170,36 @@ def _row(kind: str, one: _Found) -> str:
     return f"| {kind} | {versions} | {least} | {nodes or 'a constant, or nothing'} | {', '.join(sorted(one.tests))} |"
 
 
+def refusals() -> Iterator[str]:
+    """Yield a row for each reason for which layers are refused that are written else."""
+    names = {kind.lower(): kind for kind in seen()}
+    layers = defaultdict[str, list[str]](list)
+    for kind in sorted(table.EMITTERS.keys() & names.keys()):
+        for reason in from_sources.of(table.EMITTERS[kind]):
+            layers[reason].append(names[kind])
+    for reason, kinds in sorted(layers.items(), key=lambda each: each[1]):
+        yield f"| {', '.join(kinds)} | {reason} |"
+
+
+_REFUSALS = """
+## What of them is refused
+
+A layer that is written is refused, by name and with its reason, where one of these holds of it; and where a length, a
+rank or a value that decides which nodes there are is known only at run time, or a tensor is of a type that
+onnxruntime's node does not take. The sentences are those of the messages.
+
+| layers | refused where |
+|---|---|
+"""
+
+
 def text() -> str:
     """Return the page."""
     return (
         "\n".join((INTRODUCTION, "| layer | versions | from | nodes | tests |", "|---|---|---|---|---|", *rows()))
+        + "\n"
+        + _REFUSALS
+        + "\n".join(refusals())
         + "\n"
     )
 
