@@ -90,7 +90,7 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "alpha": Alpha.SEPARATE,
     "integers": "",
 }
-_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
