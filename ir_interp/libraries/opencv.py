@@ -82,10 +82,7 @@ def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | 
 
 def approximate(attributes: Attributes, context: Context) -> str:
     """Return why some values differ by 1."""
-    name = attributes["interpolation"]
-    if name == "INTER_AREA" and context.dtype == "uint16":
-        return "in whole ratios, sums of more than 2**24 are made in float32, four by four"
-    if name == "INTER_CUBIC" and attributes["ipp"] and context.dtype in (None, "uint8"):
+    if attributes["interpolation"] == "INTER_CUBIC" and attributes["ipp"] and context.dtype in (None, "uint8"):
         return "these are the bytes of processors with AVX-512; on others one value in 10**5 differs by 1"
     return ""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from ir_interp.plan import ipp
 from ir_interp.plan.geometry import Plan
 from ir_interp.shapes import resolve_axes
@@ -44,9 +46,23 @@ def without_ipp(kernel: Kernel, dtype: str) -> FixedPoint | FloatingPoint:
     return FixedPoint(bits=_WEIGHT_BITS, between=Between.KEPT, lanes=lanes)
 
 
+def adds_fours(bound: Plan, dtype: str) -> bool:
+    """Say whether blocks are so large that float32 does not hold their sum."""
+    area = bound.spec.rounds is Integers.OPENCV_AREA and dtype == "uint16" and _by_ratio(bound, dtype) is None
+    return area and math.prod(1 / axis.scale for axis in bound.axes) * np.iinfo(dtype).max > _HELD
+
+
+_HELD = 2**24
+
+
 def channels(bound: Plan) -> int:
     """Return how many values an image has behind its two axes."""
     return math.prod(bound.out_shape[max(resolve_axes(bound.spec.axes, len(bound.out_shape))) + 1 :])
+
+
+def copies_ends(bound: Plan) -> bool:
+    """Say whether, along the width, outputs beyond the middle of the last pixel are that pixel, not a sum of it."""
+    return isinstance(bound.spec.kernel, Linear) and bound.spec.arithmetic in (Arithmetic.OPENCV, Arithmetic.IPP)
 
 
 def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
@@ -54,7 +70,8 @@ def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
     assert isinstance(bound.spec.kernel, Area)
     if any(axis.scale > 1 for axis in bound.axes):
         return without_ipp(Linear(), dtype)
-    whole = all((1 / axis.scale).denominator == 1 for axis in bound.axes)
+    steps = [1 / np.float64(axis.scale) for axis in bound.axes]  # of 49 pixels to one it is no whole number
+    whole = all(abs(step - round(step)) < np.finfo(np.float64).eps for step in steps)
     return None if whole else FloatingPoint(bits=32)
 
 

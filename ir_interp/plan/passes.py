@@ -158,6 +158,8 @@ def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
     axes = _in_order(bound, rounds.passes, every=False)
     for place, (axis, taps) in enumerate(axes):
         is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
+        if opencv.copies_ends(bound) and not _is_first(axis, bound):
+            taps = _merged(taps)
         yield Pass(
             axis=axis,
             indices=taps.indices,
