@@ -21,6 +21,7 @@ class Coordinates(Word):
     ALIGN_CORNERS = "align_corners"
     ASYMMETRIC = "asymmetric"
     TF_HALF_PIXEL_FOR_NN = "tf_half_pixel_for_nn"
+    TF_HALF_PIXEL_THROUGHOUT = "tf_half_pixel_throughout"  # of axes that keep their length too (ONNX's page)
     TFLITE_CORNERS = "tflite_corners"  # of TFLite's nearest with align_corners and half_pixel_centers
 
     @property
@@ -36,6 +37,7 @@ _FORMULAS = {
     Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
     Coordinates.ASYMMETRIC: "i * step",
     Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT: "(i + 1/2) * step, where the length stays too",
     Coordinates.TFLITE_CORNERS: "(i + 1/2) * (in - 1) / (out - 1)",
 }
 
@@ -119,6 +121,7 @@ class Arithmetic(Word):
     PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
+    IPP = "ipp"  # float64, then float32: Intel's library within OpenCV, of the images that it takes; of others opencv
     TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
     TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps a pixel
     JAX = "jax"  # float32 in JAX's order for nearest, else float64
@@ -144,6 +147,7 @@ class Integers(Word):
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
     LITERT = "litert"  # whole weights: of 8 bits half up, of others half away from zero (``plan.litert``)
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: whole ones, others, growing ones (``plan.passes``)
+    IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of Intel's kernels (``plan.ipp``)
 
 
 class Between(Word):

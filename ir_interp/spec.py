@@ -167,7 +167,7 @@ class ResizeSpec:
     def sums_of_integers(self) -> str:
         """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
         rounds = self.rounds
-        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds is not Integers.OPENCV_AREA):
+        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds not in _OF_LIBRARIES):
             return ""
         return f"{rounds}" if self.alpha is Alpha.SEPARATE else f"{rounds}, {self.alpha}"
 
@@ -175,9 +175,10 @@ class ResizeSpec:
     def formula(self) -> str:
         """The source coordinate of output index ``i``, as in ``(i + 1/2) * step - 1/2, step = in / out``."""
         source, step = self.coordinates.formula, ""
-        if "step" in source and (self.gives_sizes or self.step is Step.RATIO):
+        by_policy = self.aspect is not Aspect.STRETCH
+        if "step" in source and (self.step is Step.RATIO or (self.gives_sizes and not by_policy)):
             step = ", step = in / out" if self.box is None else ", step = (stop - start) / out"
-        elif "step" in source and self.gives_scales:
+        elif "step" in source and (self.gives_scales or by_policy):
             step = ", step = 1 / scale"
         if self.box is not None:
             source = f"start + {source}"
@@ -267,6 +268,7 @@ class ResizeSpec:
 
 _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _FARTHEST = 2**31  # of a box, in pixels
+_OF_LIBRARIES = (Integers.OPENCV_AREA, Integers.IPP)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS = {
     Arithmetic.EXACT: Integers.HALF_EVEN,
@@ -276,6 +278,7 @@ _OWN_INTEGERS = {
     Arithmetic.PILLOW: Integers.HALF_AWAY,
     Arithmetic.OPENCV: Integers.HALF_EVEN,
     Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,
+    Arithmetic.IPP: Integers.IPP,
     Arithmetic.TORCH: Integers.HALF_EVEN,
     Arithmetic.TENSORFLOW: Integers.HALF_EVEN,
     Arithmetic.JAX: Integers.HALF_EVEN,

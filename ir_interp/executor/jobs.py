@@ -124,6 +124,8 @@ def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
     """Return two passes over bytes that a loop makes in their own order; none where there is no such loop."""
     if len(made) != 2 or made[0].axis != made[1].axis + 1:
         return ()
+    if any(each.is_turned for each in made):
+        return ()
     (columns, rows), shape, out_shape = made, _lengths(piece), piece.shape
     depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
     if depth > _MOST_TOGETHER or shape[columns.axis] * depth >= _LONGEST:

@@ -18,8 +18,10 @@ from ir_interp.executor import (
     blocks,
     compiled,
     factors,
+    fours,
     half,
     integers,
+    ipp,
     jobs,
     pairs,
     plain,
@@ -34,6 +36,7 @@ from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.integers import Corners, rounding_at_once
+from ir_interp.plan.opencv import adds_fours, is_of_ipp
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
@@ -257,7 +260,7 @@ class Prepared:
             return None
         if not passes.are_named(bound):
             return integers.run(x, bound, piece)
-        run = passes_of.run
+        run = ipp.run if is_of_ipp(bound) else fours.run if adds_fours(bound, x.dtype.name) else passes_of.run
         if self.spec.alpha is Alpha.PREMULTIPLIED:
             return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
         return run(x, bound, piece)
