@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
+from ir_interp.executor.loops.vectors import added
 
 Array = NDArray[Any]
 
@@ -76,6 +77,57 @@ def shortened(
         for i in range(count):
             above, below = np.int32(upper[i]) * weight >> 16, np.int32(lower[i]) * weight_below >> 16
             line[i] = min(max((above + below + half) >> after, 0), 255)
+
+
+@compiled
+def _fused_along(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
+    """Fill ``sums`` along a row with four products each, fused from the first to the last."""
+    one, two, nothing = np.uint32(1), np.uint32(2), np.float32(0)
+    for i in range(len(indices)):
+        if depth == 3:
+            red, green, blue = nothing, nothing, nothing
+            for tap in range(4):
+                at, weight = indices[i, tap], weights[i, tap]
+                red, green = added(red, row[at], weight), added(green, row[at + one], weight)
+                blue = added(blue, row[at + two], weight)
+            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
+        else:
+            for cell in range(depth):
+                total = nothing
+                for tap in range(4):
+                    total = added(total, row[indices[i, tap] + np.uint32(cell)], weights[i, tap])
+                sums[i * depth + cell] = total
+
+
+@compiled
+def paired(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, and of four rows in two fused pairs."""
+    count = y.shape[1]
+    sums, held = np.empty((4, count), np.float32), np.full(4, -1)
+    for out in range(start, stop):
+        for tap in range(4):
+            row = row_indices[out, tap]
+            if held[row % 4] != row:
+                _fused_along(x[row], column_indices, column_weights, depth, sums[row % 4])
+                held[row % 4] = row
+        places, weights, line = row_indices[out] % 4, row_weights[out], y[out]
+        first, second, third, fourth = sums[places[0]], sums[places[1]], sums[places[2]], sums[places[3]]
+        for i in range(count):
+            upper = added(second[i] * weights[1], first[i], weights[0])
+            lower = added(fourth[i] * weights[3], third[i], weights[2])
+            line[i] = np.int32(min(max(np.rint(upper + lower), least), most))
 
 
 @compiled
