@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ir_interp.converters.ir_to_onnx import model
+from ir_interp.converters.ir_to_onnx import model, table
 from ir_interp.converters.ir_to_onnx.emitters import refused
 from ir_interp.ir.reading import nets
 from ir_interp.translation.dialect import Semantics
+
+if str(Path(__file__).parent) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parent))
+import refusals as from_sources
 
 PATH = Path(__file__).with_name("layers.md")
 _OPSETS = (11, 12, 13, 14, 16, 17, 18, 19, 21)
@@ -62,15 +66,24 @@ each inference, and use a slower kernel.
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear where zero is one of its levels, before and
 after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
-Any other is written as arithmetic with a Round. Three kinds are special:
+Any other is written as arithmetic with a Round. These are special:
 
 - Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
   point: onnxruntime fails on a convolution whose output has several scales. The weights of the convolution before, and
-  of one of single channels behind, take the factors in: then both are of integers. Where channels have zero points of
-  their own (nncf's mixed preset, on 256 levels), these are added before QuantizeLinear, which the bias of the
-  convolution before takes in, and subtracted after DequantizeLinear: the convolution behind is one of floats.
+  of one of single channels behind, take the factors in: then both are of integers.
+- Where channels have zero points of their own (nncf's mixed preset, on 256 levels), these are added before
+  QuantizeLinear, which the bias of the convolution before takes in. A convolution of single channels behind takes them
+  off in its bias, and its pads are written out, as levels that are zero: then it is one of integers, too, if lengths
+  are known and each of these levels is whole. Else they are subtracted, and it is one of floats.
 - Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
-  QuantizeLinear: onnxruntime would make integers of the weights, of one scale for all.
+  QuantizeLinear, or a LeakyRelu that leaves nothing in place of a Relu: onnxruntime would make integers of the weights,
+  of one scale for all. A convolution of up to four channels, as of images, is faster in floats and written so.
+- A Relu of what is then rounded to levels of which zero is not the lowest is written behind that: onnxruntime takes a
+  convolution for one of integers only so. It is a LeakyRelu that leaves nothing there, between levels.
+- Behind a Concat of levels of one scale, they are rounded to these levels once more, which changes nothing, and the
+  convolution behind is one of integers.
+- A MaxPool of levels that no convolution of integers made is kept in floats, by a Max with the lowest number:
+  onnxruntime is slow in it where bytes do not have their channels last.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
   levels the other way.
 
@@ -157,10 +170,36 @@ def _row(kind: str, one: _Found) -> str:
     return f"| {kind} | {versions} | {least} | {nodes or 'a constant, or nothing'} | {', '.join(sorted(one.tests))} |"
 
 
+def refusals() -> Iterator[str]:
+    """Yield a row for each reason for which layers are refused that are written else."""
+    names = {kind.lower(): kind for kind in seen()}
+    layers = defaultdict[str, list[str]](list)
+    for kind in sorted(table.EMITTERS.keys() & names.keys()):
+        for reason in from_sources.of(table.EMITTERS[kind]):
+            layers[reason].append(names[kind])
+    for reason, kinds in sorted(layers.items(), key=lambda each: each[1]):
+        yield f"| {', '.join(kinds)} | {reason} |"
+
+
+_REFUSALS = """
+## What of them is refused
+
+A layer that is written is refused, by name and with its reason, where one of these holds of it; and where a length, a
+rank or a value that decides which nodes there are is known only at run time, or a tensor is of a type that
+onnxruntime's node does not take. The sentences are those of the messages.
+
+| layers | refused where |
+|---|---|
+"""
+
+
 def text() -> str:
     """Return the page."""
     return (
         "\n".join((INTRODUCTION, "| layer | versions | from | nodes | tests |", "|---|---|---|---|---|", *rows()))
+        + "\n"
+        + _REFUSALS
+        + "\n".join(refusals())
         + "\n"
     )
 

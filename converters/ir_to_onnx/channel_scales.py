@@ -31,10 +31,10 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     the first ones left out at the end.
     """
     tensor, passed = op.inputs[0], list[onnx.NodeProto]()
-    if not _is_alone(op):
+    if not is_alone(op):
         return None
     moved_through = _PASSED.values() if shifts is None else ("MaxPool",)
-    while (node := _made(graph, tensor)) is not None and node.op_type in moved_through:
+    while (node := graph.maker(tensor)) is not None and node.op_type in moved_through:
         passed.append(node)
         tensor = node.input[0]
     if node is None or node.op_type != "Conv" or len(node.output) != 1:
@@ -53,7 +53,7 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     return made
 
 
-def _is_alone(op: Op) -> bool:
+def is_alone(op: Op) -> bool:
     """Say whether nothing but this layer reads what the convolution before it makes, and what stands between."""
     layer, index = op.layer, 0
     while (source := op.net.source(layer, index)) is not None:
@@ -79,26 +79,35 @@ def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tu
 
     ``made_by`` is the operation that makes the levels: Sub where their zero was several bytes.
     """
-    node = _made(graph, tensor)
+    node = graph.maker(tensor)
     factors = graph.initialisers.get(node.input[1]) if node is not None and node.op_type == "Mul" else None
     if node is None or factors is None or factors.ndim < 2 or factors.size != factors.shape[1]:
         return None
-    before = _made(graph, node.input[0])
+    before = graph.maker(node.input[0])
     return (node.input[0], factors) if before is not None and before.op_type == made_by else None
 
 
-def kept_in_floats(graph: Graph, tensor: str) -> str:
+def kept_in_floats(graph: Graph, op: Op, tensor: str) -> str:
     """Return a tensor that is about to be rounded, such that weights before it stay what they are.
 
     Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one
-    scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing.
+    scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing, nor
+    that a LeakyRelu that leaves nothing is a Relu, which costs no more than that.
     """
-    node = _made(graph, _through(graph, tensor, _SEEN_THROUGH))
+    node = graph.maker(_through(graph, tensor, _SEEN_THROUGH))
     if node is None or node.op_type not in _ROUNDED_BY_ONNXRUNTIME or weights.held(graph, node.input[1]) is not None:
         return tensor
-    source = _made(graph, _through(graph, node.input[0], _MOVES))
+    source = graph.maker(_through(graph, node.input[0], _MOVES))
     if source is None or source.op_type != "DequantizeLinear":
         return tensor
+    last = graph.maker(tensor)
+    if last is not None and last.op_type == "Relu" and is_alone(op):
+        return graph.node("LeakyRelu", last.input[0], alpha=0.0)
+    return in_floats(graph, tensor)
+
+
+def in_floats(graph: Graph, tensor: str) -> str:
+    """Return a tensor that onnxruntime takes for another than the one that it was."""
     return graph.node("Max", tensor, graph.constant(np.finfo(np.float32).min))
 
 
@@ -108,13 +117,9 @@ _SEEN_THROUGH = (*_MOVES, "Relu", "Clip", "Mul", "Add")
 
 
 def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
-    while (node := _made(graph, tensor)) is not None and node.op_type in kinds:
+    while (node := graph.maker(tensor)) is not None and node.op_type in kinds:
         tensor = node.input[0]
     return tensor
-
-
-def _made(graph: Graph, tensor: str) -> onnx.NodeProto | None:
-    return next((each for each in reversed(graph.nodes) if tensor in each.output), None)
 
 
 def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def known_extreme(graph: Graph, kind: str, x: str, y: str) -> str | None:
     if x == y:
         return x
     for one, other in ((x, y), (y, x)):
-        before = next((node for node in reversed(graph.nodes) if one in node.output), None)
+        before = graph.maker(one)
         if before is not None and before.op_type == kind and other in before.input:
             return one
     return None
@@ -87,8 +87,8 @@ def _before(graph: Graph, op: Op, index: int) -> _Before | None:
     source = op.net.source(op.layer, index)
     if source is None or op.is_read_elsewhere(index) or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         return None
-    nodes = (node for node in reversed(graph.nodes) if op.inputs[index] in node.output)
-    return next((_Before(node=node, op=replace(op, layer=source[0], inputs=())) for node in nodes), None)
+    node = graph.maker(op.inputs[index])
+    return None if node is None else _Before(node=node, op=replace(op, layer=source[0], inputs=()))
 
 
 BROADCASTS = ("none", "numpy", "pdpd")
@@ -97,9 +97,14 @@ PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
 
 
 def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take what changes along the channels only for the bias."""
+    """Take what changes along the channels only for the bias, or for more of it."""
     bias = _along(graph, before, constant, [1])
-    return ("Conv", [*before.inputs, bias]) if bias and len(before.inputs) == 2 else None
+    x, weights, *own = before.inputs
+    held = graph.initialisers.get(own[0]) if own else None
+    if bias is None or (own and held is None):
+        return None
+    both = bias if held is None else graph.constant(held + graph.initialisers[bias])
+    return "Conv", [x, weights, both]
 
 
 def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:

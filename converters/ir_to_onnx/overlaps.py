@@ -54,21 +54,27 @@ def of_corners(graph: Graph, boxes: str, area: str, edge: float) -> str:
     return graph.node("Where", apart, operators.scalar(graph, 0, "float32"), graph.node("Div", shared, both))
 
 
-def greedily(graph: Graph, boxes: str, candidates: str, measure: Measure, limit: str) -> str:
+def greedily(graph: Graph, boxes: str, candidates: str, measure: Measure, limit: str, *, adapts: bool = False) -> str:
     """Return which of the candidates are left [groups, boxes], if each that is left suppresses all later ones.
 
     Boxes are [groups, boxes, numbers], best first; ``candidates`` says which of them take part. Groups are taken one by
     one, for memory's sake. In each, a box is left if none that is left, and comes before, overlaps it by more than the
-    limit. Starting from all, this rule is applied until nothing changes: then it holds for the first box, hence for the
-    second, and so on; in few rounds, for only boxes that suppress one another in a row need one each.
+    limit; where that ``adapts``, it has one for each number of boxes that are left before. Starting from all, this rule
+    is applied until nothing changes: then it holds for the first box, hence for the second, and so on; in few rounds,
+    for only boxes that suppress one another in a row need one each.
     """
     inner = graph.inner()
     held, taking = (inner.fresh(f"{graph.layer}/{each}") for each in ("boxes", "candidates"))
     count = operators.squeeze(inner, operators.cut(inner, inner.node("Shape", held), [0], [1], [0]), [0])
     zero, one = (operators.scalar(inner, each, "int64") for each in (0, 1))
     place, later = each_two(inner, inner.node("Range", zero, count, one))
-    hits = inner.node("And", inner.node("Greater", measure(inner, held), limit), inner.node("Less", place, later))
-    left = _settled(inner, operators.cast(inner, hits, "float32"), taking)
+    before, shared = inner.node("Less", place, later), measure(inner, held)
+
+    def hits(graph: Graph, limit: str) -> str:
+        return operators.cast(graph, graph.node("And", graph.node("Greater", shared, limit), before), "float32")
+
+    fixed = "" if adapts else hits(inner, limit)
+    left = _settled(inner, lambda graph, kept: fixed or hits(graph, _limits(graph, kept, limit)), taking)
     kind = "bool", (None,)
     body = inner.proto(
         f"{graph.layer}/group",
@@ -78,11 +84,18 @@ def greedily(graph: Graph, boxes: str, candidates: str, measure: Measure, limit:
     return graph.node("Scan", boxes, candidates, body=body, num_scan_inputs=2)
 
 
-def _settled(graph: Graph, hits: str, candidates: str) -> str:
-    """Apply the rule to one group until nothing changes."""
+def _limits(graph: Graph, kept: str, table: str) -> str:
+    """Return the limit for each box, by how many before it are kept."""
+    first = operators.scalar(graph, 0, "int64")
+    number = graph.node("CumSum", operators.cast(graph, kept, "int32"), first, exclusive=1)
+    return graph.node("Gather", table, number)
+
+
+def _settled(graph: Graph, hits: Callable[[Graph, str], str], candidates: str) -> str:
+    """Apply the rule to one group until nothing changes; ``hits`` says who suppresses whom, given what is kept."""
     body, name = graph.inner(), graph.layer
     number, going, kept = (body.fresh(f"{name}/{each}") for each in ("round", "going", "kept"))
-    blows = body.node("MatMul", operators.cast(body, kept, "float32"), hits)
+    blows = body.node("MatMul", operators.cast(body, kept, "float32"), hits(body, kept))
     is_hit = body.node("Greater", blows, operators.scalar(body, 0, "float32"))
     left = body.node("And", candidates, body.node("Not", is_hit))
     changes = operators.cast(body, body.node("Xor", left, kept), "float32")

@@ -58,6 +58,13 @@ class Weights:
         zero = None if self.zero is None else np.broadcast_to(self.zero, factors.size).copy()
         return replace(self, scale=scale.astype(np.float32), zero=zero, axis=0)
 
+    def sums(self) -> NDArray[np.float64]:
+        """Return what the weights of each channel that they make come to; their scales lie along those."""
+        count = self.values.shape[0]
+        zero = np.zeros(count) if self.zero is None else np.broadcast_to(self.zero, count).astype(np.float64)
+        whole = self.values.reshape(count, -1).astype(np.float64) - zero[:, None]
+        return np.asarray(whole.sum(axis=1) * np.broadcast_to(self.scale, count))
+
     def _along(self, numbers: Array) -> Array:
         """Return scales or zero points with as many axes as the values."""
         if numbers.ndim != 1:
@@ -81,7 +88,7 @@ class Weights:
 
 def held(graph: Graph, tensor: str) -> Weights | None:
     """Return the weights that a DequantizeLinear of a graph makes of constants; None for other tensors, and blocks."""
-    node = next((each for each in reversed(graph.nodes) if tensor in each.output), None)
+    node = graph.maker(tensor)
     if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
         return None
     stated = {each.name: helper.get_attribute_value(each) for each in node.attribute}

@@ -72,6 +72,10 @@ class Graph:
         """Return a constant vector of 64-bit integers: axes, shapes, sizes."""
         return self.constant(list(values), np.int64)
 
+    def maker(self, tensor: str) -> onnx.NodeProto | None:
+        """Return the node that makes a tensor; None for inputs, constants, and what nodes around a body make."""
+        return next((each for each in reversed(self.nodes) if tensor in each.output), None)
+
     def rename(self, old: str, new: str, since: int = 0) -> None:
         """Rename a tensor in the nodes from index ``since`` on."""
         for node in with_inner(self.nodes[since:]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from ir_interp.scratch import scratch
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx import precision, qoperator
-from ..onnx.files import default_opset, read_model
+from ..onnx.files import default_opset, inlined, read_file, read_model
 from ..onnx.resizes import OPS, placed
 from ..report import FormPolicy, Row
+from ..runtimes.messages import reason
 from . import trial
 from .builder import Builder
 from .cures import Cure, cure_for, fill_empties, has_empties
@@ -56,9 +56,10 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         return Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
 
     with scratch() as folder:
-        path = qoperator.in_plain_operators(source, folder) if qoperator.quantised_operators(read) else source
+        path = _without_functions(source, folder)
+        path = qoperator.in_plain_operators(path, folder) if qoperator.quantised_operators(read) else path
         path = _with_empties(path, folder) if has_empties(read) else path
-        halves = precision.is_half(source)
+        halves = precision.is_half(path)
         path = precision.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
@@ -70,20 +71,35 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         return replace(built, halves=halves)
 
 
+def _without_functions(source: Path, folder: Path) -> Path:
+    """Return a model without local functions, which the frontend does not read: itself, or a copy with its weights."""
+    model = read_file(source)
+    if not model.functions:
+        return source
+    model = inlined(model, source.name)
+    onnx.load_external_data_for_model(model, str(source.absolute().parent))
+    return _saved(model, folder / "inlined.onnx")
+
+
 def _with_empties(source: Path, folder: Path) -> Path:
     """Write a model in which no constant is without elements, with its weights; return where."""
     model = onnx.load(str(source))
     fill_empties(model)
-    onnx.save(model, folder / "filled.onnx", save_as_external_data=True, location="filled.bin", size_threshold=2**20)
-    return folder / "filled.onnx"
+    return _saved(model, folder / "filled.onnx")
 
 
 def _cured(source: Path, cure: Cure, folder: Path) -> Path:
     """Write a model that the frontend refuses in a form that it may not, with its weights; return where."""
     model = onnx.load(str(source))
     cure.apply(model)
-    onnx.save(model, folder / "cured.onnx", save_as_external_data=True, location="cured.bin", size_threshold=2**20)
-    return folder / "cured.onnx"
+    return _saved(model, folder / "cured.onnx")
+
+
+def _saved(model: onnx.ModelProto, path: Path) -> Path:
+    """Write a model, its larger weights beside it; return where."""
+    beside = path.with_suffix(".bin").name
+    onnx.save(model, str(path), save_as_external_data=True, location=beside, size_threshold=2**20)
+    return path
 
 
 def _converted(source: Path, builder: Builder) -> Built:
@@ -98,7 +114,7 @@ def _converted(source: Path, builder: Builder) -> Built:
             raise builder.errors[0] from None
         if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
             builder.rows()  # what stands in for refused resizes makes no whole model
-        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {_reason(error)}", builder.file) from error
+        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {reason(error)}", builder.file) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
@@ -110,12 +126,3 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
 
 
 _INCOMPLETE = "Conversion is failed for"  # operations, by the frontend, which goes on with others
-_PLACES = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:?")
-_HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", "Loading input model")
-
-
-def _reason(error: Exception) -> str:
-    """Return which operation the frontend refuses, and why, without the places in its source."""
-    lines = (line.strip().removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
-    telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
-    return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")

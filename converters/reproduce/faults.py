@@ -90,6 +90,11 @@ PLACES: Mapping[str, Node | Layer] = {
         given=_scales(1, 1, 2.6, 1),
     ),
     "one-output": Node(attributes=_CORNERS, given=_sizes(1, 1, 1, 9)),
+    "corners-nearest-tie": Node(
+        shape=(1, 1, 34, 1),
+        attributes={"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "align_corners"},
+        given=_scales(1, 1, 0.3, 1),
+    ),
     "sizes-before-13": Node(version=11, attributes={"mode": "linear"}, given=_sizes(1, 1, 8, 9)),
     "upsample-nearest": Node(version=9, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
     "upsample-linear": Node(version=9, attributes={"mode": "linear"}, given=_scales(1, 1, 2.5, 2)),

@@ -34,7 +34,7 @@ _SLACK = 1e-3  # of a level: what float32 makes of one
 class Rounding:
     """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
 
-    ``level`` is how far two levels lie apart afterwards.
+    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
     """
 
     before: str
@@ -42,6 +42,11 @@ class Rounding:
     start: Array
     step: Array
     level: Array
+    low: Array
+
+    def as_whole(self) -> dict[str, Array]:
+        """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
+        return {levels.of(self.after): np.zeros(()), levels.counted(self.after): self.low}
 
     def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
         """Say which values lie at most ``reach`` from an edge between two levels."""
@@ -54,22 +59,24 @@ def quantises(graph: Graph) -> bool:
     return bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
 
 
-def verified(run: Runs, source: Path, result: Path, whole: Named, made_whole: Named) -> Verification:
+def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_whole: Named) -> Verification:
     """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs.
 
     What both make as a whole is told beside it, and proves nothing.
     """
-    told = _as_a_whole(run, source, result, whole, made_whole)
+    told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
     roundings = _roundings(read(source))
     ends = [each.after for each in roundings]
     shown = [*ends, *(each.before for each in roundings)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     given = {name: own[name] for name in ends if name in own}
-    in_levels = {levels.of(each.after): each for each in roundings if each.after in own and each.level.size > 1}
-    given |= {name: np.rint(own[each.after] / each.level).astype(np.float32) for name, each in in_levels.items()}
-    got, made = run(result, [*ends, *in_levels], given=given, in_openvino=second)
-    made = {each.after: made[name] * each.level for name, each in in_levels.items() if name in made} | made
+    of_channels = [each for each in roundings if each.after in own and each.level.size > 1]
+    whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
+    for name, (each, none) in whole.items():
+        given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
+    got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
+    made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
     both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
     at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
@@ -177,8 +184,8 @@ def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
     steps = [_along(graph, step) for step in (first, second)]
     if steps[0] is None or steps[1] is None:
         return None
-    zero = np.zeros(())
-    return Rounding(before=first.inputs[0], after=second.outputs[0], start=zero, step=steps[0], level=steps[1])
+    before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
+    return Rounding(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
 
 
 def _along(graph: Graph, step: Step) -> Value:
@@ -205,4 +212,5 @@ def _fake(graph: Graph, step: Step) -> Rounding | None:
         start=low,
         step=(high - low) / count,
         level=(out_high - out_low) / count,
+        low=out_low,
     )

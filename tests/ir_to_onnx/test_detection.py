@@ -219,22 +219,29 @@ def proposal(version: int) -> Configuration:
 def multiclass(version: int) -> Configuration:
     def draw_layer(draw: Draw) -> Any:
         images, classes, count = draw.between(1, 3), draw.between(1, 4), draw.between(1, 8)
-        boxes = draw.random.random((images, count, 2, 2))
-        boxes = draw.among(boxes, np.sort(boxes, axis=2)).reshape(images, count, 4)
-        overlap = draw.among(0.0, 0.2, 0.5)
-        boxes = (boxes * 4).round() if overlap == 0.5 else boxes  # many overlap by just that
+        grouped = version > 8 and draw.chance(0.4)
+        boxes = draw.random.random((classes if grouped else images, count, 2, 2))
+        boxes = draw.among(boxes, np.sort(boxes, axis=2)).reshape(-1, count, 4)
+        overlap = draw.among(0.0, 0.2, 0.5, 0.8)
+        normalized = draw.chance(0.7)
+        boxes = (boxes * 4).round() if overlap == 0.5 else boxes if normalized else boxes * 8  # many overlap by just so
         stated = {
             "sort_result_type": draw.among("classid", "score", "none"),
             "sort_result_across_batch": draw.chance(),
             "output_type": draw.among("i32", "i64"),
             "iou_threshold": overlap,
-            "score_threshold": draw.among(0.0, 0.3),
+            "score_threshold": draw.among(0.0, 0.25),
             "nms_top_k": draw.among(-1, 3),
             "keep_top_k": draw.among(-1, 4),
             "background_class": draw.among(-1, 0),
-            "normalized": True,
+            "normalized": normalized,
+            "nms_eta": draw.among(1.0, 0.75),
         }
-        inputs = [draw.input(boxes.astype(np.float32)), draw.numbers([images, classes, count], low=0, high=1)]
+        scores = draw.numbers([classes, count] if grouped else [images, classes, count], low=0, high=1)
+        inputs = [draw.input(boxes.astype(np.float32)), scores]
+        if grouped:
+            each = np.diff(np.sort(np.r_[0, draw.random.integers(0, count + 1, images - 1), count]))
+            inputs.append(draw.input(each.astype(np.int64)))
         return layer("MulticlassNms", version, *inputs, **stated)
 
     return draw_layer

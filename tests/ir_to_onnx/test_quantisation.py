@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,21 @@ def quantised(x: Any, low: Any, high: Any, levels: int = 256) -> Any:
     return ops.fake_quantize(x, *bounds, *bounds, levels)
 
 
-def convolved(x: Any, grouped: bool, *, ends_in_relu: bool = True) -> Any:
+def convolved(
+    x: Any,
+    grouped: bool,
+    *,
+    ends_in_relu: bool = True,
+    channels: float = 1,
+    pads: Sequence[int] = (1, 1, 1, 1),
+    strides: Sequence[int] = (1, 1),
+) -> Any:
     random = np.random.default_rng(0)
-    shape = [_CHANNELS, 1, 1, 3, 3] if grouped else [_CHANNELS, _CHANNELS, 3, 3]
+    shape = [_CHANNELS, 1, 1, 3, 3] if grouped else [_CHANNELS, int(_CHANNELS * channels), 3, 3]
     whole = ops.convert(ops.constant(random.integers(-127, 128, shape).astype(np.int8)), "f32")
     scale = random.uniform(0.001, 0.002, [_CHANNELS] + [1] * (len(shape) - 1)).astype(np.float32)
     build = ops.group_convolution if grouped else ops.convolution
-    y = build(x, ops.multiply(whole, ops.constant(scale)), [1, 1], [1, 1], [1, 1], [1, 1])
+    y = build(x, ops.multiply(whole, ops.constant(scale)), [*strides], [*pads[:2]], [*pads[2:]], [1, 1])
     y = ops.add(y, ops.constant(random.uniform(-1, 1, [1, _CHANNELS, 1, 1]).astype(np.float32)))
     return ops.relu(y) if ends_in_relu else y
 
@@ -41,10 +50,10 @@ def saved(folder: Path, y: Any, parameter: Any) -> Path:
     return folder / "a.xml"
 
 
-def check_levels(source: Path, level: float) -> None:
+def check_levels(source: Path, level: float, channels: int = _CHANNELS) -> None:
     """Convert and run: each output is equal, but for a few that lie at the edge between two levels."""
     written(source)
-    feeds = {"x": np.random.default_rng(2).uniform(-1, 2, [1, _CHANNELS, 12, 12]).astype(np.float32)}
+    feeds = {"x": np.random.default_rng(2).uniform(-1, 2, [1, channels, 12, 12]).astype(np.float32)}
     (mine,) = in_openvino(str(source), feeds, LP_TRANSFORMS_MODE="NO")  # else it rounds weights of channels once more
     (theirs,) = in_onnxruntime(source.with_suffix(".onnx"), feeds)
     apart = np.abs(mine - theirs)
@@ -60,11 +69,16 @@ def written(source: Path, opset: int | None = None) -> onnx.ModelProto:
 
 def run_as(model: Path) -> list[str]:
     """Return the types of the nodes that onnxruntime runs."""
+    return types(onnx.load(run_to(model)))
+
+
+def run_to(model: Path) -> Path:
+    """Return the model that onnxruntime makes of one."""
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(model.with_suffix(".optimised.onnx"))
     options.log_severity_level = 3
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    return [node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node]
+    return Path(options.optimized_model_filepath)
 
 
 def types(model: onnx.ModelProto) -> list[str]:
@@ -115,20 +129,91 @@ def test_weights_take_in_scales_of_channels(tmp_path: Path, x: Any, pooled: bool
     assert not {"Conv", "Mul"} & set(optimised)
 
 
-@pytest.mark.parametrize("whole", [False, True])
+def of_channels(first: float) -> tuple[Any, Any]:
+    """Return limits of channels of 8 bits whose levels that are zero are ``first`` and 5 more for each."""
+    zeros = np.arange(first, first + 5 * _CHANNELS, 5, dtype=np.float32).reshape(_OF_CHANNELS.shape)
+    return -zeros * 2 * _OF_CHANNELS / 255, (255 - zeros) * 2 * _OF_CHANNELS / 255
+
+
 @pytest.mark.parametrize("pooled", [False, True])
-def test_zeros_of_channels_are_shifted_in_floats(tmp_path: Path, x: Any, pooled: bool, whole: bool) -> None:
-    """As nncf makes them under its mixed preset: the convolution before is one of integers, the other of floats."""
-    zeros = np.arange(100, 100 + 5 * _CHANNELS, 5, dtype=np.float32).reshape(_OF_CHANNELS.shape) + (0 if whole else 0.4)
-    low, high = (np.float32(each) * 2 * _OF_CHANNELS / 255 for each in (-zeros, 255 - zeros))
+def test_zeros_between_levels_of_channels_are_shifted_in_floats(tmp_path: Path, x: Any, pooled: bool) -> None:
+    """As nncf makes some under its mixed preset: the convolution before is one of integers, the other of floats."""
     y = convolved(quantised(x, -1, 127 / 128), False, ends_in_relu=False)
     y = ops.max_pool(y, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0) if pooled else y
-    source = saved(tmp_path, quantised(convolved(quantised(y, low, high), True), 0, 3), x)
+    source = saved(tmp_path, quantised(convolved(quantised(y, *of_channels(100.4)), True), 0, 3), x)
     check_levels(source, 3 / 255)
     made = types(onnx.load(tmp_path / "a.onnx"))
     assert not {"Round", "Min"} & set(made)
-    assert made.count("Mul") == (1 if whole else 2)  # one of constants
+    assert made.count("Mul") == 2  # one of constants
     assert run_as(tmp_path / "a.onnx").count("QLinearConv") == 1
+
+
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 1, 1, 1), (0, 2, 1, 0)])
+def test_zeros_of_channels_are_padded_with(tmp_path: Path, x: Any, pads: Sequence[int]) -> None:
+    """Both convolutions are of integers then; values of the border show what it is padded with."""
+    y = convolved(quantised(x, -1, 127 / 128), False, ends_in_relu=False)
+    y = convolved(quantised(y, *of_channels(100)), True, pads=pads, strides=(2, 1))
+    source = saved(tmp_path, quantised(y, 0, 3), x)
+    check_levels(source, 3 / 255)
+    assert "Sub" not in types(onnx.load(tmp_path / "a.onnx"))
+    made = run_as(tmp_path / "a.onnx")
+    assert made.count("QLinearConv") == 2
+    assert not {"Conv", "Concat"} & set(made)
+
+
+def test_zeros_of_channels_of_lengths_of_run_time(tmp_path: Path) -> None:
+    x = ops.parameter([-1, _CHANNELS, -1, -1], np.float32, name="x")
+    y = convolved(quantised(x, -1, 127 / 128), False, ends_in_relu=False)
+    source = saved(tmp_path, quantised(convolved(quantised(y, *of_channels(100)), True), 0, 3), x)
+    check_levels(source, 3 / 255)
+    assert run_as(tmp_path / "a.onnx").count("QLinearConv") == 1
+
+
+def test_levels_that_are_joined(tmp_path: Path, x: Any) -> None:
+    """A convolution behind a Concat of levels of one scale is of integers, of several it is not."""
+    sides = [quantised(convolved(quantised(x, -1, 127 / 128), False), 0, 3) for _ in range(2)]
+    source = saved(tmp_path, quantised(convolved(ops.concat(sides, 1), False, channels=2), 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = run_as(tmp_path / "a.onnx")
+    assert made.count("QLinearConv") == 3
+    assert "QLinearConcat" in made
+    sides[1] = quantised(convolved(quantised(x, -1, 127 / 128), False), 0, 2)
+    source = saved(tmp_path, quantised(convolved(ops.concat(sides, 1), False, channels=2), 0, 3), x)
+    check_levels(source, 3 / 255)
+    assert run_as(tmp_path / "a.onnx").count("QLinearConv") == 2
+
+
+def test_a_relu_whose_zero_is_no_lowest_level_follows(tmp_path: Path, x: Any) -> None:
+    y = convolved(quantised(x, -1, 127 / 128), False)
+    source = saved(tmp_path, quantised(convolved(quantised(y, -1, 127 / 128), False), 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = run_as(tmp_path / "a.onnx")
+    assert made.count("QLinearConv") == 2
+    assert not {"Conv", "FusedConv", "Relu"} & set(made)
+
+
+@pytest.mark.parametrize("ends_in_relu", [False, True])
+def test_an_image_is_convolved_in_floats(tmp_path: Path, ends_in_relu: bool) -> None:
+    """Of few channels that takes less time."""
+    image = ops.parameter([1, 3, 12, 12], np.float32, name="x")
+    y = convolved(quantised(image, -1, 127 / 128), False, channels=3 / _CHANNELS, ends_in_relu=ends_in_relu)
+    source = saved(tmp_path, quantised(convolved(quantised(y, -1, 127 / 128), False), 0, 3), image)
+    check_levels(source, 3 / 255, channels=3)
+    assert ("Max" in types(onnx.load(tmp_path / "a.onnx"))) != ends_in_relu
+    made = run_as(tmp_path / "a.onnx")
+    assert made.count("Conv") == made.count("QLinearConv") == 1
+
+
+def test_levels_of_floats_are_pooled_as_floats(tmp_path: Path, x: Any) -> None:
+    """Bytes that lie as floats do are slow to pool; what follows is of integers all the same."""
+    y = ops.max_pool(quantised(ops.tanh(x), -1, 127 / 128), [1, 1], [1, 1], [1, 1], [1, 1], [3, 3]).output(0)
+    source = saved(tmp_path, quantised(convolved(y, False), 0, 3), x)
+    check_levels(source, 3 / 255)
+    made = onnx.load(run_to(tmp_path / "a.onnx"))
+    (pool,) = (each for each in made.graph.node if each.op_type == "MaxPool")
+    (before,) = (each for each in made.graph.node if pool.input[0] in each.output)
+    assert before.op_type == "Max"
+    assert "QLinearConv" in types(made)
 
 
 @pytest.mark.parametrize("kind", ["convolution", "product", "transposed"])

@@ -42,7 +42,7 @@ def roi_align(draw: Draw) -> Any:
     stated = {
         "pooled_h": draw.between(1, 3),
         "pooled_w": draw.between(1, 3),
-        "sampling_ratio": draw.between(1, 3),
+        "sampling_ratio": draw.between(0, 3),
         "spatial_scale": scale,
         "clockwise_mode": draw.chance(),
     }

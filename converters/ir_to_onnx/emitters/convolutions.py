@@ -9,10 +9,9 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import channel_scales, tensors, weights, windows
+from .. import channel_scales, channel_zeros, integers, tensors, weights, windows
 from ..op import WHOLE, Array, Op
 from ..windows import Windows
-from .quantisation import is_in_integers
 
 _Emitter = Callable[[Graph, Op], str]
 
@@ -23,7 +22,7 @@ def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) 
     Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
     leave that in, and know of no weights; arithmetic with constants it computes once.
     """
-    held, in_integers = weights.held(graph, op.inputs[1]), is_in_integers(op)
+    held, in_integers = weights.held(graph, op.inputs[1]), integers.are_multiplied(op)
     if not grouped:
         return op.inputs[1] if held is None or in_integers else held.unpacked(graph), 1
     groups, rows, *others = op.lengths(1)
@@ -42,10 +41,13 @@ def _convolution(grouped: bool) -> _Emitter:
         return written(graph, op)
 
     def written(graph: Graph, op: Op) -> str:
-        x, factors = _unscaled(graph, op) if grouped else (op.inputs[0], None)
-        weights, groups = _weights(graph, op, grouped, factors)
         over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         _refuse_negative(op, over)
+        of_bytes = channel_zeros.convolved(graph, op, over) if grouped else None
+        if of_bytes is not None:
+            return of_bytes
+        x, factors = _unscaled(graph, op) if grouped else (op.inputs[0], None)
+        weights, groups = _weights(graph, op, grouped, factors)
         return graph.node("Conv", x, weights, group=_if_several(groups), **over.attributes)
 
     return emit
@@ -53,7 +55,7 @@ def _convolution(grouped: bool) -> _Emitter:
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
     """Return the levels that go in where weights take in their scales, and these."""
-    found = channel_scales.unscaled(graph, op.inputs[0], "DequantizeLinear" if is_in_integers(op) else "Sub")
+    found = channel_scales.unscaled(graph, op.inputs[0], "DequantizeLinear" if integers.are_multiplied(op) else "Sub")
     held = weights.held(graph, op.inputs[1])
     if found is None or held is None:
         return op.inputs[0], None

@@ -10,7 +10,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
-from .. import windows
+from .. import channel_scales, integers, windows
 from ..op import WHOLE, Op
 from ..windows import Windows
 
@@ -31,10 +31,13 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     wants_places = len(op.layer.outputs) > 1 and op.is_used(1)
     if rounded.pads and wants_places:
         raise op.refusal("the places of the largest, counted without pads that ONNX's MaxPool does not take")
-    x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
+    of_floats = integers.are_rounded_floats(graph, op.inputs[0])
+    x = channel_scales.in_floats(graph, op.inputs[0]) if of_floats else op.inputs[0]
+    x = _padded(graph, x, rounded, _lowest(op.dtype()), op.dtype())
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
     if not wants_places:
-        return (graph.node("MaxPool", x, **attributes),)
+        made = graph.node("MaxPool", x, **attributes)
+        return (integers.marked(graph, op, made, kept_in_floats=True) if of_floats else made,)
     largest, places = graph.outputs(2, "MaxPool", x, **attributes)
     return largest, _within_axes(graph, op, places)
 

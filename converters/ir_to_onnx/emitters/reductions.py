@@ -21,12 +21,18 @@ def _reduced(graph: Graph, op: Op, kind: str, x: str) -> str:
     keep = op.flag("keep_dims")
     if op.value(1) is not None:
         axes = sorted(set(op.axes(1, op.rank())))
+        if keep and kind in _POOLED and op.dtype() == "float32" and axes == [2, 3] and op.rank() == 4:
+            return graph.node(_POOLED[kind], x)
         if axes:
             return operators.reduced(graph, kind, x, axes, keep)
         return graph.node("Abs", x) if kind in ("ReduceL1", "ReduceL2") else x
     op.needs(13 if kind == "ReduceSum" else 18, graph.opset, "a reduction over axes known only at run time")
     axes_at_run_time = tensors.int64(graph, op, 1)
     return graph.node(kind, x, axes_at_run_time, keepdims=int(keep), noop_with_empty_axes=1)
+
+
+_POOLED = {"ReduceMean": "GlobalAveragePool", "ReduceMax": "GlobalMaxPool"}
+"""Of an image as a whole onnxruntime has kernels that take less time, and integers."""
 
 
 def _logical(kind: str) -> _Emitter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -126,21 +127,19 @@ def _mean(graph: Graph, begin: str, end: str, reach: str) -> str:
 
 def _roi_align_rotated(graph: Graph, op: Op) -> str:
     """Average samples of each cell of a rotated region."""
-    samples = op.integer("sampling_ratio")
-    if samples == 0:
-        raise op.refusal("it takes as many samples as a region is long")
     depth, rows, columns = op.lengths(0, [1, 2, 3])
     size = op.integer("pooled_h"), op.integer("pooled_w")
     x, y, width, height, angle = overlaps.columns(graph, op.inputs[1], 5)
     scale, half = (operators.scalar(graph, each, "float32") for each in (op.real("spatial_scale"), 0.5))
     angle = graph.node("Neg", angle) if op.flag("clockwise_mode") else angle
     turn = operators.unsqueeze(graph, angle, [1, 2])
-    across, down = (
-        _spread(graph, graph.node("Mul", side, scale), number, samples, axis)
-        for side, number, axis in ((width, size[1], 1), (height, size[0], 2))
+    down, across = (
+        _sampled(graph, graph.node("Mul", side, scale), cells, op.integer("sampling_ratio"))
+        for side, cells in ((height, size[0]), (width, size[1]))
     )
+    spread = (operators.unsqueeze(graph, across.places, [1]), operators.unsqueeze(graph, down.places, [2]))
     places = []
-    for place, centre in zip(_turned(graph, across, down, graph.node("Neg", turn)), (x, y), strict=True):
+    for place, centre in zip(_turned(graph, *spread, graph.node("Neg", turn)), (x, y), strict=True):
         middle = graph.node("Sub", graph.node("Mul", centre, scale), half)
         places.append(graph.node("Add", place, operators.unsqueeze(graph, middle, [1, 2])))
     image = graph.node("Mul", tensors.int64(graph, op, 2), operators.scalar(graph, rows * columns, "int64"))
@@ -150,16 +149,61 @@ def _roi_align_rotated(graph: Graph, op: Op) -> str:
     values = sampling.bilinear(graph, pixels, first, (at_y, at_x), (rows, columns), wide=True)
     inside = sampling.is_within(graph, (at_y, at_x), (rows, columns), 1, 0)
     values = graph.node("Where", inside, values, operators.scalar(graph, 0, "float32"))
-    apart = graph.node("Reshape", values, graph.ints([-1, size[0], samples, size[1], samples, depth]))
-    means = operators.reduced(graph, "ReduceMean", apart, [2, 4], keep=False)
-    return operators.transposed(graph, means, [0, 3, 1, 2])
+    return operators.transposed(graph, _means(graph, values, (down, across), size, depth), [0, 3, 1, 2])
 
 
-def _spread(graph: Graph, length: str, cells: int, samples: int, axis: int) -> str:
-    """Return how far from the centre samples lie, on an axis of three."""
-    share = ((np.arange(cells * samples) + 0.5) / (cells * samples) - 0.5).astype(np.float32)
-    made = graph.node("Mul", operators.unsqueeze(graph, length, [1]), graph.constant(share))
-    return operators.unsqueeze(graph, made, [axis])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Samples:
+    """Samples along one side of regions: ``places`` [regions, cells * samples] from the centre, ``most`` in a cell.
+
+    Where each region has as many as it is long, these are ``counts`` [regions, 1], and ``are_there`` [regions, samples]
+    says which of the most a region has.
+    """
+
+    places: str
+    most: str
+    counts: str = ""
+    are_there: str = ""
+
+
+def _sampled(graph: Graph, length: str, cells: int, samples: int) -> _Samples:
+    side = operators.unsqueeze(graph, length, [1])
+    if samples:
+        known = ((np.arange(cells * samples) + 0.5) / (cells * samples) - 0.5).astype(np.float32)
+        return _Samples(places=graph.node("Mul", side, graph.constant(known)), most=graph.ints([samples]))
+    half, one, number = (operators.scalar(graph, each, "float32") for each in (0.5, 1, cells))
+    counts = graph.node("Ceil", graph.node("Div", side, number))
+    listed = graph.node(
+        "Concat", graph.node("Reshape", counts, graph.ints([-1])), graph.constant([1], np.float32), axis=0
+    )
+    most = operators.cast(graph, operators.reduced(graph, "ReduceMax", listed, [0]), "int64")
+    ends = operators.scalar(graph, 0, "int64"), operators.squeeze(graph, most, [0]), operators.scalar(graph, 1, "int64")
+    step = operators.cast(graph, graph.node("Range", *ends), "float32")
+    within = graph.node("Div", graph.node("Add", step, half), graph.node("Max", counts, one))
+    cell = graph.constant(np.arange(cells)[:, None], np.float32)
+    share = graph.node("Div", graph.node("Add", operators.unsqueeze(graph, within, [1]), cell), number)
+    flat = graph.node("Concat", graph.node("Shape", length), graph.ints([-1]), axis=0)
+    places = graph.node("Mul", side, graph.node("Sub", graph.node("Reshape", share, flat), half))
+    return _Samples(places=places, most=most, counts=counts, are_there=graph.node("Less", step, counts))
+
+
+def _means(graph: Graph, values: str, samples: tuple[_Samples, _Samples], size: tuple[int, int], depth: int) -> str:
+    """Return the mean of the samples of each cell [regions, rows, columns, depth]."""
+    down, across = samples
+    lengths = ([-1], [size[0]], down.most, [size[1]], across.most, [depth])
+    parts = (each if isinstance(each, str) else graph.ints(each) for each in lengths)
+    apart = graph.node("Reshape", values, graph.node("Concat", *parts, axis=0))
+    if not down.counts:
+        return operators.reduced(graph, "ReduceMean", apart, [2, 4], keep=False)
+    there = (
+        operators.unsqueeze(graph, each.are_there, axes)
+        for each, axes in ((down, [1, 3, 4, 5]), (across, [1, 2, 3, 5]))
+    )
+    held = graph.node("Where", graph.node("And", *there), apart, operators.scalar(graph, 0, "float32"))
+    one = operators.scalar(graph, 1, "float32")
+    count = graph.node("Max", graph.node("Mul", down.counts, across.counts), one)
+    sums = operators.reduced(graph, "ReduceSum", held, [2, 4], keep=False)
+    return graph.node("Div", sums, operators.unsqueeze(graph, count, [2, 3]))
 
 
 TABLE = {"NMSRotated": _nms_rotated, "ROIAlignRotated": _roi_align_rotated}

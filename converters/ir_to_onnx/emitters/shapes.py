@@ -8,7 +8,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors, weights
+from .. import integers, tensors, weights
 from ..op import WHOLE, Op
 
 
@@ -68,7 +68,7 @@ def _transpose(graph: Graph, op: Op) -> str:
 
 
 def _concat(graph: Graph, op: Op) -> str:
-    return graph.node("Concat", *op.inputs, axis=op.integer("axis"))
+    return integers.marked(graph, op, graph.node("Concat", *op.inputs, axis=op.integer("axis")))
 
 
 def _split(graph: Graph, op: Op) -> tuple[str, ...]:
