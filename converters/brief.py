@@ -10,7 +10,8 @@ from typing import Any
 
 import onnx
 
-from ir_interp.ir.model import Layer, Net, nets, tensor_name
+from ir_interp.ir.net import Layer, Net, tensor_name
+from ir_interp.ir.reading import nets
 from ir_interp.kinds import FileKind
 
 from .files import operations

@@ -12,7 +12,7 @@ from ir_interp.op import ResizeOp, read
 from ir_interp.sources import json_object
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
-from ir_interp.translation.translate import Translation
+from ir_interp.translation.grades import Translation
 
 from . import registry
 

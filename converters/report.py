@@ -10,7 +10,7 @@ from typing import Any
 
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.translation.translate import Grade, Translation
+from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe
 
 Progress = Callable[[str, int, int], None]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ir_interp.converters.ir_to_onnx import model, table
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.ir.model import nets
+from ir_interp.ir.reading import nets
 from ir_interp.translation.dialect import Semantics
 
 if str(Path(__file__).parent) not in sys.path:

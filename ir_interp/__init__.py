@@ -28,8 +28,9 @@ from ir_interp.errors import (
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
+from ir_interp.face.faults import audit, fix, kit, reproduce
 from ir_interp.face.looking import explain, plot
-from ir_interp.face.models import audit, compare, convert, fix, kit, load, reproduce
+from ir_interp.face.models import compare, convert, load
 from ir_interp.face.options import Progress
 from ir_interp.large.resize import resize
 from ir_interp.op import Diagnostic, ResizeOp
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
-    from ir_interp.translation.translate import Grade
+    from ir_interp.translation.grades import Grade
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
     from ir_interp.views.origin import Candidate, Identified

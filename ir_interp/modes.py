@@ -21,6 +21,7 @@ class Coordinates(Word):
     ALIGN_CORNERS = "align_corners"
     ASYMMETRIC = "asymmetric"
     TF_HALF_PIXEL_FOR_NN = "tf_half_pixel_for_nn"
+    TF_HALF_PIXEL_THROUGHOUT = "tf_half_pixel_throughout"  # of axes that keep their length too (ONNX's page)
     TFLITE_CORNERS = "tflite_corners"  # of TFLite's nearest with align_corners and half_pixel_centers
 
     @property
@@ -36,6 +37,7 @@ _FORMULAS = {
     Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
     Coordinates.ASYMMETRIC: "i * step",
     Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT: "(i + 1/2) * step, where the length stays too",
     Coordinates.TFLITE_CORNERS: "(i + 1/2) * (in - 1) / (out - 1)",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from ir_interp.executor.resize import as_array
 from ir_interp.large.resize import resize
 from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
+from ir_interp.translation.agreement import difference_of_floats
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.translation.meaning import differences
 from ir_interp.views.describe import shape_text
@@ -155,12 +156,29 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
             other = dialect.parse(attributes, replace(context, semantics=semantics))
         except (ReadError, SpecError):  # this reading needs to know more than the file says
             continue
-        for difference in differences(spec, other, context.shape):
-            code = _CODE_OF_PART.get(difference.part, "IRI007")
+        parted = differences(spec, other, context.shape)
+        page = Semantics.DOCUMENT in (semantics, context.semantics)
+        for difference in parted:
+            code = _code(difference.part, {each.part for each in parted}, page)
+            if code in ("IRI007", "IRI009") and _are_alike(spec, other, context.shape):
+                continue
             found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
     for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
         found[code] = Diagnostic(code=code, message=message)
     return tuple(found[code] for code in sorted(found))
+
+
+def _code(part: str, parts: Set[str], page: bool) -> str:
+    """Return the code of a part in which two readings differ, among others; ``page`` says that one is the page's."""
+    if page and (part == "output length" or (part == "step" and "length" not in parts)):
+        return "IRI009"
+    return _CODE_OF_PART.get(part, "IRI007")
+
+
+def _are_alike(spec: ResizeSpec, other: ResizeSpec, shape: PartialShape | None) -> bool:
+    """Say whether two readings compute the same for the shape, as far as it is known."""
+    known = static_shape(shape)
+    return known is not None and not spec.waits and difference_of_floats(spec, other, known) is None
 
 
 def _message(code: str, difference: Difference, context: Context, other: Semantics) -> str:

@@ -20,11 +20,13 @@ class Crop:
     """``tf_crop_and_resize``: the output spans a window of the source, in fractions of its corners.
 
     ``roi`` holds (start, end) per resized axis in the order of ``ResizeSpec.axes``; ``None`` means that it is an
-    input at run time. Outputs whose source lies outside the image are ``extrapolation``.
+    input at run time. Outputs whose source lies outside the image are ``extrapolation``. ``scales_window`` says that
+    scales multiply the part of an axis that its window takes, not all of it.
     """
 
     roi: tuple[tuple[float, float], ...] | None
     extrapolation: float = 0.0
+    scales_window: bool = False
 
     word: ClassVar[str] = "tf_crop_and_resize"
     example: ClassVar[str] = "Crop(roi=((0.25, 0.75), (0, 1)))"

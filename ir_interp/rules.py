@@ -157,6 +157,21 @@ RULES = _by_code(
             test="executor/test_openvino.py::test_pads_go_astray",
         ),
         Rule(
+            code="IRI009",
+            severity=Severity.NOTE,
+            summary="ONNX's operator page makes another length or scale of `scales` than its runtimes.",
+            story=(
+                "By the page of Resize the scale of its formulas is length_resized / length_original, whatever "
+                "`scales` says, and so it is under keep_aspect_ratio_policy. onnxruntime, OpenVINO and ONNX's own "
+                "reference take the scale that is given: of 5 pixels by 1.3 they sample 6 outputs with the step "
+                "1 / 1.3, the page with 5 / 6. OpenCV, TVM and TensorRT follow the page. In tf_crop_and_resize the "
+                "page's length is floor(input_dimension * (roi_end - roi_start) * scale); no runtime looks at the roi "
+                "for it."
+            ),
+            remedy="Give sizes instead of scales: then all agree. `--semantics document` reads the page to the letter.",
+            test="onnx/test_onnx_page.py::test_the_note",
+        ),
+        Rule(
             code="IRI011",
             severity=Severity.WARNING,
             summary="Antialiased cubic with the coefficient -0.75, where those who antialias use -0.5.",

@@ -175,9 +175,10 @@ class ResizeSpec:
     def formula(self) -> str:
         """The source coordinate of output index ``i``, as in ``(i + 1/2) * step - 1/2, step = in / out``."""
         source, step = self.coordinates.formula, ""
-        if "step" in source and (self.gives_sizes or self.step is Step.RATIO):
+        by_policy = self.aspect is not Aspect.STRETCH
+        if "step" in source and (self.step is Step.RATIO or (self.gives_sizes and not by_policy)):
             step = ", step = in / out" if self.box is None else ", step = (stop - start) / out"
-        elif "step" in source and self.gives_scales:
+        elif "step" in source and (self.gives_scales or by_policy):
             step = ", step = 1 / scale"
         if self.box is not None:
             source = f"start + {source}"

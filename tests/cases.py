@@ -24,6 +24,7 @@ from ir_interp import (
     Rounding,
     Scales,
     Sizes,
+    Step,
 )
 
 
@@ -291,6 +292,73 @@ CASES = [
                 "linear", "tf_crop_and_resize", extrapolation_value=1.5, roi=(0.1, 0.2, 0.9, 0.8), sizes=(10, 14)
             ),
             "openvino": Refused("coordinates (tf_crop_and_resize, half_pixel)"),
+        },
+    ),
+    Case(
+        id="a crop whose scales multiply its window, as ONNX's page has it",
+        spec=_spec(Linear(), Crop(roi=((0.0, 0.5), (0.0, 1.0)), scales_window=True), DOUBLE),
+        shape=(1, 2, None, None),
+        said={
+            "onnx": Refused("output length (of the window, none)"),
+            "openvino": Refused("output length (of the window, none), coordinates (tf_crop_and_resize, half_pixel)"),
+        },
+    ),
+    Case(
+        id="the same of known lengths, which sizes say",
+        spec=_spec(Linear(), Crop(roi=((0.0, 0.5), (0.0, 1.0)), scales_window=True), DOUBLE),
+        said={
+            "onnx": _onnx(
+                "linear",
+                "tf_crop_and_resize",
+                roi=(0.0, 0.0, 0.5, 1.0),
+                sizes=(5, 14),
+                extrapolation_value=0.0,
+                grade=FOR_SHAPE,
+            ),
+        },
+    ),
+    Case(
+        id="a crop of a window as long as the axis",
+        spec=_spec(Linear(), Crop(roi=((0.5, 1.5), (-1.0, 0.0)), scales_window=True), DOUBLE),
+        said={
+            "onnx": _onnx(
+                "linear",
+                "tf_crop_and_resize",
+                roi=(0.5, -1.0, 1.5, 0.0),
+                scales=(2.0, 2.0),
+                grade=FOR_SHAPE,
+                extrapolation_value=0.0,
+            ),
+        },
+    ),
+    Case(
+        id="fractional scales by the ratio of lengths, as ONNX's page and TensorRT have it",
+        spec=_spec(Linear(), Coordinates.HALF_PIXEL, Scales((1.5, 1.5)), step=Step.RATIO, arithmetic=Arithmetic.EXACT),
+        shape=(1, 2, None, None),
+        said={
+            "onnx": Refused("step (ratio, given)"),
+            "tensorrt": _trt("LINEAR", "HALF_PIXEL", selector_for_single_pixel="FORMULA", scales=(1.0, 1.0, 1.5, 1.5)),
+        },
+    ),
+    Case(
+        id="an aspect policy stepped by the ratio of lengths, as ONNX's page has it",
+        spec=_spec(
+            Linear(),
+            Coordinates.HALF_PIXEL,
+            Sizes((8, 8)),
+            aspect=Aspect.NOT_LARGER,
+            step=Step.RATIO,
+        ),
+        shape=(1, 2, None, None),
+        said={"onnx": Refused("step (ratio, none)")},
+    ),
+    Case(
+        id="half a pixel further on axes that stay, too",
+        spec=_spec(Linear(), Coordinates.TF_HALF_PIXEL_THROUGHOUT),
+        shape=(1, 2, None, None),
+        said={
+            "onnx": Refused("coordinates (tf_half_pixel_throughout, half_pixel)"),
+            "openvino": Refused("coordinates (tf_half_pixel_throughout, half_pixel)"),
         },
     ),
     Case(

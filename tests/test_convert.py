@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.converters import convert
+from ir_interp.converters.conversion.paths import PATHS
 from ir_interp.kinds import FileKind
 from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
@@ -152,7 +152,7 @@ PAIRS = [
     pytest.param(sample, end, id=f"{sample.parent.name}/{sample.name} to {end}")
     for sample in SAMPLES
     for end in (".onnx", ".xml", ".json")
-    if (FileKind.of(sample), FileKind(end)) in convert.PATHS
+    if (FileKind.of(sample), FileKind(end)) in PATHS
 ]
 
 

@@ -11,7 +11,7 @@ from tests.support.places import ROOT
 
 FLOORS = (  # of converters/, the highest first: a module imports from its own folder and from floors below
     {"preprocess", "fleet"},
-    {"convert", "pages", "fix", "reproduce"},
+    {"conversion", "pages", "fix", "reproduce"},
     {"portable", "audit"},
     {"forecasts"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify", "brief"},

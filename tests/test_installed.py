@@ -145,7 +145,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     wanted = {f"ir_interp/{name}" if name.startswith("converters/") else name for name in wanted}
     wanted |= {"ir_interp/py.typed", "ir_interp_program.py"}
     assert {name for name in names if ".dist-info/" not in name} == wanted
-    assert "ir_interp/converters/convert.py" in names
+    assert "ir_interp/converters/conversion/convert.py" in names
     assert "ir_interp/converters.py" in names
     metadata = {name.partition("/")[2] for name in names if ".dist-info/" in name}
     assert metadata == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}

@@ -25,8 +25,9 @@ from ir_interp import (
 )
 from ir_interp.converters import layer_json
 from ir_interp.converters.registry import get, names
+from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import meaning
-from ir_interp.translation.translate import Grade, write
+from ir_interp.translation.translate import write
 from tests.support.ir_text import interpolate
 
 KNOWN = ", ".join(names())

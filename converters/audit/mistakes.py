@@ -9,7 +9,7 @@ from itertools import count
 
 import numpy as np
 
-from ir_interp.ir.model import Layer, Net
+from ir_interp.ir.net import Layer, Net
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import resolve_axes

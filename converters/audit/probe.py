@@ -19,6 +19,7 @@ from ir_interp.scratch import scratch
 
 from ..child import started
 from ..report import Progress, silent
+from ..runtimes.messages import reason
 from ..runtimes.running import ALL, Run
 from ..runtimes.telemetry import openvino_silent
 
@@ -107,8 +108,7 @@ def _main(folder: Path) -> None:
             np.save(temporary, output)
             temporary.rename(folder / f"answer{place}.npy")
         except Exception as error:  # whatever a runtime throws
-            text = " ".join(str(error).split()) or type(error).__name__
-            (folder / f"answer{place}.txt").write_text(text)
+            (folder / f"answer{place}.txt").write_text(reason(error))
         print(place, file=told, flush=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ir_interp.ir.model import Layer
+from ir_interp.ir.net import Layer
 from ir_interp.ir.resizes import layers
 from ir_interp.kinds import AUDITED, FileKind, expect
 from ir_interp.op import ResizeOp

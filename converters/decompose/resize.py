@@ -38,8 +38,8 @@ from ir_interp.spec import (
     Sizes,
 )
 from ir_interp.translation.bounds import within
+from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import listed
-from ir_interp.translation.translate import Grade
 
 from .any_size import resized_along
 from .apply_taps import AxisTaps, aligned, entry

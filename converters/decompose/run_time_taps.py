@@ -42,6 +42,7 @@ class RunTimeAxis:
     in_size: Symbol
     out_size: Symbol
     scale: Symbol
+    asked: Symbol
     scales: tuple[Symbol, ...]
     coordinates: Coordinates | Crop
     window: tuple[Symbol, Symbol]
@@ -60,14 +61,16 @@ def run_time_axes(
     axes = resolve_axes(spec.axes, rank)
     lengths = ops.convert(ops.lengths(x), "float32")
     in_sizes = [entry(ops, lengths, axis) for axis in axes]
-    out_sizes, scales = _lengths(xp, spec, in_sizes, _targets(ops, spec, len(axes), target))
     windows = _windows(ops, spec, len(axes), roi)
-    for axis, n, m, s, window in zip(axes, in_sizes, out_sizes, scales, windows, strict=True):
+    out_sizes, asked = _lengths(xp, spec, in_sizes, windows, _targets(ops, spec, len(axes), target))
+    scales = [_step(xp, spec, *each) for each in zip(in_sizes, out_sizes, asked, strict=True)]
+    for axis, n, m, s, given, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
         yield RunTimeAxis(
             axis=axis,
             in_size=n,
             out_size=m,
             scale=s,
+            asked=given,
             scales=tuple(scales),
             coordinates=spec.coordinates,
             window=window,
@@ -89,13 +92,14 @@ def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Symb
 
 
 def _lengths(
-    xp: Functions, spec: ResizeSpec, in_sizes: list[Symbol], targets: list[Symbol]
+    xp: Functions, spec: ResizeSpec, in_sizes: list[Symbol], windows: list[tuple[Any, Any]], targets: list[Symbol]
 ) -> tuple[list[Symbol], list[Symbol]]:
-    """Return output lengths and scales, as ``geometry`` finds them, in float32."""
+    """Return output lengths and the scales that are asked for, as ``geometry`` finds them, in float32."""
     if spec.gives_scales:
         slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
-        out_sizes = [xp.floor(n * scale) for n, scale in zip(in_sizes, slack, strict=True)]
-        return out_sizes, [_step(xp, spec, *each) for each in zip(in_sizes, out_sizes, targets, strict=True)]
+        if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window:
+            in_sizes = [n * (end - start) for n, (start, end) in zip(in_sizes, windows, strict=True)]
+        return [xp.floor(n * scale) for n, scale in zip(in_sizes, slack, strict=True)], targets
     ratios = [m / n for n, m in zip(in_sizes, targets, strict=True)]
     if spec.aspect is Aspect.STRETCH:
         return targets, ratios
@@ -106,13 +110,10 @@ def _lengths(
 
 def _step(xp: Functions, spec: ResizeSpec, n: Symbol, m: Symbol, scale: Symbol) -> Symbol:
     """Return the scale that coordinates use."""
-    match spec.step:
-        case Step.GIVEN:
-            return scale
-        case Step.GIVEN_UNLESS_EQUAL:
-            return xp.where(m == n, 1.0, scale)
-        case Step.RATIO:
-            return m / n
+    if spec.step is Step.RATIO and (spec.gives_scales or spec.aspect is not Aspect.STRETCH):
+        return m / n
+    copied = spec.step is Step.GIVEN_UNLESS_EQUAL and spec.gives_scales
+    return xp.where(m == n, 1.0, scale) if copied else scale
 
 
 def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[Any, Any]]:

@@ -1,7 +1,7 @@
 """ONNX ``Upsample`` (opsets 7, 9) and ``Resize`` (10, 11, 13, 18, 19).
 
 Source: the operator pages "Resize" (19, 18, 13, 11, 10) and "Upsample" (9, 7) of onnx.ai; for opsets up to 10, whose
-pages give no formula, what onnxruntime computes (docs/semantics.md).
+pages give no formula, what onnxruntime computes. docs/semantics.md says where the pages and the runtimes part.
 """
 
 from __future__ import annotations
@@ -24,32 +24,38 @@ from ir_interp.spec import (
     Rounding,
     Scales,
     Sizes,
+    Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
 _CROP = "tf_crop_and_resize"
+_FIRST_WITH_FORMULAS = 11
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a node: its attributes, and its inputs sizes, scales and roi by name."""
+    document = context.semantics is Semantics.DOCUMENT
     return ResizeSpec(
-        kernel=_kernel(attributes, context.version),
-        coordinates=_coordinates(attributes),
+        kernel=_kernel(attributes, context),
+        coordinates=_coordinates(attributes, document),
         axes=attributes.get("axes"),
         target=_target(attributes),
-        aspect=Aspect(attributes.get("keep_aspect_ratio_policy", "stretch")),
+        aspect=_aspect(attributes, document),
+        step=Step.RATIO if document and context.version >= _FIRST_WITH_FORMULAS else Step.GIVEN,
         length=Length.FRACTIONAL if context.semantics is Semantics.REFERENCE else Length.WHOLE,
-        arithmetic=Arithmetic.ONNXRUNTIME,
+        arithmetic=Arithmetic.EXACT if document else Arithmetic.ONNXRUNTIME,  # no page says anything of float32
     )
 
 
-def _kernel(attributes: Attributes, version: int) -> Kernel:
+def _kernel(attributes: Attributes, context: Context) -> Kernel:
     antialias = Antialias.SHRINKING if attributes.get("antialias") else Antialias.OFF
     match attributes["mode"]:
-        case "nearest" if antialias is not Antialias.OFF:
+        case "nearest" if antialias is not Antialias.OFF and context.semantics is not Semantics.DOCUMENT:
             raise SpecError("antialias needs mode linear or cubic, not nearest")
+        case "nearest" if context.version < _FIRST_WITH_FORMULAS:
+            return Nearest(rounding=Rounding.SIMPLE)
         case "nearest":
-            return Nearest(rounding=Rounding(attributes["nearest_mode"]) if version > 10 else Rounding.SIMPLE)
+            return Nearest(rounding=Rounding(attributes["nearest_mode"]))
         case "linear":  # without antialias at most one tap lies outside, and dropping or clamping it is the same
             return Linear(antialias=antialias, exclude_outside=antialias is not Antialias.OFF and _excludes(attributes))
         case "cubic":
@@ -63,15 +69,28 @@ def _excludes(attributes: Attributes) -> bool:
     return bool(attributes.get("exclude_outside"))
 
 
-def _coordinates(attributes: Attributes) -> Coordinates | Crop:
+def _aspect(attributes: Attributes, document: bool) -> Aspect:
+    """Return the policy, which by the page "is not applicable when the `scales` input is used"."""
+    ignored = document and "scales" in attributes
+    return Aspect.STRETCH if ignored else Aspect(attributes.get("keep_aspect_ratio_policy", "stretch"))
+
+
+def _coordinates(attributes: Attributes, document: bool) -> Coordinates | Crop:
     mode = attributes.get("coordinate_transformation_mode", "asymmetric")
     if mode != _CROP:
-        return Coordinates(mode)
+        moves = document and mode == Coordinates.TF_HALF_PIXEL_FOR_NN.value and not _rounds_down(attributes)
+        return Coordinates.TF_HALF_PIXEL_THROUGHOUT if moves else Coordinates(mode)
     roi = attributes.get("roi", ())
     if roi is not None and (not roi or len(roi) % 2):
         raise SpecError(f"{_CROP} needs a roi of a start and an end for every resized axis, not {list(roi)}")
     windows = None if roi is None else tuple(zip(roi[: len(roi) // 2], roi[len(roi) // 2 :], strict=True))
-    return Crop(roi=windows, extrapolation=attributes.get("extrapolation_value", 0.0))
+    outside = attributes.get("extrapolation_value", 0.0)
+    return Crop(roi=windows, extrapolation=outside, scales_window=document and "scales" in attributes)
+
+
+def _rounds_down(attributes: Attributes) -> bool:
+    """Say whether half a pixel more is none."""
+    return attributes["mode"] == "nearest" and attributes["nearest_mode"] in ("floor", "round_prefer_floor")
 
 
 def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:

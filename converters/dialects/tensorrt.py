@@ -28,7 +28,7 @@ from ir_interp.spec import (
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
-from ..runtimes.tensorrt import INNERMOST, INNERMOST_BY_PAGE, LAYER_TYPES, MAX_RANK, MAX_VOLUME
+from ..runtimes.tensorrt import INNERMOST, INNERMOST_BY_PAGE, LAYER_TYPES, MAX_RANK, unknown_sums, volume_refusal
 
 _ROUNDING = {
     "HALF_DOWN": Rounding.ROUND_PREFER_FLOOR,
@@ -117,9 +117,9 @@ def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape
 
 
 def _check_volume(lengths: PartialShape, what: str) -> None:
-    known = [length for length in lengths if length is not None]
-    if len(known) == len(lengths) and math.prod(known) > MAX_VOLUME:
-        raise SpecError(f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}")
+    reason = volume_refusal(lengths, what)
+    if reason:
+        raise SpecError(reason)
 
 
 DIALECT = Dialect(
@@ -146,4 +146,5 @@ DIALECT = Dialect(
     },
     omitted={"exclude_outside": False},
     read=read,
+    doubt=unknown_sums,
 )

@@ -12,8 +12,8 @@ from ir_interp.errors import IrInterpError, leaves
 from .. import pool
 from ..audit import report
 from ..audit.formats import record as audit_record
-from ..convert import Options as ConvertOptions
-from ..convert import convert
+from ..conversion.convert import convert
+from ..conversion.options import Options as ConvertOptions
 from ..report import Progress, silent
 from . import cluster
 from .exporters import exporter

@@ -16,7 +16,7 @@ from ir_interp.translation.translate import write
 from ..dialects.tensorrt import DIALECT
 from ..runtimes import tensorrt_dla
 from ..runtimes.outcome import Outcome, computes, refused
-from ..runtimes.tensorrt import NEWEST, Edition, importer_refusal, layer_settings, left_out
+from ..runtimes.tensorrt import NEWEST, Edition, importer_refusal, layer_settings, left_out, unknown_sums
 
 _AT_RUN_TIME = {"shape": None}  # stands in for a target that is not known
 
@@ -31,6 +31,9 @@ def importer(op: ResizeOp, edition: Edition = NEWEST) -> Outcome:
         spec = DIALECT.parse(layer_settings(op) | (target or _AT_RUN_TIME), _context(op))
     except IrInterpError as error:
         return refused(str(error))
+    unknown = unknown_sums(spec, op.dtype)
+    if unknown:
+        return refused(unknown)
     made = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
     return computes(made, left_out(op, edition))
 

@@ -10,7 +10,7 @@ from onnx import helper
 
 from ir_interp.errors import ReadError
 from ir_interp.ir import xml
-from ir_interp.ir.model import Net, Port
+from ir_interp.ir.net import Net, Port
 from ir_interp.shapes import PartialShape
 
 from ..onnx.graph import Graph

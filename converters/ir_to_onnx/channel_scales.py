@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from ir_interp.ir.model import Layer
+from ir_interp.ir.net import Layer
 
 from ..onnx.graph import Graph
 from . import weights

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from ir_interp.ir.model import Layer
+from ir_interp.ir.net import Layer
 from ir_interp.shapes import PartialShape
 
 FLAG = "states.first"

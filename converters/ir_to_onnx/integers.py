@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from ir_interp.ir.model import Layer
+from ir_interp.ir.net import Layer
 
 from ..onnx.graph import Graph
 from . import channel_scales, ranges, weights

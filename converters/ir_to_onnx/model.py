@@ -11,7 +11,7 @@ from onnx import helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.ir.fold import fold
-from ir_interp.ir.model import Layer, Net, Port, tensor_name
+from ir_interp.ir.net import Layer, Net, Port, tensor_name
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Semantics
 

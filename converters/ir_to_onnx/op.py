@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
 from ir_interp.ir.fold import fold, is_decided
-from ir_interp.ir.model import Layer, Net, Port
+from ir_interp.ir.net import Layer, Net, Port
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.translation.dialect import Semantics
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 
 from ir_interp.errors import ReadError
-from ir_interp.ir.model import Layer, Net
+from ir_interp.ir.net import Layer, Net
 
 
 def in_order(net: Net) -> Iterator[Layer]:

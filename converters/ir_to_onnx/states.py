@@ -17,7 +17,8 @@ from lxml import etree
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.ir import xml
 from ir_interp.ir.fold import fold
-from ir_interp.ir.model import Layer, Net, nets
+from ir_interp.ir.net import Layer, Net
+from ir_interp.ir.reading import nets
 from ir_interp.scratch import scratch
 from ir_interp.shapes import PartialShape
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper
 
-from ir_interp.ir.model import Layer, Net
+from ir_interp.ir.constants import read_constant
+from ir_interp.ir.net import Layer, Net
 
 from ..onnx import operators
 from ..onnx.graph import Graph
@@ -161,7 +162,7 @@ def constant(net: Net, layer: Layer) -> Array | None:
         if found is None:
             return None
         layer = found[0]
-    return net.constant(layer) if layer.type.lower() == "const" else None
+    return read_constant(layer, net.binary) if layer.type.lower() == "const" else None
 
 
 def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> Weights | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, SpecError, UnsupportedLayerError
-from ir_interp.ir.model import nets
+from ir_interp.ir.reading import nets
 from ir_interp.ir.resizes import load
 from ir_interp.translation.dialect import Semantics
 

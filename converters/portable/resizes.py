@@ -13,8 +13,9 @@ from onnx import helper
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
+from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences
-from ir_interp.translation.translate import Grade, Translation, compared, translations
+from ir_interp.translation.translate import compared, translations
 
 from ..decompose.resize import decompose
 from ..dialects.onnx import DIALECT

@@ -9,9 +9,10 @@ from functools import partial
 
 from ir_interp.errors import IrInterpError, ReadError, hint
 from ir_interp.op import ResizeOp
-from ir_interp.spec import AtRunTime, Nearest
+from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context
-from ir_interp.translation.translate import Grade, compared
+from ir_interp.translation.grades import Grade
+from ir_interp.translation.translate import compared
 
 from ..decompose.resize import Decomposed
 from ..dialects.onnx import DIALECT
@@ -73,7 +74,7 @@ def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
 
 
 def _tensorrt(edition: tensorrt.Edition, node: FoundNode) -> Outcome:
-    found = tensorrt.network_refusal(node.op)
+    found = "" if node.op.dtype in tensorrt.LAYER_TYPES else tensorrt.network_refusal(node.op)
     return refused(found) if found else importer(node.op, edition)
 
 
@@ -89,9 +90,7 @@ def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
         return "nothing is known of how TensorRT rounds indices that are found at run time"
-    if "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest):
-        return f"nothing is known of how TensorRT adds what {op.dtype} is made of"
-    return tensorrt.network_refusal(op)
+    return tensorrt.unknown_sums(op.spec, op.dtype) or tensorrt.network_refusal(op)
 
 
 def _openvino(node: FoundNode) -> Outcome:

@@ -11,7 +11,8 @@ from ir_interp.kinds import MODELS, FileKind, expect
 from ir_interp.scratch import scratch
 
 from ..brief import parts
-from ..convert import Options, convert
+from ..conversion.convert import convert
+from ..conversion.options import Options
 from .model import Preprocess, write
 
 

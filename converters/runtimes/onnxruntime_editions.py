@@ -15,15 +15,16 @@ import numpy as np
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import positions
 from ir_interp.plan.geometry import plan
+from ir_interp.plan.kernels import radius
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Cubic, Nearest, Rounding
+from ir_interp.spec import Cubic, Linear, Nearest, Rounding
 
 from . import onnxruntime
 from .edition import Edition
 from .geometry import geometry
 from .images import to_pixels
-from .outcome import Outcome, crashes, differs, refused
+from .outcome import Kind, Outcome, crashes, differs, refused
 
 _CHANNELS_LAST = {1, 2}
 _AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
@@ -67,6 +68,21 @@ def _overruns_matrices(op: ResizeOp) -> Outcome | None:
     return None
 
 
+def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
+    """Refuse an antialiased resize of which some output reaches pixels behind the last one alone, as 1.27 to 1.30 did."""
+    shape, kernel = static_shape(op.shape), op.spec.kernel
+    if not isinstance(kernel, Linear | Cubic) or not kernel.is_antialiased or kernel.exclude_outside:
+        return None
+    if shape is None or op.spec.waits or onnxruntime.outcome(op).kind is Kind.REFUSED:
+        return None
+    for axis in plan(op.spec, shape).axes:
+        found = positions(axis)
+        reach = radius(kernel) * max(1.0, 1 / float(axis.scale))
+        if np.floor(found.floor + found.fraction + 1 - reach).max(initial=0) >= axis.in_size:
+            return refused("an antialiased output reaches no pixel, only what lies behind the last")
+    return None
+
+
 _UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)
 _edition = partial(Edition, today=onnxruntime.outcome)
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
@@ -74,6 +90,7 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "1.16": _edition(version="1.16", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices)),
         "1.20": _edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
         "1.26": _edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
+        "1.30": _edition(version="1.27 to 1.30", rules=(_narrows_what_is_negative,)),
         "1.31": _edition(version="1.31 and 1.32", rules=()),
     }
 )

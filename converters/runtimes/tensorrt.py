@@ -6,13 +6,15 @@ and the class ``IResizeLayer`` of TensorRT 10. Nothing of TensorRT was run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import Aspect, AtRunTime, Nearest, ResizeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,14 @@ INNERMOST_BY_PAGE = {"NEAREST": 3, "LINEAR": 3, "CUBIC": 2}
 MAX_RANK = 8
 MAX_VOLUME = 2**31
 """The most elements of an input or output."""
+
+
+def volume_refusal(lengths: PartialShape, what: str) -> str:
+    """Return why a tensor is too large, if it is; dynamic dimensions are not counted."""
+    known = [length for length in lengths if length is not None]
+    too_large = len(known) == len(lengths) and math.prod(known) > MAX_VOLUME
+    return f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}" if too_large else ""
+
 
 NOTE = "TensorRT by its importer's source, not run"
 
@@ -134,6 +144,12 @@ def left_out(op: ResizeOp, edition: Edition) -> str:
     found = [name for name in ("antialias",) if op.attributes.get(name)]
     found += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
     return f"{' and '.join(found)} dropped" if found and not edition.reads_opset_18 else ""
+
+
+def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
+    """Return what no page says of a resize of integers: how their sums are rounded; nothing where none are summed."""
+    summed = dtype is not None and "int" in dtype and not isinstance(spec.kernel, Nearest)
+    return f"nothing is known of how TensorRT rounds sums of {dtype}" if summed else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

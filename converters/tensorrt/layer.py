@@ -16,7 +16,8 @@ from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Attributes, Context
-from ir_interp.translation.translate import Grade, Translation, write
+from ir_interp.translation.grades import Grade, Translation
+from ir_interp.translation.translate import write
 
 from ..dialects.tensorrt import DIALECT
 from ..report import expressed

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp
+from ir_interp.plan.geometry import plan
+from ir_interp.shapes import static_shape
 
 from ..decompose.resize import Decomposed, decompose
 from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
+from ..runtimes.tensorrt import volume_refusal
 
 _ELEMENTWISE = {"add": "SUM", "subtract": "SUB", "multiply": "PROD", "minimum": "MIN", "maximum": "MAX"}
 _TYPE = "float32"  # of what it sums; other types are rounded in ways that no page tells
@@ -116,11 +119,16 @@ class _Layers:
 
 def function(op: ResizeOp, identifier: str, refusal: InexactError) -> tuple[str, Decomposed]:
     """Return Python with a function that adds layers, and what they are. Raises InexactError where there are none."""
-    if op.shape is None or None in op.shape or op.spec.waits:
+    known = static_shape(op.shape)
+    if known is None or op.spec.waits:
         raise _refused(refusal, "in several layers, lengths have to be known")
     if (op.dtype or _TYPE) != _TYPE:
-        raise _refused(refusal, f"nothing is known of how TensorRT adds {op.dtype}")
-    layers = _Layers(identifier, {"x": len(op.shape)})
+        raise _refused(refusal, f"several layers are written of {_TYPE} only, not of {op.dtype}")
+    ends = {"input": known, "output": plan(op.spec, known).out_shape}
+    large = next(filter(None, (volume_refusal(lengths, what) for what, lengths in ends.items())), "")
+    if large:
+        raise refusal if refusal.reason == large else _refused(refusal, large)
+    layers = _Layers(identifier, {"x": len(known)})
     try:
         made = decompose(layers, "x", op)
     except SpecError as error:

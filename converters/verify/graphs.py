@@ -138,7 +138,8 @@ def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _of_ir(path: Path) -> Graph:
-    from ir_interp.ir.model import Layer, Net, nets, tensor_name
+    from ir_interp.ir.net import Layer, Net, tensor_name
+    from ir_interp.ir.reading import nets
 
     net = next(nets(path))
     ports = {tensor_name(layer, port): (layer, port) for layer in net.layers.values() for port in layer.outputs}
@@ -187,7 +188,8 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
 
 
 def _ir_input(layer: Any) -> Described:
-    from ir_interp.ir.model import numpy_name, tensor_name
+    from ir_interp.ir.elements import numpy_name
+    from ir_interp.ir.net import tensor_name
 
     port = layer.outputs[0]
     words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]

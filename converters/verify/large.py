@@ -22,7 +22,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
-from ir_interp.translation.translate import Grade
+from ir_interp.translation.grades import Grade
 
 from ..report import Compared, Progress, Row
 from ..runtimes.openvino_sizes import LARGEST_GATHER

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError
 from ir_interp.memory import allow_files
 
+from ..runtimes.messages import reason
 from ..runtimes.telemetry import openvino_silent
 
 USAGE = 3
@@ -83,7 +84,7 @@ def answer(path: str) -> int:
         print(error, file=sys.stderr)
         return USAGE
     except Exception as error:  # whatever a runtime throws, of several lines
-        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr)
+        print(reason(error), file=sys.stderr)
         return NOT_LOADED if isinstance(error, _NotLoadedError) else 1
     return 0
 

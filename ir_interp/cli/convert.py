@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from enum import Enum
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,19 +14,15 @@ from typer.core import TyperCommand, TyperOption
 import ir_interp
 from ir_interp.atomic import OutputError, check_outputs
 from ir_interp.cli import fleet, options, progress
+from ir_interp.cli.converted import show
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_GRADE
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import Marked
     from ir_interp.converters.fleet.work import Conversion
     from ir_interp.converters.pages.made import Made
-    from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
+    from ir_interp.converters.report import ConversionReport
 
 EXAMPLES = """
 Examples:
@@ -218,13 +213,13 @@ def convert(
     if form == "json":
         print(_json(done))
     elif form == "text":
-        _show(done)
+        show(done)
     return 0
 
 
 def _setting(source: Path, destination: Path, to: str, shapes: dict[str, tuple[int, ...]], **given: Any) -> Conversion:
     """Return what becomes of every model. Raises OutputError where the folder cannot be made."""
-    from ir_interp.converters.convert import Options
+    from ir_interp.converters.conversion.options import Options
     from ir_interp.converters.fleet.work import Conversion
     from ir_interp.converters.report import Form, StateForm
     from ir_interp.converters.verify.images import Images
@@ -265,55 +260,3 @@ def _save_refusal(
 
     check_outputs([path], [source, destination])
     frame.save(conversion_page.refusal_page(source, destination, semantics, error, made), path)
-
-
-def _show(report: ConversionReport) -> None:
-    from ir_interp.cli.terminal import Console
-
-    console = Console()
-    rows = [(row.name, row.configuration, row.form, _grade(row)) for row in report.rows]
-    title = f"{count(len(rows), 'resize')} of {report.source.name}"
-    if rows:
-        console.table(("resize", "was", "became", "grade"), rows, title=title)
-    if report.before and report.after:
-        console.say("operations", "bold")
-        console.print(_operations(report.before, report.after))
-    for state in report.states:
-        console.say(state.text)
-    for line in _verified(report.verification):
-        console.say(line)
-    console.say(f"wrote {report.destination}")
-
-
-def _grade(row: Row) -> Marked:
-    from ir_interp.cli.terminal import Marked
-
-    return Marked(row.exactness + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
-
-
-def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
-    from rich.table import Table
-
-    from ir_interp.cli.terminal import escape
-
-    table = Table()
-    for name, counts in (("before", before), ("after", after)):
-        table.add_column(name)
-        table.add_column(str(sum(counts.values())), justify="right")
-    for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", "")):
-        table.add_row(escape(mine), str(many), escape(theirs), str(more))
-    return table
-
-
-def _verified(verification: Verification | None) -> list[str]:
-    if verification is None:
-        return ["not verified"]
-    return [
-        *([verification.note] if verification.note else []),
-        *map(_compared, (*verification.outputs, *verification.alone)),
-    ]
-
-
-def _compared(each: Compared) -> str:
-    found = f"largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
-    return f"{each.kind} {each.name!r}: " + "; ".join(filter(None, (found, each.doubt)))

@@ -11,7 +11,7 @@ import typer
 import ir_interp
 from ir_interp.cli import options
 from ir_interp.errors import ReadError
-from ir_interp.ir.model import Layer
+from ir_interp.ir.net import Layer
 from ir_interp.ir.resizes import load_known
 from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp

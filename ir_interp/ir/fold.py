@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
 from ir_interp.ir import xml
-from ir_interp.ir.model import Layer, Net, Port, numpy_name
+from ir_interp.ir.constants import read_constant
+from ir_interp.ir.elements import numpy_name
+from ir_interp.ir.net import Layer, Net, Port
 
 Array = NDArray[Any]
 _MAX_ELEMENTS = 4096  # sizes, scales, axes and what they are made of; never weights
@@ -47,7 +49,7 @@ def _folded(net: Net, producer: Layer, port: Port) -> Array | None:
 def _value(net: Net, producer: Layer, port: Port) -> Array | None:
     kind = producer.type.lower()
     if kind == "const":
-        value = net.constant(producer)
+        value = read_constant(producer, net.binary)
         return value if value.size <= _MAX_ELEMENTS else None
     if kind == "shapeof":
         return _shape_of(net, producer, port.dtype)

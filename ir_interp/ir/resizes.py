@@ -8,9 +8,12 @@ from typing import Any
 
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
+from ir_interp.ir.constants import MissingBinaryError
 from ir_interp.ir.dialect import DIALECT, axes_in_order
+from ir_interp.ir.elements import ELEMENT_TYPES
 from ir_interp.ir.fold import fold
-from ir_interp.ir.model import ELEMENT_TYPES, Layer, MissingBinaryError, Net, nets, tensor_name
+from ir_interp.ir.net import Layer, Net, tensor_name
+from ir_interp.ir.reading import nets
 from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics

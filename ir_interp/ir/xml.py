@@ -18,6 +18,7 @@ N = TypeVar("N", int, float)
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
+_MAX_DIGITS = 18
 _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
@@ -85,6 +86,18 @@ def flag(text: str) -> bool:
 def integer(text: str) -> int:
     """Return an integer attribute."""
     return _number(integer_of, text)
+
+
+def is_natural(text: str) -> bool:
+    """Say whether a text is a number from 0 of at most 18 digits, which fits 64 bits."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
+def natural(text: str | None, where: str) -> int:
+    """Return a number from 0, as ids and places are. Raises ReadError for anything else, and where there is none."""
+    if text is None or not is_natural(text.strip()):
+        raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", where)
+    return int(text)
 
 
 def integers(text: str) -> tuple[int, ...]:

@@ -22,7 +22,8 @@ class AxisPlan:
     """One resized axis of a known length: ``source = step * output_index + offset``, exactly.
 
     ``in_size`` counts the pads. ``scale`` is the output / input ratio that the coordinates and the antialias filter
-    use: given, out / in, or the aspect policy's. Coordinates count from ``start``, that of a box. With ``before``,
+    use: given, out / in, or the aspect policy's. ``asked`` is the ratio before the length was made whole, by which
+    half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``,
     they are those of what that leaves of the axis. ``copies`` says that every output is one pixel, at its coordinate,
     whatever the kernel.
     """
@@ -31,6 +32,7 @@ class AxisPlan:
     in_size: int
     out_size: int
     scale: Fraction
+    asked: Fraction
     step: Fraction
     offset: Fraction
     coordinates: Coordinates | Crop
@@ -202,10 +204,12 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
             return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return choose((axis.scale == 1) & (n == m), lambda: i, lambda: begun(over(i + half, s)))
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+            return over(i + half, s)
         case Coordinates.TFLITE_CORNERS:
             return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
         case Coordinates.HALF_PIXEL_SYMMETRIC:
-            shift = n / 2 * (1 - m / (s * n))
+            shift = n / 2 * (1 - m / (number(axis.asked) * n))
             return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
         case Coordinates.ALIGN_CORNERS if axis.arithmetic in _STEP_FIRST:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))

@@ -61,8 +61,8 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     own, first = (spec, padded) if found is None else (found.spec, found.shape)
     in_sizes = [first[axis] for axis in axes]
     starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
-    lengths, scales = _lengths(own, spans)
-    bound = zip(axes, in_sizes, lengths, scales, windows, starts, strict=True)
+    lengths, asked = _lengths(own, spans, windows)
+    bound = zip(axes, in_sizes, lengths, asked, spans, windows, starts, strict=True)
     plans = [_axis_plan(own, *each) for each in bound]
     plans = _copied(plans, spec)
     if found is not None:
@@ -93,21 +93,39 @@ def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _lengths(spec: ResizeSpec, in_sizes: Sequence[Fraction]) -> tuple[list[int], list[Fraction]]:
-    """Return the output length and the scale of each resized axis, of which ``in_sizes`` pixels are resized."""
+def _lengths(
+    spec: ResizeSpec, in_sizes: Sequence[Fraction], windows: Sequence[tuple[float, float]]
+) -> tuple[list[int], list[Fraction]]:
+    """Return the output length and the scale of each resized axis, of which ``in_sizes`` pixels are resized.
+
+    The scale is the one that is asked for, now or by an aspect policy.
+    """
     if isinstance(spec.target, Sizes):
         if spec.aspect is not Aspect.STRETCH:
             return _keep_aspect(spec.target.values, in_sizes, spec)
         return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
     assert isinstance(spec.target, Scales)
-    lengths, scales = [], []
-    for value, size in zip(spec.target.values, in_sizes, strict=True):
-        scale = Fraction(value if spec.arithmetic.is_library else float(np.float32(value)))
-        out = _scaled_length(size, scale, spec.arithmetic)
-        copied = spec.step is Step.GIVEN_UNLESS_EQUAL and out == size
-        lengths.append(out)
-        scales.append(_ratio(out, size) if copied or spec.step is Step.RATIO else scale)
+    exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
+    scales = list(map(Fraction, exact))
+    taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
+    lengths = [_scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
+    for length, (start, end) in zip(lengths, windows, strict=True):
+        if length < 0:
+            raise ShapeError(f"a window from {start:g} to {end:g} has no length that scales multiply; give sizes")
     return lengths, scales
+
+
+def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float]]) -> list[Fraction]:
+    """Return how much of each axis scales multiply."""
+    if not isinstance(coordinates, Crop) or not coordinates.scales_window:
+        return [Fraction(1)] * len(windows)
+    return [Fraction(end) - Fraction(start) for start, end in windows]
+
+
+def _step_scale(spec: ResizeSpec, asked: Fraction, out: int, size: Fraction) -> Fraction:
+    """Return the scale by which an axis of ``size`` pixels is stepped through."""
+    copied = spec.step is Step.GIVEN_UNLESS_EQUAL and spec.gives_scales and out == size
+    return _ratio(out, size) if copied or spec.step is Step.RATIO else asked
 
 
 def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
@@ -152,7 +170,8 @@ def _axis_plan(
     axis: int,
     in_size: int,
     out_size: int,
-    scale: Fraction,
+    asked: Fraction,
+    span: Fraction,
     window: tuple[float, float],
     start: Fraction,
 ) -> AxisPlan:
@@ -162,7 +181,8 @@ def _axis_plan(
         axis=axis,
         in_size=in_size,
         out_size=out_size,
-        scale=scale,
+        scale=_step_scale(spec, asked, out_size, span),
+        asked=asked,
         step=Fraction(1),
         offset=Fraction(0),
         coordinates=spec.coordinates,

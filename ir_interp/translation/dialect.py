@@ -45,6 +45,11 @@ def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str
     return ()
 
 
+def no_doubt(spec: ResizeSpec, dtype: str | None) -> str:
+    """Return nothing."""
+    return ""
+
+
 def since(version: int) -> range:
     """Return the versions from ``version`` on."""
     return range(version, 2**31)
@@ -61,7 +66,8 @@ class Dialect:
     entry it must be there. ``omitted`` holds the values that are left out when attributes are written: switches
     that are off. ``read`` is total on complete attribute sets and raises SpecError for combinations, ranks and
     types that the format forbids. ``remarks`` are codes and messages of what else there is to know of a complete
-    attribute set.
+    attribute set. ``doubt`` is why a spec is not written for elements of a type, although the attributes can say it:
+    nobody knows what its runtime makes of them.
 
     Raises SpecError for a part that no spec has, and for a default or an omitted value that is no attribute's.
     """
@@ -74,6 +80,7 @@ class Dialect:
     omitted: Mapping[str, Any]
     read: Callable[[Attributes, Context], ResizeSpec]
     remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
+    doubt: Callable[[ResizeSpec, str | None], str] = no_doubt
 
     def __post_init__(self) -> None:
         for table, names, known in (

@@ -64,14 +64,13 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     if isinstance(kernel, Lanczos):
         named["radius"] = kernel.radius
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
-    if spec.gives_scales and spec.arithmetic in _ROUNDED_LENGTHS:
-        named["output length"] = "rounded half to even"
+    named["output length"] = _output_length(spec)
     named |= {"before": spec.before, "box": _boxed(spec, shape)}
     named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
         named["windows"] = _windowed(spec, spec.coordinates, shape)
-    if not spec.gives_sizes:
+    if not spec.gives_sizes or (spec.aspect is not Aspect.STRETCH and spec.step is Step.RATIO):
         named["step"] = _step(spec)
     if _is_cornered(spec) and not _fills_exactly(spec):
         named["length"] = spec.length
@@ -89,12 +88,29 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "aspect policy": Aspect.STRETCH,
     "alpha": Alpha.SEPARATE,
     "integers": "",
+    "length": Length.WHOLE,
 }
 _ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+
+
+def _output_length(spec: ResizeSpec) -> str | None:
+    """Return what is special about the lengths that scales make."""
+    if not spec.gives_scales:
+        return None
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window and not _is_whole(spec.coordinates):
+        return "of the window"
+    return "rounded half to even" if spec.arithmetic in _ROUNDED_LENGTHS else None
+
+
+def _is_whole(crop: Crop) -> bool:
+    return crop.roi is not None and all(end - start == 1 for start, end in crop.roi)
+
+
 _HALF = Fraction(1, 2)
 _FAMILY = {  # source = step * (i + a) + b, and how the step is found
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
     Coordinates.TF_HALF_PIXEL_FOR_NN: ("ratio", _HALF, Fraction(0)),
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT: ("ratio, where the length stays too", _HALF, Fraction(0)),
     Coordinates.ASYMMETRIC: ("ratio", Fraction(0), Fraction(0)),
     Coordinates.HALF_PIXEL_SYMMETRIC: ("ratio, centred", _HALF, -_HALF),
     Coordinates.PYTORCH_HALF_PIXEL: ("ratio, 0 for a single output", _HALF, -_HALF),
@@ -123,7 +139,7 @@ def _position(spec: ResizeSpec) -> Hashable:
     if isinstance(spec.coordinates, Crop):
         return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
     family, a, b = _FAMILY[spec.coordinates]
-    if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _fills_exactly(spec):
+    if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _asks_whole_lengths(spec):
         family = "ratio"  # nothing is left over to centre
     if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):
         return _WHOLE_COPIES[0]
@@ -140,9 +156,14 @@ def _directed(spec: ResizeSpec) -> Rounding:
 
 def _fills_exactly(spec: ResizeSpec) -> bool:
     """Say whether scale * input length is the output length, for every input."""
+    return spec.step is Step.RATIO or _asks_whole_lengths(spec)
+
+
+def _asks_whole_lengths(spec: ResizeSpec) -> bool:
+    """Say whether no length has to be made whole."""
     if spec.gives_sizes:
         return spec.aspect is Aspect.STRETCH
-    return spec.step is Step.RATIO or (isinstance(spec.target, Scales) and are_whole(spec.target))
+    return isinstance(spec.target, Scales) and are_whole(spec.target)
 
 
 def are_whole(scales: Scales) -> bool:
@@ -224,7 +245,8 @@ def _keeps(
 ) -> bool:
     """Say whether an axis with this target is known to stay as it is."""
     whole = _WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
-    if window != whole or spec.aspect is not Aspect.STRETCH:
+    moved = spec.coordinates is Coordinates.TF_HALF_PIXEL_THROUGHOUT
+    if window != whole or spec.aspect is not Aspect.STRETCH or moved:
         return False
     if isinstance(spec.target, Scales):
         return value == 1

@@ -3,66 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ir_interp.errors import Cause, Difference, InexactError
-from ir_interp.plan.geometry import check_rank, plan
-from ir_interp.shapes import PartialShape, resolve_axes, with_ones
-from ir_interp.spec import (
-    Aspect,
-    AtRunTime,
-    Crop,
-    Cubic,
-    Reduce,
-    ResizeSpec,
-    Scales,
-    Sizes,
-)
+from ir_interp.plan.geometry import check_rank
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import AtRunTime, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree, first_difference
 from ir_interp.translation.bounds import within
 from ir_interp.translation.dialect import Context, Dialect, Semantics
-from ir_interp.translation.meaning import differences, listed, meaning, spread
-
-
-class Grade(Enum):
-    """How exact a translation is, the best first."""
-
-    EXACT = "exact"
-    EXACT_FOR_SHAPE = "exact for this shape"
-    EXACT_BUT_TIES = "exact but for float32 ties"
-    DECOMPOSED = "exact, in several operations"
-    INTEGERS_WITHIN_1 = "integers within 1 per axis"
-    INTEGERS_WITHIN = "integers within a bound"  # that of ``Translation.within``
-
-    def worded(self, within: int) -> str:
-        """Return it in words, with its bound, as in ``integers within 2``."""
-        return f"integers within {within}" if self is Grade.INTEGERS_WITHIN else str(self.value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
-    """A spec expressed in a dialect: its ``attributes``, ``spec`` as what they mean there, and remarks on it.
-
-    ``within`` is how far integers may lie apart, where both sides sum them otherwise.
-    """
-
-    dialect: str
-    version: int
-    attributes: dict[str, Any]
-    spec: ResizeSpec
-    grade: Grade
-    remarks: tuple[tuple[str, str], ...] = ()
-    within: int = 0
-
-    @property
-    def exactness(self) -> str:
-        """The grade in words."""
-        return self.grade.worded(self.within)
+from ir_interp.translation.grades import Grade, Translation
+from ir_interp.translation.meaning import differences, meaning
+from ir_interp.translation.offers import expressible, fixed_shape, offered_by, unnamed
 
 
 def write(
@@ -94,12 +46,10 @@ def write(
         best = next((found for context in contexts for found in _bounded(spec, dialect, context)), None)
     if best is None:
         raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)
+    doubt = dialect.doubt(best.spec, dtype)
+    if doubt:
+        raise InexactError(name, f"{best.dialect} {best.version}", reason=doubt)
     return best
-
-
-@lru_cache(maxsize=256)
-def _attribute_sets(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
-    return dialect.offers(dict(numbers), context)
 
 
 def translations(
@@ -114,16 +64,16 @@ def translations(
 
 def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
     """Return how exactly ``offered`` computes what ``spec`` does; None where it does not."""
-    return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), _fixed(spec, shape))
+    return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), fixed_shape(spec, shape))
 
 
 def _refusal(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
     """Return why no attributes of one version of a dialect computes the same."""
     shape, target = context.shape, f"{dialect.name} {context.version}"
-    offers = _offered(spec, dialect, context)
+    offers = offered_by(spec, dialect, context)
     if not offers:
         return _inexpressible(spec, dialect, context, name)
-    same, fixed = _same(spec, offers, shape), _fixed(spec, shape)
+    same, fixed = _same(spec, offers, shape), fixed_shape(spec, shape)
     if same and fixed:
         reason = f"float32 decides: {first_difference(spec, same[0], fixed)}"
         return InexactError(name, target, reason=reason, cause=Cause.FLOAT32)
@@ -138,27 +88,12 @@ def _remoteness(refusal: InexactError) -> tuple[bool, tuple[bool, int]]:
 def _inexpressible(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
     """Return why a dialect has no attributes at all around the numbers of ``spec``."""
     target = f"{dialect.name} {context.version}"
-    objections = [dialect.objection(numbers, context) for numbers in _expressible(spec, dialect, context)]
+    objections = [dialect.objection(numbers, context) for numbers in expressible(spec, dialect, context)]
     if objections and all(objections):
         return InexactError(name, target, reason=objections[0])
     if isinstance(spec.target, AtRunTime):
         return InexactError(name, target, reason=f"{spec.target.value} are known only at run time")
-    return InexactError(name, target, (_unnamed(spec, dialect, context),))
-
-
-def _expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
-    """Return the numbers of every way to give axes and target that the dialect has names for."""
-    fixed = dialect.fixed_axes(context)
-    variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape, fixed))
-    return [numbers for numbers in variants if numbers is not None]
-
-
-def _offered(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
-    """Return every meaning that the dialect can express around the numbers of ``spec``, each with its attributes."""
-    offers: dict[ResizeSpec, dict[str, Any]] = {}
-    for numbers in _expressible(spec, dialect, context):
-        offers |= _attribute_sets(dialect, tuple(numbers.items()), context)
-    return offers
+    return InexactError(name, target, (unnamed(spec, dialect, context),))
 
 
 def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
@@ -174,8 +109,8 @@ def _other_attributes(spec: ResizeSpec, offered: ResizeSpec) -> tuple[bool, bool
 
 def _graded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
     """Yield the offers that compute the same, with their grades."""
-    offers = _offered(spec, dialect, context)
-    same, fixed = _same(spec, offers, context.shape), _fixed(spec, context.shape)
+    offers = offered_by(spec, dialect, context)
+    same, fixed = _same(spec, offers, context.shape), fixed_shape(spec, context.shape)
     rest = (offered for offered in offers if offered not in same)
     others = sorted(rest, key=lambda offered: _other_attributes(spec, offered))
     for offered in [*same, *others]:
@@ -201,11 +136,11 @@ def _translation(
 
 def _bounded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
     """Yield the offers that sum integers otherwise, but weigh the same pixels, the nearest first."""
-    fixed = _fixed(spec, context.shape)
+    fixed = fixed_shape(spec, context.shape)
     if not fixed:
         return
     found = []
-    for offered, attributes in _offered(spec, dialect, context).items():
+    for offered, attributes in offered_by(spec, dialect, context).items():
         if spec.sums_of_integers or offered.sums_of_integers:
             apart = within(spec, offered, fixed, context.dtype or "uint8")
             if apart is not None:
@@ -226,91 +161,3 @@ def _grade(spec: ResizeSpec, offered: ResizeSpec, means_same: bool, fixed: tuple
     if fixed:
         return None if first_difference(spec, offered, fixed) else Grade.EXACT_FOR_SHAPE
     return Grade.EXACT_BUT_TIES if means_same else None
-
-
-def _variants(
-    spec: ResizeSpec, shape: PartialShape | None, choices: tuple[tuple[int, ...], ...]
-) -> Iterator[ResizeSpec]:
-    """Yield ways to give the same axes and target, for dialects that lack one or fix the axes to one of ``choices``."""
-    if shape is None:
-        yield spec
-        return
-    short = listed(spec, shape)
-    fixed = _fixed(spec, shape)
-    variants = [short, replace(spec, axes=resolve_axes(spec.axes, len(shape)))]
-    if fixed:
-        axes = resolve_axes(short.axes, len(fixed))
-        bound = plan(short, fixed)
-        lengths = tuple(bound.out_shape[axis] for axis in axes)
-        variants.append(replace(short, target=Sizes(lengths), aspect=Aspect.STRETCH))
-        if all(lengths) and spec.box is None and spec.before is None:
-            padded = [fixed[axis] + sum(bound.padding[axis]) for axis in axes]
-            ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
-            variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))
-    for variant in variants:
-        wider = (spread(variant, shape, choice) for choice in choices or (None,))
-        yield from dict.fromkeys((variant, *filter(None, wider)))
-
-
-def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, Any] | None:
-    """Return the numbers of ``spec`` under the dialect's names; None where axes or target have no name there.
-
-    Axes that the dialect fixes need none. Any other number without a name is left out: the attributes are read back
-    before it is offered, and then differs.
-    """
-    fixed = dialect.fixed_axes(context)
-    if fixed and spec.axes not in fixed:
-        return None
-    named: dict[str, Any] = {}
-    for part, value in _carried(spec, context.shape):
-        name = dialect.number(part, context.version)
-        if name is not None:
-            named[name] = value
-        elif part in ("sizes", "scales") or (part == "axes" and not fixed):
-            return None
-    return named
-
-
-def _unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
-    """Return what the dialect has no name for: the target, or else the axes, beside those that it fixes."""
-    carried, fixed = dict(_carried(spec, context.shape)), dialect.fixed_axes(context)
-    for part in ("sizes", "scales"):
-        if part in carried and dialect.number(part, context.version) is None:
-            return Difference(part, carried[part], None)
-    return Difference("axes", spec.axes, fixed[0] if fixed else None)
-
-
-def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str, Any]]:
-    """Yield every number of a spec, after the part that it is; None where it is an input at run time."""
-    if isinstance(spec.kernel, Cubic):
-        yield "a", spec.kernel.a
-    if spec.axes is not None:
-        yield "axes", spec.axes
-    match spec.target:
-        case Sizes(values):
-            yield "sizes", values
-        case Scales(values):
-            yield "scales", values
-        case AtRunTime():
-            yield spec.target.value, None
-    if isinstance(spec.coordinates, Crop):
-        yield "roi", spec.coordinates.edges
-        yield "extrapolation", spec.coordinates.extrapolation
-    if spec.box is not None:
-        yield "box", tuple(edge for side in zip(*spec.box, strict=True) for edge in reversed(side))
-    if isinstance(spec.before, Reduce):
-        yield "gap", spec.before.gap
-    if spec.pads and shape is not None:
-        yield from zip(("pads_begin", "pads_end"), spec.padding(len(shape)), strict=True)
-
-
-def _fixed(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return ``shape`` with 1 for dynamic dimensions where none of these matters; None where one does."""
-    if shape is None or not isinstance(spec.target, Sizes | Scales):
-        return None
-    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
-        return None
-    resized = resolve_axes(listed(spec, shape).axes, len(shape))
-    if any(shape[axis] is None for axis in resized):
-        return None
-    return with_ones(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ir_interp.rules import Severity
-from ir_interp.translation.translate import Grade
+from ir_interp.translation.grades import Grade
 
 Tone = Literal["good", "doubt", "bad", "plain"]
 """How a mark is coloured; its word and its sign say the same."""

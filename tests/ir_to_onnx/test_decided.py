@@ -13,7 +13,7 @@ import pytest
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.errors import ReadError
 from ir_interp.ir.fold import fold
-from ir_interp.ir.model import nets
+from ir_interp.ir.reading import nets
 from ir_interp.translation.dialect import Semantics
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 

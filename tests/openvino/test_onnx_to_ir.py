@@ -17,6 +17,7 @@ import ir_interp
 from ir_interp import resize
 from ir_interp.converters.report import ConversionReport
 from tests.support.configurations import OnnxCase, model_of, run_in_onnxruntime
+from tests.support.external import LENGTH, save_external
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
 from tests.support.runtimes import Array, Child
 from tests.support.translations import OPEN, Outcome, onnx_to_ir
@@ -141,6 +142,37 @@ def test_a_model(name: str, tmp_path: Path) -> None:
     for each in feeds:
         (wanted,), (actual,) = onnxruntime_outputs(source, each), openvino_outputs(destination, each)
         assert_equal(actual, wanted, copied=text is ANOTHERS_SHAPE)
+
+
+FUNCTIONS = """<ir_version: 8, opset_import: ["": 18, "local": 1]>
+g (float[1,2,7,8] x) => (float[1,2,10,6] y, float[1,2,7,8] z) {
+    z = local.soft (x)
+    a = local.up <kind = "nearest"> (z)
+    y = local.up <kind = "cubic"> (a) }
+<domain: "local", opset_import: ["": 18]> soft (x) => (y) { y = Softplus (x) }
+<domain: "local", opset_import: ["": 18, "local": 1]> up <kind> (x) => (y) {
+    s = local.soft (x)
+    w = Constant <value = int64[4] {1, 2, 10, 6}> ()
+    y = Resize <mode: string = @kind> (s, , , w) }"""
+
+
+def test_local_functions_are_inlined(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(FUNCTIONS), tmp_path / "m.onnx")
+    report = ir_interp.convert(tmp_path / "m.onnx", tmp_path / "m.xml", verify=False)
+    assert [row.name for row in report.rows] == ["a", "y"]
+    feeds = {"x": values(1, 2, 7, 8)}
+    wanted = onnxruntime_outputs(tmp_path / "m.onnx", feeds)
+    for one, other in zip(openvino_outputs(tmp_path / "m.xml", feeds), wanted, strict=True):
+        assert_equal(one, other)
+
+
+def test_weights_of_local_functions(tmp_path: Path) -> None:
+    np.arange(LENGTH, dtype=np.float32).tofile(tmp_path / "w.bin")
+    source = save_external(tmp_path / "m.onnx", "function", "w.bin")
+    ir_interp.convert(source, tmp_path / "m.xml", verify=False)
+    feeds = {"x": values(1, 1, 8, 8)}
+    (actual,), (wanted,) = openvino_outputs(tmp_path / "m.xml", feeds), onnxruntime_outputs(source, feeds)
+    assert_equal(actual, wanted)
 
 
 SHAPES = ["1,1,4,5", "1,1,h,5", "1,1,4,w", "1,1,h,w"]

@@ -248,7 +248,7 @@ REFUSALS = {
         13,
         "tensorrt",
         "up: no exact form in tensorrt; IResizeLayer takes float16, float32, int8, not int32; and in "
-        "primitive operations, nothing is known of how TensorRT adds what int32 is made of",
+        "primitive operations, nothing is known of how TensorRT rounds sums of int32",
     ),
 }
 

@@ -29,6 +29,7 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
     ({"mode": "linear"}, {"sizes": (1, 2, 8, 9)}, {}),
     ({"mode": "linear"}, {"scales": (1, 1, 2, 0.5)}, {}),
     ({"mode": "linear"}, {"scales": (1, 1, 1.3, 1)}, {"opencv-dnn": "ratio", "tvm": "ratio"}),
+    ({"mode": "linear"}, {"scales": (1, 1, 1.1, 2)}, {"opencv-dnn": "ratio", "tvm": "ratio", "ncnn": "copies"}),
     ({"mode": "linear"}, {"scales": (1, 1, 2.6, 1)}, {"iree": "exactly"}),
     (
         {"mode": "linear", "coordinate_transformation_mode": "asymmetric"},

@@ -124,7 +124,7 @@ def test_every_output_is_checked_before_anything_is_done(
     Path("folder.json").mkdir()
     os.mkfifo("fifo.html")
     monkeypatch.setattr(
-        "ir_interp.converters.convert.PATHS", {(FileKind.ONNX, FileKind.IR): None}
+        "ir_interp.converters.conversion.convert.PATHS", {(FileKind.ONNX, FileKind.IR): None}
     )  # nothing can be done
     before = everything()
     assert command(capsys, "convert", "a.onnx", "c.xml", *arguments) == (2, "", f"error: {said}\n")

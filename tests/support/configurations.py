@@ -66,6 +66,12 @@ class OnnxCase:
         """Whether the node reads its roi."""
         return bool(self.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize")
 
+    @property
+    def scales_mirrored(self) -> bool:
+        """Whether scales would multiply a window that ends before it starts, were they to multiply windows."""
+        starts, ends = np.reshape(self.roi or (0, 1), (2, -1))
+        return self.crops and self.scales is not None and bool((ends < starts).any())
+
     def array(self, seed: int = 0) -> Array:
         """Return an input."""
         return input_array(self.shape, self.dtype, self.mode, seed)

@@ -48,15 +48,17 @@ def expected(x: Array, spec: ResizeSpec) -> Array:
     y = np.pad(x, _padding(spec, x.ndim)) if spec.pads else x
     y = y if isinstance(spec.kernel, Nearest) else y.astype(np.float64)
     axes = range(x.ndim) if spec.axes is None else [axis % x.ndim for axis in spec.axes]
-    spans = spec.box or [(0, y.shape[axis]) for axis in axes]
-    lengths, scales = _targets(spec, [Fraction(stop) - Fraction(start) for start, stop in spans])
+    stretches = spec.box or [(0, y.shape[axis]) for axis in axes]
+    spans = [Fraction(stop) - Fraction(start) for start, stop in stretches]
+    lengths, asked = _targets(spec, spans)
+    scales = _steps(spec, lengths, spans, asked)
     outside = np.zeros((1,) * x.ndim, dtype=bool)
     for position, (axis, m, s) in enumerate(zip(axes, lengths, scales, strict=True)):
         n = y.shape[axis]
         if isinstance(spec.before, Smooth) and n > m > 0:
             y = _smoothed(y, axis, (n / m - 1) / 2, spec.before.border)
         start = Fraction(0) if spec.box is None else Fraction(spec.box[position][0])
-        at = [start + _source(spec, position, Fraction(i), n, m, s) for i in range(m)]
+        at = [start + _source(spec, position, Fraction(i), n, m, s, asked[position]) for i in range(m)]
         y = _resized(y, axis, at, spec, s, any_shrinks=min(scales) < 1)
         if isinstance(spec.coordinates, Crop):
             beyond = np.array([not 0 <= source <= n - 1 for source in at], dtype=bool)
@@ -93,7 +95,7 @@ def _smoothed(y: Array, axis: int, deviation: float, border: Border) -> Array:
 
 
 def _targets(spec: ResizeSpec, sources: Sequence[Fraction]) -> tuple[list[int], list[Fraction]]:
-    """Return each resized axis' output length and scale."""
+    """Return each resized axis' output length, and the scale that is asked for."""
     if isinstance(spec.target, Sizes):
         ratios = [m / n if n else Fraction(1) for m, n in zip(spec.target.values, sources, strict=True)]
         if spec.aspect is Aspect.STRETCH:
@@ -102,21 +104,35 @@ def _targets(spec: ResizeSpec, sources: Sequence[Fraction]) -> tuple[list[int], 
         return [math.floor(scale * n + HALF) for n in sources], [scale] * len(sources)
     assert isinstance(spec.target, Scales)
     scales = [Fraction(float(np.float32(scale))) for scale in spec.target.values]
-    lengths = [math.floor(scale * n) for scale, n in zip(scales, sources, strict=True)]
+    parts = [Fraction(1)] * len(scales)
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window:
+        assert spec.coordinates.roi is not None
+        parts = [
+            Fraction(float(np.float32(end))) - Fraction(float(np.float32(start))) for start, end in spec.coordinates.roi
+        ]
+    return [math.floor(scale * n * part) for scale, n, part in zip(scales, sources, parts, strict=True)], scales
+
+
+def _steps(
+    spec: ResizeSpec, lengths: Sequence[int], sources: Sequence[Fraction], asked: Sequence[Fraction]
+) -> list[Fraction]:
+    """Return the scale by which each axis is stepped through."""
+    scales = list(asked)
     for position, (m, n) in enumerate(zip(lengths, sources, strict=True)):
-        if n and (spec.step is Step.RATIO or (spec.step is Step.GIVEN_UNLESS_EQUAL and m == n)):
+        keeps = spec.step is Step.GIVEN_UNLESS_EQUAL and isinstance(spec.target, Scales) and m == n
+        if n and (spec.step is Step.RATIO or keeps):
             scales[position] = m / n
-    return lengths, scales
+    return scales
 
 
-def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fraction) -> Fraction:
+def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fraction, asked: Fraction) -> Fraction:
     """Return where output ``i`` of ``m`` lies on the resized axis at ``position``, of length ``n`` and scale ``s``."""
     resized = s * n if spec.length is Length.FRACTIONAL else Fraction(m)
     match spec.coordinates:
         case Coordinates.HALF_PIXEL:
             return (i + HALF) / s - HALF
         case Coordinates.HALF_PIXEL_SYMMETRIC:
-            adjustment = m / (s * n)
+            adjustment = m / (asked * n)
             center = Fraction(n, 2)
             return center * (1 - adjustment) + (i + HALF) / s - HALF
         case Coordinates.PYTORCH_HALF_PIXEL:
@@ -129,6 +145,8 @@ def _source(spec: ResizeSpec, position: int, i: Fraction, n: int, m: int, s: Fra
             return (i + HALF) * (Fraction(n - 1, m - 1) if m > 1 else n)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
             return i if s == 1 else (i + HALF) / s
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+            return (i + HALF) / s
         case Crop(roi=roi):
             assert roi is not None
             start, end = (Fraction(float(np.float32(edge))) for edge in roi[position])

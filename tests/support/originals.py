@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +48,15 @@ _GRAPHS = {
     "crop": """g (float[1, 2, 5, 6] x, float[8] roi) => (float[1, 2, 7, 9] y) <int64[4] sizes = {1, 2, 7, 9}> {
             [up] y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, , sizes)
         }""",
+    "image": """g (float[1, 5, 6, 2] x) => (float[1, 9, 8, 2] y) <int64[4] sizes = {1, 9, 8, 2}> {
+            y = Resize <mode = "linear"> (x, , , sizes)
+        }""",
 }
 _IRS = ("fpn", "loop", "choice", "shapes", "external-Constant")
 
 
 def write(folder: Path) -> None:
-    """Write them into a folder: samples, graphs of several kinds, weights apart; and IRs of some, with their .bin."""
+    """Write them into a folder: samples, graphs of several kinds, weights apart, a .tflite; and IRs of some."""
     for sample in sorted(SAMPLES.iterdir()):
         for form in ("layer.xml", "tensorrt.json"):
             if (sample / form).exists():
@@ -70,6 +74,8 @@ def write(folder: Path) -> None:
     for name in _IRS:
         (folder / "irs").mkdir(exist_ok=True)
         convert(folder / f"{name}.onnx", folder / "irs" / f"ir-{name}.xml", verify=False)
+    if find_spec("ai_edge_litert"):  # it has the schema
+        convert(folder / "image.onnx", folder / "lite.tflite", verify=False)
     for path in (folder / "irs").iterdir():
         path.rename(folder / path.name)
     (folder / "irs").rmdir()

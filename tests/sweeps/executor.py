@@ -66,7 +66,9 @@ def sweep_oracle(cases: int, seed: int) -> Iterator[Verdict]:
     rng = np.random.default_rng(seed)
     for number in range(cases):
         case = random_onnx_case(rng) if number % 2 else _maybe_area(random_ir_case(rng), rng)
-        readings = list(Semantics) if isinstance(case, OnnxCase) else [Semantics.RUNTIME, Semantics.DOCUMENT]
+        readings = [Semantics.RUNTIME, Semantics.DOCUMENT]
+        if isinstance(case, OnnxCase):
+            readings = [Semantics.RUNTIME, Semantics.REFERENCE, *[Semantics.DOCUMENT] * (not case.scales_mirrored)]
         yield compare_with_oracle(case, readings[int(rng.integers(len(readings)))])
 
 

@@ -77,6 +77,7 @@ _OPTIONS = {
     "convert": ("--opset", "--dialect", "--semantics", "--only", "--strict", "--fp16", "--shape", "--json"),
     "compare": ("--shape", "--input", "--tolerance", "--per-resize", "--json"),
     "fix": ("--select", "--ignore", "--layer", "--shape", "--json"),
+    "reproduce": ("--layer", "--shape"),
 }
 _LIKE = ("pillow:bicubic", "pillow@12:box", "opencv:linear", "opencv:area", "torch:bicubic", "torch:area", "pillow:")
 _IMAGES = ("photo.png", "small.png", "screen.png", "photo.npy", "config.json", "shapes.onnx")
@@ -88,7 +89,12 @@ _LIKE_OPTIONS = {
 }
 _HOSTILE = "\x1b[31m\n::error::\u202e"  # in a name of a file
 _VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8 + ("fix",)
-_ENDS = {".onnx": ("xml", "json", "py", "onnx"), ".xml": ("onnx", "json", "py"), ".json": ("xml", "onnx", "py")}
+_ENDS = {
+    ".onnx": ("xml", "json", "py", "onnx", "tflite"),
+    ".xml": ("onnx", "json", "py", "tflite"),
+    ".json": ("xml", "onnx", "py", "tflite"),
+    ".tflite": ("onnx", "xml", "json", "py"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,7 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
     files = {name: mutated(name, each, rng) if name == broken else each for name, each in files.items()}
     starts = rng.random() < runs
-    verb = rng.choice(("compare", "convert", "audit", "fix")) if starts else rng.choice(_VERBS)
+    verb = rng.choice(("compare", "convert", "audit", "fix", "reproduce")) if starts else rng.choice(_VERBS)
     words = _arguments(verb, source, rng, starts=starts)
     pipes = (rng.choice([*files]),) if rng.random() < 0.02 else ()
     return Call(number=number, arguments=words, files={"x.npy": originals["x.npy"]} | files, pipes=pipes)
@@ -188,6 +194,8 @@ def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[st
             words += [] if starts else ["--no-verify"]
         case "compare":
             words += [source]
+        case "reproduce":
+            words += ["folder", "--runtime", rng.choice(_WORDS["--runtime"])]
         case "fix":
             words += [rng.choice(("result.onnx", source)), *([] if starts else ["--no-verify"])]
     chosen = [name for name in _OPTIONS[verb] if rng.random() < 0.2]

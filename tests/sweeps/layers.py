@@ -17,7 +17,7 @@ import openvino
 
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.ir.model import nets
+from ir_interp.ir.reading import nets
 from ir_interp.translation.dialect import Semantics
 from tests.support.layer_types import drawn, listed, saved
 from tests.support.layers import assert_equal, in_onnxruntime, in_openvino

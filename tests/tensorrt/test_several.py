@@ -122,5 +122,33 @@ def test_what_is_no_layers(capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(onnx_model("Resize", 19, (1, 2, 8, 9), "int8", attributes, sizes=(1, 2, 4, 5)), "b.onnx")
     code, _, told = command(capsys, "convert", "b.onnx", "b.py")
     assert code == 1
-    assert "and nothing is known of how TensorRT adds int8" in told
+    assert "and several layers are written of float32 only, not of int8" in told
     assert not Path("b.py").exists()
+
+
+def test_no_tensor_of_more_than_2_31_elements(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither by one layer nor by several."""
+    for attributes in ({"mode": "nearest"}, {"mode": "linear", "antialias": 1}):
+        onnx.save(
+            onnx_model("Resize", 19, (1, 1, 2, 2**20), "float32", attributes, sizes=(1, 1, 2**12, 2**20)), "b.onnx"
+        )
+        code, _, told = command(capsys, "convert", "b.onnx", "b.py")
+        assert code == 1
+        assert told.count("the output has 4294967296 elements; TensorRT takes 2147483648") == 1
+        assert not Path("b.py").exists()
+
+
+def test_nobody_knows_how_int8_is_rounded(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page takes int8 and says nothing of sums; what is copied is as it was."""
+    unknown = "nothing is known of how TensorRT rounds sums of int8"
+    for mode, code in (("nearest", 0), ("linear", 1)):
+        attributes = {"mode": mode, "coordinate_transformation_mode": "asymmetric"} | (
+            {"nearest_mode": "floor"} if mode == "nearest" else {}
+        )
+        onnx.save(onnx_model("Resize", 19, (1, 2, 4, 5), "int8", attributes, scales=(1, 1, 2, 2)), "c.onnx")
+        (row,) = ir_interp.audit("c.onnx", runtimes=["tensorrt"]).rows
+        assert str(row.forecast["tensorrt"].reason) == unknown * code
+        for name in ("c.json", "c.py", "c2.onnx"):
+            target = ["--target", "tensorrt"] if name == "c2.onnx" else []
+            done, _, told = command(capsys, "convert", "c.onnx", name, *target)
+            assert (done, unknown in told) == (code, bool(code))

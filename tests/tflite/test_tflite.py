@@ -131,6 +131,15 @@ def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_tensorrt_makes_of_it(kind: str, dtype: str) -> None:
+    """Nobody knows how its int8 is rounded; copies are copies."""
+    one_resize.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    (row,) = ir_interp.audit("a.tflite", runtimes=["tensorrt"]).rows
+    assert (row.forecast["tensorrt"].kind.value == "refused") == (kind == KINDS[0] and dtype == "int8")
+
+
 def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.json").write_text(
         '{"dialect": "onnx", "layers": [{"input": {"shape": [1, 2, 5, 6]}, "mode": "cubic", "sizes": [1, 2, 8, 9]}]}'

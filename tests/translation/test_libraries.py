@@ -20,8 +20,9 @@ from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import axis_taps
 from ir_interp.translation.bounds import within
 from ir_interp.translation.dialect import Context
+from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import differences, meaning
-from ir_interp.translation.translate import Grade, write
+from ir_interp.translation.translate import write
 
 SHAPE = (1, 3, 20, 30)
 

@@ -20,7 +20,7 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.onnx import precision
-from ir_interp.converters.openvino import from_onnx
+from ir_interp.converters.openvino import builder, from_onnx
 from ir_interp.converters.openvino.resize import resize
 from ir_interp.converters.verify.rows import aligned
 from tests.support.graphs import onnxruntime_outputs, save_model
@@ -72,7 +72,7 @@ def _break(monkeypatch: pytest.MonkeyPatch) -> None:
         op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(from_onnx, "resize", wrong)
+    monkeypatch.setattr(builder, "resize", wrong)
 
 
 def test_a_broken_half_precision_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

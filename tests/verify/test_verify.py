@@ -17,7 +17,7 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.cli.main import main
-from ir_interp.converters.openvino import from_onnx as onnx_to_ir
+from ir_interp.converters.openvino import builder
 from ir_interp.converters.openvino.resize import resize
 from ir_interp.converters.verify import processes as child
 from ir_interp.converters.verify.differences import passed
@@ -57,7 +57,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
             op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(onnx_to_ir, "resize", wrong)
+    monkeypatch.setattr(builder, "resize", wrong)
 
 
 @pytest.mark.parametrize(("place", "name"), [(0, "one"), (1, "two"), (2, "y")])

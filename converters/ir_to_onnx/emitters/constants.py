@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ir_interp.ir.constants import read_constant
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ..op import WHOLE, Op
@@ -15,7 +17,7 @@ def _const(graph: Graph, op: Op) -> str:
     op.read.update(("element_type", "shape", "offset", "size"))  # by the net
     stored, used = op.layer.outputs[0].dtype or "", op.result_dtype()
     op.needs(_SINCE.get(stored, 0), graph.opset, f"element type {stored}")
-    name = graph.constant(op.net.constant(op.layer), name=op.layer.name)
+    name = graph.constant(read_constant(op.layer, op.net.binary), name=op.layer.name)
     return name if stored == used else operators.cast(graph, name, used)
 
 

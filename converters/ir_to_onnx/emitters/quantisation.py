@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ir_interp.ir.model import tensor_name
+from ir_interp.ir.net import tensor_name
 
 from ...onnx import levels as in_levels
 from ...onnx.graph import Graph

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Coordinates, Nearest, ResizeSpec, Rounding
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
 
+from ..geometry import geometry
 from ..images import NO_ANTIALIAS, Reading, image_outcome, own_cubic
 from ..outcome import Outcome, refused
 from . import OtherRuntime
@@ -26,7 +28,7 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         return refused("nothing is known of its Upsample, and of its Resize-10")
     if isinstance(op.spec.kernel, Nearest) and op.spec.kernel.rounding is not Rounding.FLOOR:
         return refused("its converter takes nearest_mode floor only")
-    readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES)
+    readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, readings)
 
 
@@ -38,6 +40,20 @@ def _places(spec: ResizeSpec) -> ResizeSpec:
     if isinstance(spec.kernel, Nearest) or spec.coordinates is Coordinates.ALIGN_CORNERS:
         return spec
     return replace(spec, coordinates=Coordinates.HALF_PIXEL)
+
+
+def _copying(op: ResizeOp) -> Reading:
+    """Return the reading of axes that keep their length, though their scale is not 1."""
+    at = geometry(op)
+
+    def taken(spec: ResizeSpec) -> ResizeSpec:
+        if at is None or not isinstance(spec.kernel, Linear) or not isinstance(spec.target, Scales):
+            return spec
+        axes = resolve_axes(spec.axes, len(at.lengths))
+        scales = (1.0 if axis in at.keeping else each for axis, each in zip(axes, spec.target.values, strict=True))
+        return replace(spec, target=Scales(tuple(scales)))
+
+    return Reading("its linear copies an axis that keeps its length", taken)
 
 
 _OWN_NEAREST = Reading("its nearest is asymmetric", _nearest)

@@ -1,0 +1,1 @@
+"""Which source becomes which destination, and by which path."""

@@ -1,0 +1,142 @@
+"""Resizes of a model that OpenVINO's frontend reads, built one by one as it meets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from openvino.frontend import NodeContext
+
+from ir_interp.errors import InexactError, IrInterpError
+from ir_interp.op import ResizeOp, read
+from ir_interp.spec import AtRunTime
+from ir_interp.translation.dialect import Context, Semantics
+
+from ..dialects.onnx import DIALECT, with_roi
+from ..onnx.resizes import dialect_version, given_names
+from ..report import FormPolicy, Row
+from .lengths import constant_of, narrowed
+from .resize import Resized, RunTime, partial_shape, resize
+
+_ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
+
+
+@dataclass(slots=True)
+class Builder:
+    """Converts nodes as the frontend meets them, and remembers what became of each."""
+
+    file: str
+    opset: int
+    semantics: Semantics
+    policy: FormPolicy
+    lone: frozenset[str]
+    names: dict[str, str]
+    found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
+    errors: list[IrInterpError] = field(default_factory=list)
+
+    def converter(self, op: str) -> Callable[[NodeContext], list[ov.Output]]:
+        """Return the function that the frontend calls for every node of type ``op``."""
+
+        def convert_node(node: NodeContext) -> list[ov.Output]:
+            try:
+                return [self._convert(op, node)]
+            except IrInterpError as error:
+                self.errors.append(error)
+                raise
+
+        return convert_node
+
+    def _convert(self, op_type: str, node: NodeContext) -> ov.Output:
+        x = node.get_input(0)
+        op, given = self._read(op_type, node, x)
+        try:
+            made = resize(x, op, given, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
+        except InexactError as error:
+            output = _stand_in(x, op)
+            self.found.append((op, output, error))
+            return output
+        self.found.append((op, made.output, made))
+        return made.output
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
+        """Return a node as a resize, and what it takes at run time."""
+        where = f"{self.file}:{op_type}"
+        version = dialect_version(op_type, self.opset, where)
+        inputs = _inputs(node, given_names(version))
+        constants = {name: constant_of(value) for name, value in inputs.items()}
+        given = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
+        attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
+        dtype = _numpy_name(x.get_element_type())
+        context = Context(version=version, shape=partial_shape(x), dtype=dtype, semantics=self.semantics)
+        op = read(DIALECT, with_roi(attributes, context.shape), context, name="", where=where)
+        if not isinstance(op.spec.target, AtRunTime):
+            return op, RunTime(roi=inputs.get("roi"))
+        op, target = narrowed(op, x, inputs[op.spec.target.value])
+        return op, RunTime(target=target, roi=inputs.get("roi"))
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return a row for each resize, or raise all refusals together."""
+        refusals = []
+        rows = []
+        for op, output, result in self.found:
+            name = self._name(output)
+            if isinstance(result, InexactError):
+                refusals.append(result.of(name))
+            else:
+                source = replace(op, name=name, where=f'{op.where}["{name}"]')
+                rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))
+        if refusals:
+            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
+        return tuple(rows)
+
+    def _name(self, output: ov.Output) -> str:
+        """Return the name of a resize: its node's in ONNX, else what the frontend made of it."""
+        known = (self.names[name] for name in output.get_names() if name in self.names)
+        return next(known, output.get_node().get_friendly_name())
+
+    def nodes(self) -> frozenset[str]:
+        """Return the names of the nodes of all resizes."""
+        made = (result for _, _, result in self.found if isinstance(result, Resized))
+        return frozenset(node.get_friendly_name() for result in made for node in result.nodes)
+
+
+def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
+    """Return the inputs that are connected, by name; the frontend shows an omitted one as a NullNode."""
+    connected = {}
+    for index, name in enumerate(names, start=1):
+        if index < node.get_input_size():
+            value = node.get_input(index)
+            if value.get_node().get_type_name() != "NullNode":
+                connected[name] = value
+    return connected
+
+
+def _attributes(node: NodeContext) -> dict[str, Any]:
+    names = {*DIALECT.vocabulary, *(name for name, _ in DIALECT.numbers.values())} - {"sizes", "roi"}
+    return {name: node.get_attribute(name) for name in sorted(names) if node.has_attribute(name)}
+
+
+def _is_empty(value: np.ndarray[Any, Any]) -> bool:
+    """Say whether a constant means "not given": the frontend makes a scalar of an empty initialiser."""
+    return value.ndim == 0 or value.size == 0
+
+
+def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
+    """Return something of the same rank in place of a refused resize, so that later ones are seen as well.
+
+    Where there is no rank, another operation was refused before: only a model without new inputs lets that be said.
+    """
+    if op.shape is None:
+        return ops.convert(x, "f32").output(0)
+    return ops.parameter(ov.PartialShape.dynamic(len(op.shape)), x.get_element_type()).output(0)
+
+
+def _numpy_name(element: ov.Type) -> str:
+    """Return the NumPy name of an element type; of one that NumPy lacks, OpenVINO's own."""
+    name = element.get_type_name()
+    return _ELEMENT.get(name) or re.sub(r"^([iu])(?=\d)", lambda kind: {"i": "int", "u": "uint"}[kind[0]], name)

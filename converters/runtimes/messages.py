@@ -1,0 +1,15 @@
+"""What OpenVINO says of a model that it does not take, without the places in its source."""
+
+from __future__ import annotations
+
+import re
+
+_PLACES = re.compile(r"(Exception from|Check '.*?' failed at) \S+:\d+:?")
+_HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", "Loading input model")
+
+
+def reason(error: Exception) -> str:
+    """Return in one line what is wrong: which operation, and why. Of another runtime's error it is the whole text."""
+    lines = (" ".join(line.split()).removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
+    telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
+    return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")

@@ -1,0 +1,68 @@
+"""What a conversion says in a terminal."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_GRADE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
+
+
+def show(report: ConversionReport) -> None:
+    """Print the resizes, the operations before and after, and what verification found."""
+    from ir_interp.cli.terminal import Console
+
+    console = Console()
+    rows = [(row.name, row.configuration, row.form, _grade(row)) for row in report.rows]
+    title = f"{count(len(rows), 'resize')} of {report.source.name}"
+    if rows:
+        console.table(("resize", "was", "became", "grade"), rows, title=title)
+    if report.before and report.after:
+        console.say("operations", "bold")
+        console.print(_operations(report.before, report.after))
+    for state in report.states:
+        console.say(state.text)
+    for line in _verified(report.verification):
+        console.say(line)
+    console.say(f"wrote {report.destination}")
+
+
+def _grade(row: Row) -> Marked:
+    from ir_interp.cli.terminal import Marked
+
+    return Marked(row.exactness + (f" ({row.note})" if row.note else ""), OF_GRADE[row.grade])
+
+
+def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
+    from rich.table import Table
+
+    from ir_interp.cli.terminal import escape
+
+    table = Table()
+    for name, counts in (("before", before), ("after", after)):
+        table.add_column(name)
+        table.add_column(str(sum(counts.values())), justify="right")
+    for (mine, many), (theirs, more) in zip_longest(before.items(), after.items(), fillvalue=("", "")):
+        table.add_row(escape(mine), str(many), escape(theirs), str(more))
+    return table
+
+
+def _verified(verification: Verification | None) -> list[str]:
+    if verification is None:
+        return ["not verified"]
+    return [
+        *([verification.note] if verification.note else []),
+        *map(_compared, (*verification.outputs, *verification.alone)),
+    ]
+
+
+def _compared(each: Compared) -> str:
+    found = f"largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
+    return f"{each.kind} {each.name!r}: " + "; ".join(filter(None, (found, each.doubt)))

@@ -1,0 +1,65 @@
+"""The constants of an IR, in its .bin."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import ReadError
+from ir_interp.ir import xml
+from ir_interp.ir.elements import numpy_dtype
+from ir_interp.ir.net import Layer
+
+_PACKED = {"i4": 2, "u4": 2, "u1": 8}  # how many to a byte
+
+
+class MissingBinaryError(ReadError):
+    """The .bin that holds a constant is not there."""
+
+
+def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
+    """Return the value of a Const layer, mapped from the .bin.
+
+    Raises ReadError where it does not lie inside the file, MissingBinaryError where there is no file.
+    """
+    name = layer.attributes.get("element_type", "").lower()
+    dtype, shape = numpy_dtype(name, f"{layer.where}@element_type"), _shape(layer)
+    offset, size = (xml.natural(layer.attributes.get(place), f"{layer.where}@{place}") for place in ("offset", "size"))
+    packed = _PACKED.get(name, 0)
+    if prod(shape) == 0:  # OpenVINO writes a byte for it
+        return np.empty(shape, dtype)
+    if size != (-(-prod(shape) // packed) if packed else prod(shape) * dtype.itemsize):
+        raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
+    if not binary.is_file():
+        raise MissingBinaryError(f"the value is needed, but {binary.name} is missing", layer.where)
+    held = binary.stat().st_size
+    if offset + size > held:
+        problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {binary.name}"
+        raise ReadError(problem, f"{layer.where}@offset")
+    if packed:
+        return _unpacked(np.memmap(binary, np.uint8, "r", offset, size), dtype)[: prod(shape)].reshape(shape)
+    return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
+
+
+def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers of 4 bits, of which the first stands in the low bits, or of one, the first in the highest."""
+    if dtype == np.bool_:
+        return np.unpackbits(octets).astype(dtype)
+    halves = np.stack([octets & 15, octets >> 4], axis=-1).ravel()
+    signed = np.where(halves > 7, halves.astype(np.int8) - 16, halves) if dtype == ml_dtypes.int4 else halves
+    return signed.astype(dtype)
+
+
+def _shape(layer: Layer) -> tuple[int, ...]:
+    try:
+        shape = xml.integers(layer.attributes.get("shape", ""))
+    except ReadError as error:
+        raise ReadError(error.problem, f"{layer.where}@shape") from None
+    if any(length < 0 for length in shape):
+        raise ReadError(f"negative length in {list(shape)}", f"{layer.where}@shape")
+    return shape

@@ -1,0 +1,63 @@
+"""The element types of an IR, and what NumPy calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ir_interp.errors import UnsupportedLayerError, closest
+
+_BITS = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u64": np.uint64,
+    "u32": np.uint32,
+    "u16": np.uint16,
+    "u8": np.uint8,
+    "boolean": np.bool_,
+    "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "i4": ml_dtypes.int4,
+    "u4": ml_dtypes.uint4,
+    "u1": np.bool_,
+}
+ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
+"""The names that NumPy has for the element types of an IR."""
+
+_PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool", "bin": "bool"}
+_AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
+_KNOWN_TO_OPENVINO = {
+    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u2", "u3", "u6"), _AGAIN),
+    "string": "keep strings, as those of tokenizers, outside of the model",
+}
+"""Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
+
+
+def numpy_name(precision: str) -> str:
+    """Return the NumPy name of an IR precision (FP32) or element type (f32)."""
+    lower = precision.lower()
+    if lower in _BITS:
+        return str(np.dtype(_BITS[lower]).name)
+    return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
+
+
+def numpy_dtype(name: str, where: str) -> np.dtype[Any]:
+    """Return the NumPy type of an element type, in the order of bytes of a .bin.
+
+    Raises UnsupportedLayerError for those that only OpenVINO has, and for those that nobody has.
+    """
+    if name in _KNOWN_TO_OPENVINO:
+        problem = f"element type {name} is not read; {_KNOWN_TO_OPENVINO[name]}"
+        raise UnsupportedLayerError(f"{problem}; read are {', '.join(sorted(_BITS))}", where)
+    if name not in _BITS:
+        raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", where)
+    dtype: np.dtype[Any] = np.dtype(_BITS[name])
+    return dtype.newbyteorder("<")
