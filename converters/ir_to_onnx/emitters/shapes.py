@@ -145,9 +145,14 @@ def _broadcast(graph: Graph, op: Op) -> str:
 
 def _range(graph: Graph, op: Op) -> str:
     dtype = op.result_dtype()
-    if dtype in WHOLE and any(op.dtype(index) not in WHOLE for index in range(3)):
+    if dtype in WHOLE and not all(_is_whole(op, index) for index in range(3)):
         raise op.refusal("a range of integers from numbers that are none")
     return graph.node("Range", *(_scalar(graph, op, index, dtype) for index in range(3)))
+
+
+def _is_whole(op: Op, index: int) -> bool:
+    value = op.value(index)
+    return op.dtype(index) in WHOLE or (value is not None and bool((value == np.rint(value)).all()))
 
 
 def _scalar(graph: Graph, op: Op, index: int, dtype: str) -> str:
