@@ -129,8 +129,10 @@ def open_transform(kind: str) -> Configuration:
         axes = draw.some(len(shape), 1)
         axes = axes[:1] if kind == "RDFT" else axes
         values = draw.values(shape if kind == "RDFT" else [*shape, 2])
-        x = draw.input(values, open_axes=draw.some(len(shape)))
-        return layer(kind, 9 if kind == "RDFT" else 7, x, constant(axes, np.int64))
+        inputs = [draw.input(values, open_axes=draw.some(len(shape))), constant(axes, np.int64)]
+        if kind != "RDFT" and draw.chance():
+            inputs.append(draw.input(np.array([draw.among(-1, draw.between(2, 7)) for _ in axes])))
+        return layer(kind, 9 if kind == "RDFT" else 7, *inputs)
 
     return draw_layer
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
+from .. import tensors
 from ..op import Op
 
 _Matrix = NDArray[np.complex128]
@@ -45,9 +46,16 @@ def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half:
     return (graph.node("Div", parts[0], number), graph.node("Div", parts[1], number)) if inverse else parts
 
 
-def _axes(op: Op, rank: int) -> list[tuple[int, int]]:
+_Size = int | str
+"""A number of points, -1 for all that there are, or the tensor that has it at run time."""
+
+
+def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
     """Return the axes, and the number of points of each where it is given."""
     axes = [op.from_first(axis, rank) for axis in op.known_integers(1, "axes are")]
+    if op.has(2) and op.value(2) is None:
+        held = tensors.int64(graph, op, 2)
+        return [(axis, operators.cut(graph, held, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
     sizes = op.known_integers(2, "lengths are") if op.has(2) else (-1,) * len(axes)
     return list(zip(axes, sizes, strict=True))
 
@@ -64,6 +72,18 @@ def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -
     if size < held:
         return operators.cut(graph, x, [0], [size], [axis])
     return operators.padded(graph, x, rank, axis, 0, size - held) if size > held else x
+
+
+def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) -> str:
+    """Cut, or pad with zeros, to a number of points that run time knows; a negative one leaves all."""
+    place, zero = graph.ints([axis]), graph.ints([0])
+    held = operators.cut(graph, graph.node("Shape", x), [axis], [axis + 1], [0])
+    size = graph.node("Where", graph.node("Less", size, zero), held, size)
+    least = graph.node("Where", graph.node("Less", size, held), size, held)
+    x = graph.node("Slice", x, zero, least, place)
+    missing = graph.node("Sub", size, least)
+    pads = (graph.ints([0] * (rank + axis)), missing, graph.ints([0] * (rank - axis - 1)))
+    return graph.node("Pad", x, graph.node("Concat", *pads, axis=0))
 
 
 def _parts(graph: Graph, x: str, rank: int) -> _Pair:
@@ -83,27 +103,31 @@ def _joined(graph: Graph, parts: _Pair, rank: int) -> str:
     return graph.node("Concat", *(operators.unsqueeze(graph, part, [rank]) for part in parts), axis=rank)
 
 
-def _is_open(op: Op, axis: int, wanted: int) -> bool:
-    """Say whether run time finds how many points an axis has, all of which are transformed."""
-    return wanted == -1 and (op.shape() or ())[axis] is None
-
-
-def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, int]], rank: int, *, inverse: bool) -> _Pair:
+def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, _Size]], rank: int, *, inverse: bool) -> _Pair:
     for axis, wanted in axes:
-        if _is_open(op, axis, wanted):
-            parts = _turned(graph, parts, _open_waves(graph, op, parts[0], axis, inverse=inverse), axis, rank)
-            continue
-        held = op.lengths(axes=[axis])[0]
-        size = held if wanted == -1 else wanted
-        resized = (_resized(graph, part, held, size, axis, rank) for part in parts)
-        waves = _held(graph, op, _waves(size, size, size, inverse=inverse))
-        parts = _turned(graph, (next(resized), next(resized)), waves, axis, rank)
+        (real, size), (imaginary, _) = (_sized(graph, op, part, wanted, axis, rank) for part in parts)
+        if size is None:
+            waves = _open_waves(graph, op, real, axis, inverse=inverse)
+        else:
+            waves = _held(graph, op, _waves(size, size, size, inverse=inverse))
+        parts = _turned(graph, (real, imaginary), waves, axis, rank)
     return parts
+
+
+def _sized(graph: Graph, op: Op, x: str, wanted: _Size, axis: int, rank: int) -> tuple[str, int | None]:
+    """Return what is transformed along an axis, and its number of points where that is known."""
+    if isinstance(wanted, str):
+        return _resized_at_run_time(graph, x, wanted, axis, rank), None
+    if wanted == -1 and (op.shape() or ())[axis] is None:
+        return x, None
+    held = op.lengths(axes=[axis])[0]
+    size = held if wanted == -1 else wanted
+    return _resized(graph, x, held, size, axis, rank), size
 
 
 def _complex(graph: Graph, op: Op, *, inverse: bool) -> str:
     rank = op.rank() - 1
-    made = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(op, rank), rank, inverse=inverse)
+    made = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(graph, op, rank), rank, inverse=inverse)
     return _joined(graph, made, rank)
 
 
@@ -118,14 +142,11 @@ def _idft(graph: Graph, op: Op) -> str:
 def _from_real(graph: Graph, op: Op) -> str:
     """Transform real numbers: the last axis first, of which half the spectrum says all, then the others."""
     rank = op.rank()
-    *others, (axis, wanted) = _axes(op, rank)
-    x = op.inputs[0]
-    if _is_open(op, axis, wanted):
+    *others, (axis, wanted) = _axes(graph, op, rank)
+    x, size = _sized(graph, op, op.inputs[0], wanted, axis, rank)
+    if size is None:
         waves = _open_waves(graph, op, x, axis, inverse=False, half=True)
     else:
-        held = op.lengths(axes=[axis])[0]
-        size = held if wanted == -1 else wanted
-        x = _resized(graph, x, held, size, axis, rank)
         waves = _held(graph, op, _waves(size, size // 2 + 1, size, inverse=False))
     parts = _times(graph, x, waves[0], axis, rank), _times(graph, x, waves[1], axis, rank)
     return _joined(graph, _over(graph, op, parts, others, rank, inverse=False), rank)
@@ -134,7 +155,9 @@ def _from_real(graph: Graph, op: Op) -> str:
 def _to_real(graph: Graph, op: Op) -> str:
     """Undo that: what is missing of the last axis are the conjugates, hence twice the real part."""
     rank = op.rank() - 1
-    *others, (axis, wanted) = _axes(op, rank)
+    *others, (axis, wanted) = _axes(graph, op, rank)
+    if isinstance(wanted, str):
+        raise op.refusal("as many real numbers as run time says")
     held = op.lengths(axes=[axis])[0]
     size = 2 * (held - 1) if wanted == -1 else wanted
     half = size // 2 + 1
