@@ -121,6 +121,7 @@ class Arithmetic(Word):
     PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
+    IPP = "ipp"  # float64, then float32: Intel's library within OpenCV, of the images that it takes; of others opencv
     TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
     TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps a pixel
     JAX = "jax"  # float32 in JAX's order for nearest, else float64
@@ -146,6 +147,7 @@ class Integers(Word):
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
     LITERT = "litert"  # whole weights: of 8 bits half up, of others half away from zero (``plan.litert``)
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: whole ones, others, growing ones (``plan.passes``)
+    IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of Intel's kernels (``plan.ipp``)
 
 
 class Between(Word):

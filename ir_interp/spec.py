@@ -167,7 +167,7 @@ class ResizeSpec:
     def sums_of_integers(self) -> str:
         """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
         rounds = self.rounds
-        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds is not Integers.OPENCV_AREA):
+        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds not in _OF_LIBRARIES):
             return ""
         return f"{rounds}" if self.alpha is Alpha.SEPARATE else f"{rounds}, {self.alpha}"
 
@@ -268,6 +268,7 @@ class ResizeSpec:
 
 _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _FARTHEST = 2**31  # of a box, in pixels
+_OF_LIBRARIES = (Integers.OPENCV_AREA, Integers.IPP)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS = {
     Arithmetic.EXACT: Integers.HALF_EVEN,
@@ -277,6 +278,7 @@ _OWN_INTEGERS = {
     Arithmetic.PILLOW: Integers.HALF_AWAY,
     Arithmetic.OPENCV: Integers.HALF_EVEN,
     Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,
+    Arithmetic.IPP: Integers.IPP,
     Arithmetic.TORCH: Integers.HALF_EVEN,
     Arithmetic.TENSORFLOW: Integers.HALF_EVEN,
     Arithmetic.JAX: Integers.HALF_EVEN,

@@ -17,8 +17,8 @@ class FixedPoint:
     """Sums of whole numbers: each weight becomes one over ``2**bits``, rounded half away from zero.
 
     Where the largest weight would not fit ``width`` bits, sign included, there are as many fewer behind the point.
-    ``elements`` is how many bits the integers have that are summed so. With ``shorter_than``, only images with a
-    resized axis of fewer pixels are; others are summed in floats and rounded once, half to even.
+    ``elements`` is how many bits the integers have that are summed so. With ``lanes``, whole blocks of so many values
+    of a row are summed along the first axis as vectors of float32, from the last tap to the first.
     """
 
     bits: int
@@ -26,7 +26,7 @@ class FixedPoint:
     between: Between = Between.ROUNDED
     passes: Passes = Passes.LAST_FIRST
     elements: int = 8
-    shorter_than: int | None = None
+    lanes: int | None = None
 
     word: ClassVar[str] = "fixed_point"
     example: ClassVar[str] = "FixedPoint(bits=22)"
@@ -37,21 +37,26 @@ class FixedPoint:
             raise SpecError(f"weights have 1 to 31 bits behind the point, in a width of 2 to 32: {self}")
         if self.elements not in (8, _WIDEST):
             raise SpecError(f"elements of 8 or 16 bits are summed in fixed point, not of {self.elements}")
+        _check_lanes(self)
 
     def __str__(self) -> str:
         own = "" if self.width == 32 else f" that fit {self.width}"
-        short = "" if self.shorter_than is None else f", where an axis is shorter than {self.shorter_than}"
-        return f"weights of {self.bits} bits{own}, sums {self.between}, {self.passes}{short}"
+        return f"weights of {self.bits} bits{own}, sums {self.between}, {self.passes}{_vectors(self.lanes)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloatingPoint:
-    """Sums of float32 or float64 products, from the first tap to the last, made whole by ``rounding``."""
+    """Sums of float32 or float64 products, from the first tap to the last, made whole by ``rounding``.
+
+    With ``lanes``, whole blocks of so many values of a row are summed along the first axis from the last tap to the
+    first.
+    """
 
     bits: int
     between: Between = Between.KEPT
     passes: Passes = Passes.LAST_FIRST
     rounding: Integers = Integers.HALF_EVEN
+    lanes: int | None = None
 
     word: ClassVar[str] = "floating_point"
     example: ClassVar[str] = "FloatingPoint(bits=32)"
@@ -62,9 +67,20 @@ class FloatingPoint:
             raise SpecError(f"floats have 32 or 64 bits, not {self.bits}")
         if self.between is Between.SHORTENED or self.rounding not in _AT_ONCE:
             raise SpecError(f"floats are kept or rounded between axes, by {', '.join(map(str, _AT_ONCE))}: {self}")
+        _check_lanes(self)
 
     def __str__(self) -> str:
-        return f"float{self.bits}, sums {self.between}, {self.passes}, {self.rounding}"
+        return f"float{self.bits}, sums {self.between}, {self.passes}, {self.rounding}{_vectors(self.lanes)}"
 
 
+def _vectors(lanes: int | None) -> str:
+    return "" if lanes is None else f", in blocks of {lanes} values from the last tap to the first"
+
+
+def _check_lanes(sums: FixedPoint | FloatingPoint) -> None:
+    if sums.lanes is not None and (sums.lanes < 1 or sums.between is not Between.KEPT or sums.bits == _DOUBLE):
+        raise SpecError(f"lanes are 1 or more, of sums whose bits are kept, and not of float64: {sums}")
+
+
+_DOUBLE = 64
 _AT_ONCE = (Integers.HALF_EVEN, Integers.HALF_AWAY, Integers.CUT_OFF)

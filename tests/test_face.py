@@ -162,7 +162,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
         "openvino, pillow, scipy, tensorflow, torch; did you mean 'exact'?",
     ),
     (
@@ -175,8 +175,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, jax, litert, onnxruntime, opencv, opencv_exact, openvino, "
-        "pillow, reference, runtime, scipy, tensorflow, torch; "
+        "against 'documnt': expected one of document, exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "openvino, pillow, reference, runtime, scipy, tensorflow, torch; "
         "did you mean 'document'?, or a file",
     ),
     (

@@ -76,7 +76,7 @@ def test_a_wrong_word() -> None:
         "did you mean 'align_corners'?"
     )
     assert refusal(ResizeSpec, arithmetic="openvion") == (
-        "arithmetic: unknown 'openvion'; expected one of exact, jax, litert, onnxruntime, opencv, opencv_exact, "
+        "arithmetic: unknown 'openvion'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
         "openvino, pillow, scipy, tensorflow, torch; did you mean 'openvino'?"
     )
 
@@ -133,7 +133,7 @@ def test_arguments_of_resize() -> None:
         resize(X, made(), scales=("2", 2))  # type: ignore[arg-type]
     with pytest.raises(SpecError, match=r"^scales: 2 is not a list of numbers$"):
         resize(X, made(), scales=2)  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match=r"^arithmetic: unknown 'onnx'; expected one of exact, jax, litert, "):
+    with pytest.raises(SpecError, match=r"^arithmetic: unknown 'onnx'; expected one of exact, ipp, jax, litert, "):
         resize(X, made(), arithmetic="onnx")
     with pytest.raises(SpecError, match=r"^arithmetic: 32 is none of 'exact', 'onnxruntime', 'openvino', "):
         resize(X, made(), arithmetic=32)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     rounds = spec.rounds
     if op.dtype == "float32" and _is_plain(spec):
         return _in_floats(x, spec, lengths, sizes)
-    if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.shorter_than is None:
+    if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.lanes is None:
         if rounds.between is Between.SHORTENED:
             return _shortened(x, lengths, sizes, rounds)
         if rounds.between is Between.KEPT and isinstance(spec.kernel, Linear):

@@ -2,12 +2,11 @@
 
 Every value is a whole number below 2**24, or one divided by a power of two: float32 holds it, whatever the order of the
 sums. So every runtime that computes in float32 has the library's bytes, OpenVINO too. Weights that are too large for
-that are split in two: ``high * 2**shift + low``.
+that are split in two: ``high * 2**shift + low``. Sums of floats are written tap by tap (``chains``).
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,10 +22,13 @@ from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.passes import Pass, are_named, passes
+from ir_interp.plan.reduced import reduced
 from ir_interp.plan.taps import axis_taps
 from ir_interp.spec import Alpha, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
+from .blocks import averaged
+from .chains import LARGEST, chained, in_blocks, in_orders
 from .numbers import Number
 
 _HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
@@ -59,7 +61,7 @@ def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int,
     library = get(op.dialect)
     attributes = library.dialect.complete(library.checked(op.attributes, op.version), op.version)
     unsure = library.approximate(attributes, Context(version=op.version, dtype=op.dtype))
-    if unsure:
+    if unsure and op.spec.rounds is not Integers.IPP:  # which is known of one kind of processor, and exact there
         raise InexactError(op.name, _RESULT, reason=unsure)
     bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
     y = x.cast(dtype)
@@ -69,17 +71,23 @@ def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int,
         return y
     if op.dtype == "float32":
         return _in_floats(y, bound)
-    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE or op.spec.before is not None:
+    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
     y, largest = y.transposed(2, 0, 1), _BRIGHTEST
-    for each in passes(bound, "uint8"):
+    if found := reduced(bound.spec, lengths):
+        y, bound = averaged(op, y, found, lengths), plan(found.spec, found.shape)
+        lengths = found.shape[0], found.shape[1]
+    made = passes(bound, "uint8")
+    if made and made[0].of_ipp:
+        return in_orders(op, y, made).transposed(1, 2, 0)
+    for each in made:
         if each.weights.dtype.kind == "f":
-            raise InexactError(op.name, _RESULT, reason="it sums floats, in an order that a runtime does not keep")
-        if math.frexp(each.factor)[0] != 0.5 and dtype == "float32":
-            raise InexactError(
-                op.name, _RESULT, reason="its blocks are no power of two, which OpenVINO rounds otherwise"
-            )
+            y = chained(op, y, each)
+            continue
+        before = y
         y, largest = _summed(op, y, each, lengths[each.axis], largest)
+        if each.lanes:
+            y = in_blocks(y, each, sizes[1]).where(chained(op, before, each.vectors()), y)
     return y.transposed(1, 2, 0)
 
 
@@ -109,7 +117,7 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
-        y = y.cast("float32") * each.factor
+        y = y.cast("float32").least(LARGEST) * each.factor  # else OpenVINO multiplies the weights
     if each.rounding is Integers.HALF_EVEN:
         y = y.nearest().cast(x.dtype)
     return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.saturates else (y, largest)

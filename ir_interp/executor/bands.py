@@ -24,7 +24,9 @@ _MAX_WIDENING = 1.35  # how much wider a window may become so that more blocks s
 _SPARSE = {False: 0.75, True: 0.6}  # of a stretch of inputs: where fewer have a weight, these are copied first; True:
 # where neighbours along the axis are neighbours in memory, nearly, and a copy is as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
-_BLOCK_LEFT, _BLOCK_RIGHT = 8, 16  # outputs of a block: what a matrix product wants on that side
+_BLOCK_RIGHT = 16  # outputs of a block: what a matrix product wants on that side
+_PANEL_BLOCK = 8  # the same, of sums in panels
+_BLOCKS_LEFT = {192: 4, 64: 8, 0: 16}  # the same, beside more cells than so many: of few, it costs what its call does
 
 
 def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | None:
@@ -52,7 +54,7 @@ def stages(
     first, last = int(used[0]), int(used[-1])
     pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
     places = np.searchsorted(used, np.where(weights != 0, indices, first))
-    return pick, _band(places, weights, start, inner if inner < _MIN_INNER else 0, dtype)
+    return pick, _band(places, weights, start, inner, dtype)
 
 
 def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> Pick | Band:
@@ -67,7 +69,7 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any])
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
     if axis.longest > PANEL:
         return _panels(indices, weights, start, dtype)
-    return _band(indices, weights, start, inner if inner < _MIN_INNER else 0, dtype)
+    return _band(indices, weights, start, inner, dtype)
 
 
 class Along(NamedTuple):
@@ -121,30 +123,36 @@ class _Window(NamedTuple):
     width: int
 
 
-def _band(indices: Indices, weights: Weights, start: int, depth: int, dtype: np.dtype[Any]) -> Band:
-    size = _size(indices, weights, depth, dtype)
+def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
+    depth = inner if inner < _MIN_INNER else 0
+    wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
+    size = _size(indices, weights, wanted, depth, dtype)
     if depth and not size:  # the neighbours beside the inputs of even one output are too many
-        depth, size = 0, _size(indices, weights, 0, dtype)
+        depth, size = 0, _size(indices, weights, _PANEL_BLOCK, 0, dtype)
     firsts, stops = _touched(indices, weights, size)
     span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
     runs, at, widest = [], 0, int((stops - firsts).max())
     while at < len(firsts):
+        begin = at * size
+        if begin + size > len(indices) > size:  # the last block is as large as others: some outputs are made again
+            begin = len(indices) - size
+            firsts[at:], stops[at:] = _touched(indices[begin:], weights[begin:], size)
         window = _longest(firsts[at:], stops[at:], len(indices) // size - at, span, widest)
-        outputs = slice(at * size, (at + window.blocks) * size)
+        outputs = slice(begin, begin + window.blocks * size)
         matrices = _matrices(indices[outputs], weights[outputs], window)
-        runs.append(_run(matrices, window, at * size, span.in_start, depth, dtype))
+        runs.append(_run(matrices, window, begin, span.in_start, depth, dtype))
         at += window.blocks
     return Band(span, depth, tuple(runs))
 
 
 def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]) -> Band:
     """Return sums that are cut where the inputs of the whole are cut into panels."""
-    firsts, stops = _touched(indices, weights, _BLOCK_LEFT)
+    firsts, stops = _touched(indices, weights, _PANEL_BLOCK)
     span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
     runs = []
     for block, (first, stop) in enumerate(zip(firsts.tolist(), stops.tolist(), strict=True)):
-        at = block * _BLOCK_LEFT
-        outputs = slice(at, at + _BLOCK_LEFT)
+        at = block * _PANEL_BLOCK
+        outputs = slice(at, at + _PANEL_BLOCK)
         for edge in range(first // PANEL * PANEL, stop, PANEL):
             begin, end = max(first, edge), min(stop, edge + PANEL)
             inside = (indices[outputs] >= begin) & (indices[outputs] < end)
@@ -155,9 +163,14 @@ def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]
     return Band(span, 0, tuple(runs))
 
 
-def _size(indices: Indices, weights: Weights, depth: int, dtype: np.dtype[Any]) -> int:
+def _block_left(count: int, inner: int) -> int:
+    """Return how many of ``count`` outputs a block wants beside so many cells, all blocks alike."""
+    wanted = next(size for cells, size in _BLOCKS_LEFT.items() if inner >= cells)
+    return -(-count // max(1, round(count / wanted)))
+
+
+def _size(indices: Indices, weights: Weights, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:
     """Return how many outputs a block has, such that no product is too long; 0 where none is."""
-    wanted = max(1, _BLOCK_RIGHT // depth) if depth else _BLOCK_LEFT
     size = _even_size(indices, wanted, depth, dtype)
     while size:
         firsts, stops = _touched(indices, weights, size)
@@ -170,7 +183,7 @@ def _size(indices: Indices, weights: Weights, depth: int, dtype: np.dtype[Any]) 
 def _even_size(indices: Indices, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:
     """Return a block size near ``wanted`` after which the pattern of indices repeats, else ``wanted``."""
     firsts = indices[:, 0]
-    for size in range(wanted, 2 * wanted + 1):
+    for size in range(wanted, wanted * 3 // 2 + 1):
         steps = firsts[size:] - firsts[:-size]
         fits = not depth or fills_vectors(size * depth, dtype.itemsize)
         if fits and len(steps) > size and (steps[size // 2 : -size] == steps[len(steps) // 2]).all():

@@ -15,7 +15,8 @@ from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
-_BITS = 24  # behind the point of what a sum of bytes is multiplied by
+BITS = 24
+"""Behind the point of what a sum of bytes is multiplied by."""
 
 
 def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -> Array:
@@ -28,5 +29,9 @@ def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -
         counts = counts * np.diff(edges).reshape((-1,) + (1,) * (x.ndim - axis - 1))
     if x.dtype != np.uint8:
         return rounded(sums * (1.0 / counts), Integers.HALF_AWAY, x.dtype).astype(x.dtype)
-    inverse = (np.float32(2.0 ** (_BITS + 8)) / (counts * 2**8).astype(np.float32)).astype(np.int64)
-    return (((sums + counts // 2) * inverse) >> _BITS).astype(x.dtype)
+    return (((sums + counts // 2) * inverses(counts)) >> BITS).astype(x.dtype)
+
+
+def inverses(counts: Array) -> Array:
+    """Return what sums of so many bytes are multiplied by."""
+    return (np.float32(2.0 ** (BITS + 8)) / (counts * 2**8).astype(np.float32)).astype(np.int64)

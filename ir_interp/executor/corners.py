@@ -24,26 +24,27 @@ _FEW = 0.75  # of the inputs of an axis: where fewer are needed, these are copie
 
 
 class Side(NamedTuple):
-    """One side of all cells along an axis: inputs, and what they weigh."""
+    """One side of all cells along an axis, the near or the far one: inputs, and what they weigh."""
 
     places: NDArray[np.intp]
     weights: Array
 
 
-Sides = tuple[Side, Side]
+Sides = tuple[Side, ...]
 
 
 def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
     """Return both sides along each of a step's axes, as places in an array of these lengths that starts at ``origin``.
 
-    Of an axis that is copied the neighbour, whose weight is 0, may lie beyond what is at hand.
+    Of columns that are copied it is the near one: what is times 0 changes no sum. Of an axis that is copied the
+    neighbour, whose weight is 0, may lie beyond what is at hand.
     """
     work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
-    found = []
+    found: list[Sides] = []
     for axis, indices, weights in zip(step.axes, step.indices, step.weights, strict=True):
         places = [np.minimum(each.astype(np.intp) - origin[axis], lengths[axis] - 1) for each in indices]
         low, high = map(Side, places, [each.astype(work) for each in weights])
-        found.append((low, high))
+        found.append((low, high) if found or high.weights.any() else (low,))
     return found
 
 
@@ -51,7 +52,7 @@ def run(x: Array, step: Corners, origin: Shape) -> Array:
     """Return integers ``x``, which start at ``origin``, resized along the axes of a step."""
     columns, *others = sides(step, origin, x.shape)
     shape = list(x.shape)
-    for axis, (low, _) in zip(step.axes, (columns, *others), strict=True):
+    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
         shape[axis] = len(low.places)
     for place, axis in enumerate(step.axes[1:]):
         x, others[place] = _needed(x, axis, others[place])
@@ -63,10 +64,7 @@ def run(x: Array, step: Corners, origin: Shape) -> Array:
     def take_tiles() -> None:
         for start in waiting:
             stretch = slice(start, start + height)
-            tile = [
-                (Side(low.places[stretch], low.weights[stretch]), Side(high.places[stretch], high.weights[stretch]))
-                for low, high in others[:1]
-            ]
+            tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
             _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
 
     in_threads(take_tiles, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
@@ -78,15 +76,15 @@ def _needed(x: Array, axis: int, of_axis: Sides) -> tuple[Array, Sides]:
     used = np.unique(np.concatenate([side.places for side in of_axis]))
     if len(used) >= _FEW * x.shape[axis]:
         return x, of_axis
-    low, high = (Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)
-    return np.take(x, used, axis=axis), (low, high)
+    sides_of_used = (Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)
+    return np.take(x, used, axis=axis), tuple(sides_of_used)
 
 
 def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence[Sides]) -> None:
     """Fill some rows of the output from the ``ends`` of all cells along the last of the axes."""
     work = of_axes[0][0].weights.dtype
     total, term = scratch(0, target.shape, work), scratch(1, target.shape, work)
-    for corner, which in enumerate(itertools.product((0, 1), repeat=len(of_axes))):
+    for corner, which in enumerate(itertools.product(*(range(len(each)) for each in reversed(of_axes)))):
         column, *others = reversed(which)  # the last axis changes most often
         values, weight = ends[column], _aligned(of_axes[0][column].weights, step.axes[0], target.ndim)
         for axis, side, both in zip(step.axes[1:], others, of_axes[1:], strict=True):

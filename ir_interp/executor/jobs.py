@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import corners
 from ir_interp.executor.bands import along
+from ir_interp.executor.order import in_order as axes_in_order
 from ir_interp.executor.products import PANEL
-from ir_interp.executor.tiles import turn
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import CORNER_BITS, Corners
 from ir_interp.plan.passes import Pass
@@ -124,6 +124,8 @@ def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
     """Return two passes over bytes that a loop makes in their own order; none where there is no such loop."""
     if len(made) != 2 or made[0].axis != made[1].axis + 1:
         return ()
+    if any(each.is_turned for each in made):
+        return ()
     (columns, rows), shape, out_shape = made, _lengths(piece), piece.shape
     depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
     if depth > _MOST_TOGETHER or shape[columns.axis] * depth >= _LONGEST:
@@ -146,7 +148,7 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
     """Return a sum over the corners of cells as a loop takes it: along columns, rows and, it may be, planes."""
     shape, out = _lengths(piece), list(_lengths(piece))
     columns, *others = corners.sides(step, piece.origin, shape)
-    for axis, (low, _) in zip(step.axes, (columns, *others), strict=True):
+    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
         out[axis] = len(low.places)
     last, first = step.axes[0], step.axes[-1]
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
@@ -193,7 +195,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
 
     Axes go in the order of the products, each sum is rounded as theirs is.
     """
-    order = sorted(bound.axes, key=turn(bound))
+    order = axes_in_order(bound)
     if not order or dtype.name not in ("float32", "float64"):
         return ()
     first, last = min(each.axis for each in order), max(each.axis for each in order)
@@ -203,7 +205,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
     if len(order) > last - first + 1 or last - first > 1:
         return ()
-    if any(kind.copied is not None or kind.longest > PANEL for kind in kinds):
+    if all(kind.copied is not None for kind in kinds) or any(kind.longest > PANEL for kind in kinds):
         return ()
     windows = {axis: _floats(taps[axis], piece, axis, dtype) for axis in taps}
     if len(order) == 1 and depth > _MOST_TOGETHER:
@@ -222,8 +224,8 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
 
 def _floats(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:
     cut = piece.taps(taps, axis)
-    assert cut.weights is not None
-    made = gathered(axis, _lengths(piece)[axis], cut.indices, cut.weights)
+    weights = np.ones(cut.indices.shape) if cut.weights is None else cut.weights
+    made = gathered(axis, _lengths(piece)[axis], cut.indices, weights)
     return replace(made, weights=made.weights.astype(dtype))
 
 

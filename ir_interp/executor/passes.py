@@ -31,19 +31,37 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized in the passes of a plan."""
     values = x
     for each in passes(bound, x.dtype.name):
-        values = _passed(values, piece.of_pass(each), x.dtype)
+        values = _passed(values, piece.of_pass(each), x.dtype, _blocks(each, bound, piece))
     return values.astype(x.dtype, copy=False)
 
 
-def _passed(x: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
-    """Return a pass over ``x``, made part by part: of integers of ``dtype``, where it ends in such."""
+def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
+    """Return how many cells of a row of a piece, the first, lie in whole blocks of the row."""
+    if not step.lanes:
+        return 0
+    lengths = bound.out_shape[step.axis + 1 :]
+    count = math.prod(lengths)
+    places = np.arange(count).reshape(lengths)[tuple(slice(*each) for each in piece.outputs[step.axis + 1 :])]
+    return int((places < count // step.lanes * step.lanes).sum())
+
+
+def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
+    """Return a pass over ``x``, made part by part: of integers of ``dtype``, where it ends in such.
+
+    The first cells of a row, as many as lie in ``blocks``, are summed as vectors.
+    """
     outer, inner = math.prod(x.shape[: step.axis]), math.prod(x.shape[step.axis + 1 :])
     along, count = x.shape[step.axis], len(step.indices)
     shape = (*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
-    source, sums = x.reshape(outer, along, inner), _sums(replace(step, axis=1), inner)
+    source, plain = x.reshape(outer, along, inner), replace(step, axis=1)
+    vectors, sums = plain.vectors() if blocks else plain, _sums(plain, inner)
 
     def part(place: tuple[slice, slice]) -> Array:
-        return _finished(sums(source[place[0], :, place[1]]), step, dtype)
+        cells = source[place[0], :, place[1]]
+        finished, whole = _finished(sums(cells), step, dtype), max(blocks - place[1].start, 0)
+        if whole:
+            finished[:, :, :whole] = _finished(_chained(cells[:, :, :whole], vectors), vectors, dtype)
+        return finished
 
     parts = _parts(outer, along + count, inner)
     first = part(parts[0])

@@ -18,8 +18,10 @@ from ir_interp.executor import (
     blocks,
     compiled,
     factors,
+    fours,
     half,
     integers,
+    ipp,
     jobs,
     pairs,
     plain,
@@ -34,11 +36,12 @@ from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.integers import Corners, rounding_at_once
+from ir_interp.plan.opencv import adds_fours, is_of_ipp
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import BYTES_A_TAP, count
-from ir_interp.plan.whole import WholeSum, at_once, in_passes
+from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
+from ir_interp.plan.whole import WholeSum, at_once, in_passes, taps_of
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -131,16 +134,16 @@ class Prepared:
         if self._direct:
             self._direct(x, y)
             return
+        if self._is_proposed:
+            rounding = whole.Rounding(self._sums[0])
+            tiles.run(x, y, self._tiles, self._work, rounding.store)
+            rounding.settle(x, y)
+            return
         found = self._integers(x)
         if found is not None:
             y[...] = found
             return
         x, piece = _without_alpha(x, self._bound, self._piece)
-        if self._sums and self._sums[0].doubt:
-            rounding = whole.Rounding(self._sums[0])
-            tiles.run(x, y, self._tiles, self._work, rounding.store)
-            rounding.settle(x, y)
-            return
         tiles.run(x, y, self._tiles, self._work, self._finish)
         if not isinstance(self.spec.kernel, Nearest):
             self._mend(x, y, piece)
@@ -192,6 +195,11 @@ class Prepared:
         once = at_once(self._bound, self._piece, self.dtype.name)
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
+    @property
+    def _is_proposed(self) -> bool:
+        """Say whether float32 proposes sums of whole numbers, and some of them are made again."""
+        return bool(self._sums) and self._sums[0].doubt > 0
+
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
@@ -231,7 +239,8 @@ class Prepared:
     @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
-        return tiles.tiled(self._bound, piece, self._work)
+        taps = taps_of(self._bound, self._sums[0]) if self._is_proposed else axis_taps(self._bound)
+        return tiles.tiled(self._bound, piece, self._work, taps)
 
     @cached_property
     def _rounding(self) -> Integers:
@@ -251,7 +260,7 @@ class Prepared:
             return None
         if not passes.are_named(bound):
             return integers.run(x, bound, piece)
-        run = passes_of.run
+        run = ipp.run if is_of_ipp(bound) else fours.run if adds_fours(bound, x.dtype.name) else passes_of.run
         if self.spec.alpha is Alpha.PREMULTIPLIED:
             return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
         return run(x, bound, piece)

@@ -9,7 +9,7 @@ So matrices are widened (``ROWS``, ``fills_vectors``), and long sums are cut int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,16 @@ class Pick:
         else:
             np.take(x, self.indices, axis=1, out=y, mode="clip")
 
+    @property
+    def is_by_index(self) -> bool:
+        """Say whether there is no rule by which inputs are copied."""
+        return not (self.step or self.repeats)
+
+    def of_cells(self, start: int, depth: int) -> Pick:
+        """Return the copies of single cells, ``depth`` of them in an input; the first input is ``start``."""
+        cells = (self.indices + start)[:, None] * depth + np.arange(depth)
+        return replace(self, indices=cells.reshape(-1))
+
 
 def _cells(*arrays: Array) -> tuple[Array, ...]:
     """Return arrays with neighbours of the last axis as one element, where memory has them so: it is copied whole."""
@@ -102,7 +112,7 @@ class Run:
         """Multiply each window of ``x`` [outer, inputs, inner] by the weights; inner fills vectors."""
         outer, rows, cells = x.strides
         shape = (len(x), self.blocks, self.weights.shape[2], x.shape[2])
-        source = as_strided(x[:, self.start :], shape, (outer, self.stride * rows, rows, cells))
+        source = _windows(x, self.start, shape, (outer, self.stride * rows, rows, cells))
         target = y[:, self.out : self.out + self.blocks * self.size].reshape(len(y), self.blocks, self.size, -1)
         if self.weights.shape[1] == self.size and not self.adds:
             np.matmul(self.weights, source, out=target)
@@ -121,13 +131,20 @@ class Run:
     def _from_right(self, x: Array, y: Array, count: int) -> None:
         row, cell = x.strides
         shape = (len(x) // count, self.blocks, count, self.weights.shape[1])
-        source = as_strided(x[:, self.start :], shape, (count * row, self.stride * cell, row, cell))
+        source = _windows(x, self.start, shape, (count * row, self.stride * cell, row, cell))
         target = y[:, self.out : self.out + self.blocks * self.size]
         blocks = target.reshape(-1, count, self.blocks, self.size).transpose(0, 2, 1, 3)
         if self.weights.shape[2] == self.size:
             np.matmul(source, self.weights, out=blocks)
         else:
             blocks[...] = np.matmul(source, self.weights)[..., : self.size]
+
+
+def _windows(x: Array, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Return a view of ``x`` from cell ``start`` of its second axis on; ``as_strided`` takes eight times as long."""
+    if x.flags.c_contiguous:
+        return np.ndarray(shape, x.dtype, x, start * x.strides[1], strides)
+    return as_strided(x[:, start:], shape, strides)
 
 
 def _columns(count: int, itemsize: int) -> list[slice]:

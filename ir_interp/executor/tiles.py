@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
+from ir_interp.executor.order import in_order
 from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.threads import in_threads, scratch, threads
-from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
-from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.spec import Nearest
+from ir_interp.plan.taps import Taps
 
 Array = NDArray[Any]
 
-_TILE_ELEMENTS = 2**20  # of a tile's largest stage: few large steps, whose loops run outside Python
-_CACHED_ELEMENTS = 2**17  # the same, of arrays that one thread takes
+_TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
+_MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
+_PART_ELEMENTS = 2**18  # of rows that are summed at a time
+_LEAST_CELLS = 1024  # of such rows
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
@@ -82,14 +83,27 @@ def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) ->
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
-        if isinstance(step.operation, Band):
-            values = _loaded(values, work)
-        last = step is tile.steps[-1] and values.dtype == place.dtype
-        made = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, values.dtype)
-        step.operation.apply(values.reshape(step.shape_in)[:, step.rows], made)
-        values = made
+        operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
+        dtype = work if isinstance(operation, Band) else values.dtype
+        last = step is tile.steps[-1] and dtype == place.dtype
+        values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
+        if isinstance(operation, Pick):
+            operation.apply(given, values)
+        else:
+            for cells in _parts(operation, given, work):
+                operation.apply(_loaded(given[:, :, cells], work), values[:, :, cells])
     if values.dtype != place.dtype:
         finish(values.reshape(place.shape), place, tile)
+
+
+def _parts(band: Band, x: Array, work: np.dtype[Any]) -> list[slice]:
+    """Return which cells of ``x`` [outer, along, inner] are cast and summed at a time: parts that stay in the cache."""
+    inner = x.shape[2]
+    is_whole = band.depth or x.dtype in (work, np.float16)
+    count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
+    each = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
+    stops = [*range(each, inner - _LEAST_CELLS // 2, each), inner]
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _loaded(values: Array, work: np.dtype[Any]) -> Array:
@@ -107,12 +121,12 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     return loaded
 
 
-def tiled(bound: Plan, piece: Piece, work: np.dtype[Any]) -> Tiles:
+def tiled(bound: Plan, piece: Piece, work: np.dtype[Any], taps_of_axes: Sequence[Taps]) -> Tiles:
     """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in sorted(bound.axes, key=turn(bound))]
+    order = [each.axis for each in in_order(bound)]
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
-    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    taps = {axis.axis: each for axis, each in zip(bound.axes, taps_of_axes, strict=True)}
     used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
     held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
     shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
@@ -145,17 +159,9 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def turn(bound: Plan) -> Callable[[AxisPlan], tuple[float, int]]:
-    """Return what axes are sorted by: those that shrink go first, and of copies that do the one of longer pieces."""
-    if isinstance(bound.spec.kernel, Nearest):
-        return lambda axis: (0.0, axis.axis) if axis.out_size < axis.in_size else (1.0, -axis.axis)
-    return lambda axis: (axis.out_size / axis.in_size, -axis.axis)
-
-
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    shared = -(-outer // (2 * threads()))  # two tiles for every thread
-    share = shared if outer * item > _MIN_ELEMENTS_FOR_THREADS else _CACHED_ELEMENTS // item
+    share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
     height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
     return max(1, min(_TILE_ELEMENTS // item, share)), height
 
@@ -189,8 +195,23 @@ def _steps(
         is_cut = is_first and axis == first  # the tile begins where its inputs do
         needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
         lengths[place] = operation.span.out_stop - operation.span.out_start
-        steps.append(AxisStep(operation, needed, before, _split(lengths, place)))
+        step = AxisStep(operation, needed, before, _split(lengths, place))
+        steps.append(step if is_cut or not isinstance(operation, Pick) else _taken(operation, step))
     return tuple(steps)
+
+
+def _taken(pick: Pick, step: AxisStep) -> AxisStep:
+    """Return copies by index as NumPy makes them fast: of all that is there, and of elements of 1, 2, 4 or more bytes.
+
+    It would copy an array that is not in C order first, and pixels of three channels by a call each.
+    """
+    (outer, along, inner), made = step.shape_in, step.shape_out[1]
+    if not pick.is_by_index:
+        return step
+    depth = inner if inner < _MOST_TOGETHER and inner & (inner - 1) else 1
+    each = inner // depth
+    by_cell = pick.of_cells(step.rows.start or 0, depth)
+    return AxisStep(by_cell, slice(None), (outer, along * depth, each), (outer, made * depth, each))
 
 
 def _split(lengths: list[int], place: int) -> tuple[int, int, int]:

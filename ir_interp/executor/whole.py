@@ -6,10 +6,10 @@ So the bytes are the same whatever adds them up: matrix products of any processo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ir_interp.executor.store import store
@@ -19,7 +19,7 @@ from ir_interp.plan.whole import WholeSum
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
-_MOST_AT_A_TIME = 2**20  # taps
+_MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
 
 
 class Rounding:
@@ -55,8 +55,7 @@ class Rounding:
 
 def exactly(source: Array, sums: WholeSum, shape: tuple[int, ...], places: NDArray[np.intp]) -> Array:
     """Return the sums of the outputs at ``places`` of an output of a ``shape``, as they are before rounding."""
-    width = math.prod(each.weights.shape[1] for each in sums.windows)
-    step = max(1, _MOST_AT_A_TIME // width)
+    step = max(1, _MOST_AT_A_TIME // math.prod(each.weights.shape[1] for each in sums.windows))
     parts = [places[start : start + step] for start in range(0, len(places), step)]
     return np.concatenate([_summed(source, sums, shape, part) for part in parts])
 
@@ -64,22 +63,12 @@ def exactly(source: Array, sums: WholeSum, shape: tuple[int, ...], places: NDArr
 def _summed(source: Array, sums: WholeSum, shape: tuple[int, ...], places: NDArray[np.intp]) -> Array:
     """Return sums of float64 products, each of them a whole number over ``2**bits``: no order of them matters."""
     index = list(np.unravel_index(places, shape))
-    own = [window.weights.astype(np.float64)[index[window.axis]] for window in sums.windows]
-    for place, window in enumerate(sums.windows):
-        taps = window.first[index[window.axis]][:, None] + np.arange(window.weights.shape[1])
-        index[window.axis] = taps.reshape(len(places), *(1,) * place, -1, *(1,) * (len(sums.windows) - 1 - place))
-    resized = {window.axis for window in sums.windows}
-    apart = (len(places),) + (1,) * len(resized)
-    index = [each if axis in resized else each.reshape(apart) for axis, each in enumerate(index)]
-    values = _taken(source, index).astype(np.float64)
-    for weights in reversed(own):
-        values = np.einsum("nit,nt->ni", values.reshape(len(places), -1, weights.shape[1]), weights)
-    return np.ldexp(values[:, 0], -sums.bits)
-
-
-def _taken(x: Array, index: Sequence[NDArray[np.intp]]) -> Array:
-    """Return the elements at an index for each axis; of arrays in C order several times as fast as by these."""
-    if not x.flags.c_contiguous:
-        return np.asarray(x[tuple(index)])
-    flat = sum(each * (stride // x.itemsize) for each, stride in zip(index, x.strides, strict=True))
-    return np.take(x.reshape(-1), flat)
+    weights = [window.weights.astype(np.float64)[index[window.axis]] for window in sums.windows]
+    for window in sums.windows:
+        index[window.axis] = window.first[index[window.axis]]
+    widths = tuple(window.weights.shape[1] for window in sums.windows)
+    seen = sliding_window_view(source, widths, tuple(window.axis for window in sums.windows))
+    values = seen[tuple(index)].astype(np.float64)
+    for each in reversed(weights):
+        values = np.einsum("n...t,nt->n...", values, each)
+    return np.ldexp(values, -sums.bits)

@@ -2,11 +2,13 @@
 
 Source: ``modules/imgproc/src/resize.cpp``, run as opencv-python-headless 4.13 and 5.0 on x86-64. Images are [height,
 width] or [height, width, channels]. ``ipp`` is whether Intel's library takes part, as in the wheels for x86-64: it
-computes INTER_CUBIC, and INTER_LINEAR of other than 8 bits, unless ``cv2.ipp.setUseIPP(False)`` forbids it.
+computes INTER_CUBIC, and INTER_LINEAR of other than 8 bits, of 1, 3 or 4 channels, unless ``cv2.ipp.setUseIPP(False)``
+or OPENCV_IPP=disabled forbids it. What it sums was found on a processor with AVX-512.
 """
 
 from __future__ import annotations
 
+from ir_interp.plan.opencv import without_ipp
 from ir_interp.spec import (
     Area,
     Arithmetic,
@@ -35,22 +37,21 @@ _KERNELS: dict[str, Kernel] = {
     "INTER_LINEAR_EXACT": Linear(),
     "INTER_NEAREST_EXACT": Nearest(rounding=Rounding.FLOOR),
 }
-_WEIGHT_BITS = 11
-_LEAST_OF_IPP = 4  # pixels of an axis that its cubic takes
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of ``cv2.resize`` with ``dsize=sizes[::-1]``, or with ``fx`` and ``fy`` as ``scales``."""
-    name = attributes["interpolation"]
+    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
     if name == "INTER_LINEAR_EXACT" and (context.dtype or "").startswith("float"):
         name = "INTER_LINEAR"
+    with_ipp = attributes["ipp"] and (name == "INTER_CUBIC" or (name == "INTER_LINEAR" and not is_byte))
     return ResizeSpec(
         kernel=_KERNELS[name],
         coordinates=_coordinates(name),
         axes=(0, 1),
         target=Library.target(attributes),
-        arithmetic=_arithmetic(name, context.version),
-        integers=_integers(name, is_byte=context.dtype in (None, "uint8"), with_ipp=attributes["ipp"]),
+        arithmetic=Arithmetic.IPP if with_ipp else _arithmetic(name, context.version),
+        integers=None if with_ipp else _integers(name, context.dtype or "uint8"),
     )
 
 
@@ -67,38 +68,23 @@ def _arithmetic(name: str, version: int) -> Arithmetic:
     return Arithmetic.OPENCV_EXACT if is_double else Arithmetic.OPENCV
 
 
-def _integers(name: str, *, is_byte: bool, with_ipp: bool) -> FixedPoint | FloatingPoint | Integers | None:
-    """Return how integers are summed; None where IPP makes floats, rounded once, or pixels are copied."""
+def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | None:
+    """Return how integers are summed without IPP; None where pixels are copied."""
     if name in ("INTER_NEAREST", "INTER_NEAREST_EXACT"):
         return None
     if name == "INTER_AREA":
         return Integers.OPENCV_AREA
     if name == "INTER_LINEAR_EXACT":
-        bits = 8 if is_byte else 16
+        bits = 8 if dtype == "uint8" else 16
         return FixedPoint(bits=bits, between=Between.KEPT, elements=bits)
-    if not is_byte:
-        return FloatingPoint(bits=32)
-    if name == "INTER_LINEAR":
-        return FixedPoint(bits=_WEIGHT_BITS, between=Between.SHORTENED)
-    shorter = _LEAST_OF_IPP if with_ipp and name == "INTER_CUBIC" else None
-    return FixedPoint(bits=_WEIGHT_BITS, between=Between.KEPT, shorter_than=shorter)
+    return without_ipp(_KERNELS[name], dtype)
 
 
 def approximate(attributes: Attributes, context: Context) -> str:
-    """Return why some values differ by 1, or by 2 of 16 bits: sums that lie close to a half."""
-    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
-    is_integer = is_byte or context.dtype == "uint16"
-    if name == "INTER_CUBIC" and is_integer:
-        return _CLOSED if attributes["ipp"] else _BLOCKS
-    if name == "INTER_LINEAR" and not is_byte and attributes["ipp"]:
-        return _CLOSED
-    if name == "INTER_AREA" and context.dtype == "uint16":
-        return "in whole ratios, sums of more than 2**24 are made in float32, four by four"
+    """Return why some values differ by 1."""
+    if attributes["interpolation"] == "INTER_CUBIC" and attributes["ipp"] and context.dtype in (None, "uint8"):
+        return "these are the bytes of processors with AVX-512; on others one value in 10**5 differs by 1"
     return ""
-
-
-_BLOCKS = "blocks of 8 values are summed in float32, from the last row to the first"
-_CLOSED = "the order in which Intel's library sums floats is not published"
 
 
 LIBRARY = Library(

@@ -90,6 +90,7 @@ _LIBRARIES = {
     Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.IPP: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
     Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),

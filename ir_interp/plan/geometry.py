@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ir_interp.errors import ShapeError, SpecError
+from ir_interp.plan import ipp
 from ir_interp.plan.before import Before, Bell
 from ir_interp.plan.coordinates import AxisPlan, affine, single
 from ir_interp.plan.reduced import reduced, stretches
@@ -59,6 +60,8 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
     found = reduced(spec, padded)
     own, first = (spec, padded) if found is None else (found.spec, found.shape)
+    if own.arithmetic is Arithmetic.IPP and not ipp.takes(own, first):
+        own = replace(own, arithmetic=Arithmetic.OPENCV)
     in_sizes = [first[axis] for axis in axes]
     starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
     lengths, asked = _lengths(own, spans, windows)
@@ -145,7 +148,7 @@ def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> i
     return int(product)
 
 
-_TO_EVEN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+_TO_EVEN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 
 
 def _keep_aspect(

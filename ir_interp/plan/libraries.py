@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan import kernels
 from ir_interp.plan.before import within
-from ir_interp.plan.coordinates import AxisPlan, half_pixels, positions
+from ir_interp.plan.coordinates import AxisPlan, Positions, half_pixels, positions
 from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear
 
 Array = NDArray[Any]
@@ -36,6 +36,8 @@ def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) ->
         return _covered_in_growing(axis) if any_growing else _covered(axis)
     if axis.arithmetic is Arithmetic.OPENCV and isinstance(kernel, Linear | Cubic | Lanczos):
         return _opencv(kernel, axis)
+    if axis.arithmetic is Arithmetic.IPP and isinstance(kernel, Linear | Cubic):
+        return _ipp(kernel, axis)
     if isinstance(kernel, Area):
         return _covered_in_singles(axis) if axis.arithmetic in _TRANSLATE else None
     if isinstance(kernel, Cubic) and is_own(kernel, axis.arithmetic):
@@ -74,8 +76,25 @@ def _opencv(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> Weighted:
             weights = _keys(place, np.float32(kernel.a))
         case Lanczos():
             weights = _lanczos(place)
-    steps = np.arange(len(weights)) - (len(weights) // 2 - 1)
-    return within(at.floor[:, None] + steps, axis.in_size, kernel.border), np.stack(weights, axis=1)
+    return _neighbours(kernel, axis, at), np.stack(weights, axis=1)
+
+
+def _ipp(kernel: Linear | Cubic, axis: AxisPlan) -> Weighted:
+    """Weigh the neighbours in float32, those of cubic by places that lost what float32 does not hold beside 1."""
+    one, at = np.float32(1), positions(axis)
+    place = at.fraction.astype(np.float32)
+    if isinstance(kernel, Linear):
+        weights = [one - place, place]
+    else:
+        weights = _keys(((place + one) - one).astype(np.float64), kernel.a)
+    return _neighbours(kernel, axis, at), np.stack(weights, axis=1).astype(np.float32)
+
+
+def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions) -> Array:
+    """Return the pixels on both sides of every output, as many as the kernel reaches."""
+    reach = int(kernels.radius(kernel))
+    places: Array = within(at.floor[:, None] + np.arange(1 - reach, reach + 1), axis.in_size, kernel.border)
+    return places
 
 
 _TABLE = 1024  # steps from a pixel to the next

@@ -15,11 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
-from ir_interp.plan import litert
+from ir_interp.plan import litert, opencv
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Area, Between, FixedPoint, FloatingPoint, Integers, Nearest, Passes
+from ir_interp.spec import (
+    Between,
+    Cubic,
+    FixedPoint,
+    FloatingPoint,
+    Integers,
+    Nearest,
+    Passes,
+)
 
 Array = NDArray[Any]
 
@@ -31,6 +39,9 @@ class Pass:
     Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
     is rounded half up, or by ``rounding``. Floats are multiplied by ``factor``, and made whole by ``rounding``, where
     that is given. ``saturates`` says whether the result is cut at the values of the element type.
+
+    Taps are added up from the first to the last, unless ``is_turned`` says that some are in another order: of the
+    ``vectors``, with which whole blocks of ``lanes`` values of a row of the output are summed, or of ``plan.ipp``.
     """
 
     axis: int
@@ -42,6 +53,19 @@ class Pass:
     factor: float = 1.0
     rounding: Integers | None = None
     saturates: bool = False
+    lanes: int = 0
+    of_ipp: bool = False
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether some sums of floats begin elsewhere than at the first tap."""
+        return bool(self.lanes) or self.of_ipp
+
+    def vectors(self) -> Pass:
+        """Return the pass over blocks: of float32, from the last tap to the first."""
+        weights = np.ldexp(self.weights[:, ::-1].astype(np.float32), -self.bits_after).astype(np.float32)
+        indices, rounding = self.indices[:, ::-1], Integers.HALF_EVEN
+        return replace(self, indices=indices, weights=weights, bits_after=0, rounding=rounding, lanes=0)
 
 
 def are_named(bound: Plan) -> bool:
@@ -49,12 +73,9 @@ def are_named(bound: Plan) -> bool:
     spec, rounds = bound.spec, bound.spec.rounds
     if isinstance(spec.kernel, Nearest):
         return False
-    if isinstance(rounds, FixedPoint) and rounds.shorter_than is not None:
-        axes = resolve_axes(spec.axes, len(bound.in_shape))
-        return any(bound.in_shape[axis] < rounds.shorter_than for axis in axes)
     if rounds is Integers.LITERT:
         return litert.is_known(spec)
-    return not isinstance(rounds, Integers) or rounds is Integers.OPENCV_AREA
+    return not isinstance(rounds, Integers) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
 
 
 @lru_cache(maxsize=128)
@@ -62,12 +83,36 @@ def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
     """Return the passes of a plan for integers of a type. Raises SpecError where its fixed point is for another."""
     if bound.spec.rounds is Integers.LITERT:
         return tuple(_of_litert(bound, dtype))
-    rounds = _by_ratio(bound, dtype) if bound.spec.rounds is Integers.OPENCV_AREA else bound.spec.rounds
+    if opencv.is_of_ipp(bound):
+        return tuple(_of_ipp(bound))
+    rounds = opencv.sums(bound, dtype)
     if isinstance(rounds, FixedPoint):
         return tuple(_fixed(bound, rounds, dtype))
-    if isinstance(rounds, FloatingPoint):
-        return tuple(_floating(bound, rounds))
-    return tuple(_counted(bound))
+    return tuple(_floating(bound, rounds) if isinstance(rounds, FloatingPoint) else _counted(bound))
+
+
+def _of_ipp(bound: Plan) -> Iterator[Pass]:
+    """Yield the sums along the width, then the height, be it that one of them keeps its length."""
+    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
+    for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
+        each = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
+        ends = axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+        yield Pass(
+            axis=axis,
+            indices=each.indices,
+            weights=_of(each).astype(np.float32),
+            rounding=Integers.HALF_EVEN if ends else None,
+            saturates=ends,
+            of_ipp=True,
+        )
+
+
+def _unmoved(length: int, reach: int) -> Taps:
+    """Return taps of outputs that are their pixels, with neighbours that weigh nothing."""
+    steps = np.arange(1 - reach, reach + 1)
+    indices = np.clip(np.arange(length)[:, None] + steps, 0, length - 1)
+    return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
 
 
 def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
@@ -80,16 +125,6 @@ def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
             rounding = None if dtype in ("int8", "uint8") else Integers.HALF_AWAY
             made = replace(made, bits_after=behind, rounding=rounding, saturates=True)
         yield made
-
-
-def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
-    """Return how OpenCV's INTER_AREA sums: growing axes as its linear, whole ratios (None) by counting pixels."""
-    assert isinstance(bound.spec.kernel, Area)
-    if any(axis.scale > 1 for axis in bound.axes):
-        shortened = FixedPoint(bits=11, between=Between.SHORTENED)
-        return shortened if dtype == "uint8" else FloatingPoint(bits=32)
-    whole = all((1 / axis.scale).denominator == 1 for axis in bound.axes)
-    return None if whole else FloatingPoint(bits=32)
 
 
 def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
@@ -111,6 +146,7 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
             bits_each=cut[1],
             bits_after=behind - sum(cut) if ends else 0,
             saturates=ends,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
         behind = 0 if ends else behind
 
@@ -122,20 +158,28 @@ def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
     axes = _in_order(bound, rounds.passes, every=False)
     for place, (axis, taps) in enumerate(axes):
         is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
+        if opencv.copies_ends(bound) and not _is_first(axis, bound):
+            taps = _merged(taps)
         yield Pass(
             axis=axis,
             indices=taps.indices,
             weights=_of(taps).astype(f"float{rounds.bits}"),
             rounding=rounds.rounding if is_made_whole else None,
             saturates=is_made_whole,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
+
+
+def _is_first(axis: int, bound: Plan) -> bool:
+    """Say whether an axis is the first of those resized: rows lie behind one another along it."""
+    return axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
 
 
 def _counted(bound: Plan) -> Iterator[Pass]:
     """Yield passes that add up the pixels of a block, and divide by their number: of four of them as whole numbers."""
     axes = _in_order(bound, Passes.LAST_FIRST, every=False)
     blocks = [1 / axis.scale for axis in bound.axes]
-    is_two_by_two = blocks == [2, 2]
+    is_two_by_two = blocks == [2, 2] and opencv.channels(bound) in opencv.FEW_CHANNELS
     for place, (axis, taps) in enumerate(axes):
         weights = (_of(taps) > 0).astype(np.int64)
         made = Pass(axis=axis, indices=taps.indices, weights=weights)

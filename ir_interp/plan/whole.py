@@ -67,12 +67,27 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     if bits is None:
         return None
     made = []
-    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
+    for axis, each in zip(bound.axes, _over(bound, bits), strict=True):
         cut = piece.taps(each, axis.axis)
         assert cut.weights is not None
-        weights = np.rint(np.ldexp(cut.weights, bits)).astype(np.int64)
+        weights = np.ldexp(cut.weights, bits).astype(np.int64)
         made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
     return WholeSum(_sorted(made), bits * len(made), rounding, doubt)
+
+
+def taps_of(bound: Plan, sums: WholeSum) -> Sequence[Taps]:
+    """Return the taps of a plan with the weights of its sum, which float32 holds as well, for each axis."""
+    return _over(bound, sums.bits // len(sums.windows))
+
+
+@lru_cache(maxsize=8)
+def _over(bound: Plan, bits: int) -> tuple[Taps, ...]:
+    """Return the taps of a plan with weights that are whole numbers over ``2**bits``."""
+    found = []
+    for each in axis_taps(bound):
+        assert each.weights is not None
+        found.append(replace(each, weights=np.ldexp(np.rint(np.ldexp(each.weights, bits)), -bits)))
+    return tuple(found)
 
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
@@ -84,7 +99,7 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
     found: list[WholeSum] = []
     waiting: list[Windows] = []
     for step in map(piece.of_pass, passes(bound, dtype)):
-        if step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
+        if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
         waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
         if step.saturates:
@@ -140,7 +155,7 @@ def _precision(bound: Plan, most: int) -> tuple[int | None, float]:
     """Return the bits of a weight and the doubt of a sum: those of the whole, and found once for all of its pieces."""
     taps = axis_taps(bound)
     bits = _fitting_bits(taps, most)
-    return bits, 0.0 if bits is None else _doubt(taps, bits, most)
+    return bits, 0.0 if bits is None else _doubt(taps, most)
 
 
 def _fitting_bits(taps: Sequence[Taps], most: int) -> int | None:
@@ -158,13 +173,13 @@ def _largest(taps: Taps) -> float:
     return float(np.abs(taps.weights).sum(axis=1).max(initial=1.0))
 
 
-def _doubt(taps: Sequence[Taps], bits: int, most: int) -> float:
-    """Return how far a float32 sum, in any order, may lie from that of whole numbers."""
+def _doubt(taps: Sequence[Taps], most: int) -> float:
+    """Return how far a float32 sum, in any order, may lie from that of whole numbers: by a rounding for each term."""
     sizes = math.prod([_largest(each) for each in taps])
     if _bits_behind(taps) + math.ceil(math.log2(most * sizes)) <= 24:
         return 0.0
     count = sum(each.indices.shape[1] for each in taps)
-    bound: float = most * sizes * ((count + 8) * _ULP + count * 2.0 ** -(bits + 1))
+    bound: float = most * sizes * (count + 8) * _ULP
     return bound
 
 

@@ -90,7 +90,7 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "integers": "",
     "length": Length.WHOLE,
 }
-_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
+_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 
 
 def _output_length(spec: ResizeSpec) -> str | None:

@@ -19,6 +19,7 @@ from tests.preprocess.test_preprocess import Array, identity, image, letterboxed
 SIZE = (14, 20)
 CALLS = (
     "pillow@12:bilinear", "pillow@13:bicubic", "pillow@12:hamming", "pillow@13:lanczos", "pillow:box", "pillow:nearest",
+    "pillow@13:bicubic,reducing_gap=1", "pillow@12:lanczos,reducing_gap=1.5",
     "opencv:linear", "opencv:nearest", "opencv@4:nearest_exact", "opencv:linear_exact", "opencv:area",
     "torch:bilinear", "torch:bicubic", "torch:bicubic,antialias=true", "torch:nearest-exact",
 )  # fmt: skip
@@ -34,7 +35,7 @@ def in_openvino(path: Path, x: Array) -> Array:
 @pytest.mark.parametrize("like", CALLS)
 def test_bytes(tmp_path: Path, like: str) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
-    for lengths in (*LENGTHS, *(() if like == "opencv:area" else ((200, 31), (13, 400)))):
+    for lengths in (*LENGTHS, (98, 180), (200, 31), (13, 400)):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
         x = image(np.random.default_rng(0), *lengths)
         wanted = resized(call(like, x, "RGB"), x, SIZE, None)
@@ -43,10 +44,14 @@ def test_bytes(tmp_path: Path, like: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "like", ["opencv:lanczos4", "opencv:area", "pillow@13:mks2021", "pillow:bicubic,box=1,2,12.5,9"]
-)
+    "like",
+    [
+        "opencv:lanczos4", "opencv:cubic", "opencv:cubic,ipp=false", "pillow@13:mks2021",
+        "pillow:bicubic,box=1,2,12.5,9",
+    ],
+)  # fmt: skip
 def test_bytes_in_onnxruntime_alone(tmp_path: Path, like: str) -> None:
-    """Sums that float32 does not hold, and blocks whose means OpenVINO rounds otherwise."""
+    """Sums that float32 does not hold, and products that are fused into them."""
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
     for lengths in ((42, 100), (70, 60)):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
@@ -83,13 +88,14 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
 @pytest.mark.parametrize(
     ("like", "lengths", "said"),
     [
-        ("opencv:area", (42, 40), "its blocks are no power of two"),
-        ("opencv:area", (33, 41), "it sums floats, in an order that a runtime does not keep"),
+        ("opencv:area", (14 * 300 + 1, 41), "302 taps would be added one by one; at most 256 are"),
         ("opencv:lanczos4", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
-        ("opencv:cubic", (33, 41), "the order in which Intel's library sums floats is not published"),
+        ("opencv:cubic", (33, 41), "it rounds a product and the sum that it is added to at once"),
+        ("opencv:cubic,ipp=false", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
+        ("pillow:bicubic,reducing_gap=1", (14 * 12, 20 * 11), "they do not hold sums of 132 pixels"),
         ("torch:area", (33, 41), "no nodes are known"),
         ("pillow:box,mode=RGBA", (33, 41), "no nodes are known"),
-        ("pillow:box,mode=F", (33, 41), "it sums floats"),
+        ("pillow:box,mode=F", (33, 41), "it sums float64"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, like: str, lengths: tuple[int, int], said: str) -> None:

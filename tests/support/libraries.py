@@ -179,9 +179,12 @@ def calls(library: str, version: int | None = None) -> Iterator[Call]:
             for dtype in ("uint8", "uint16", "float32"):
                 for channels in (1, 3, 4):
                     for name in INTERPOLATIONS:
-                        arguments = {"interpolation": name}
-                        yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
-            yield Call(library=library, arguments={"interpolation": "CUBIC", "ipp": False}, dtype="uint8", channels=3)
+                        yield Call(library=library, arguments={"interpolation": name}, dtype=dtype, channels=channels)
+                    for name in ("LINEAR", "CUBIC"):
+                        own = {"interpolation": name, "ipp": False}
+                        yield Call(library=library, arguments=own, dtype=dtype, channels=channels)
+                for name in ("LINEAR", "CUBIC", "AREA"):
+                    yield Call(library=library, arguments={"interpolation": name}, dtype=dtype, channels=2)
         case "torchvision":
             for dtype in ("uint8", "float32"):
                 for channels in (1, 3):

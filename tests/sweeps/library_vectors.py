@@ -1,7 +1,7 @@
 """Freeze what the installed image libraries make of small random images, for ``tests/executor/test_libraries.py``.
 
 ``python -m tests.sweeps.library_vectors pillow`` writes ``tests/executor/vectors/pillow-13.0.0.npz``: the values of
-every call for each of ``SIZES``, one after the other.
+every call for each of its sizes, one after the other.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ SIZES = ((7, 5, 11, 13), (23, 31, 6, 9), (20, 16, 10, 4), (30, 8, 3, 9), (1, 3, 
 """Height and width of an image, and what they become."""
 
 
+THIRDS = (9, 10, 27, 30)
+"""Of OpenCV's cubic, with integers: every other sum ends near a half, so that the order of its terms shows."""
+
 PARTS = 2**20
 """Values of floating point images, 0 to 1, are kept as so many whole parts of 1."""
 
@@ -30,6 +33,12 @@ def frozen(library: str, version: int | None = None) -> tuple[Call, ...]:
     """Return the calls whose values are kept: of integers; of floats too where a library makes floats of integers."""
     kept = ("uint8", "uint16", "int32") if library not in ONLY_FLOATS else ("uint8", "float32")
     return tuple(call for call in calls(library, version) if call.dtype in kept and call.channels < 5)
+
+
+def sizes_of(call: Call) -> tuple[tuple[int, int, int, int], ...]:
+    """Return the sizes whose values are kept of a call."""
+    is_cubic = call.library == "opencv" and call.arguments["interpolation"] == "CUBIC"
+    return (*SIZES, THIRDS) if is_cubic else SIZES
 
 
 def whole(values: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -56,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", nargs="*", choices=[*names(), []], default=[])
     for library in parser.parse_args().libraries or names():
-        called = [(*drawn(each, sizes), sizes) for each in frozen(library) for sizes in SIZES]
+        called = [(*drawn(each, sizes), sizes) for each in frozen(library) for sizes in sizes_of(each)]
         arrays = [call.run(x, *sizes[2:]) for call, x, sizes in called]
         values = np.concatenate([whole(each).reshape(-1).astype(np.int32) for each in arrays])
         path = FOLDER / f"{library}-{_version(library)}.npz"

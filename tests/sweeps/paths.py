@@ -34,7 +34,7 @@ from ir_interp import (
     region,
     resize,
 )
-from ir_interp.executor import corners, passes, plain
+from ir_interp.executor import passes, plain
 from ir_interp.executor.compiled import VARIABLE, is_installed
 from ir_interp.executor.integers import planned
 from ir_interp.library import parse
@@ -163,12 +163,9 @@ def _cornered(x: Array, step: Corners) -> Array:
     total: Any = None
     for which in itertools.product((0, 1), repeat=len(step.axes)):
         corner, weight = x, None
-        for axis, side, (low, high) in zip(
-            step.axes, reversed(which), corners.sides(step, (0,) * 9, x.shape), strict=True
-        ):
-            end = (low, high)[side]
-            corner = np.take(corner, end.places, axis=axis)
-            column = end.weights.astype(work).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+        for axis, side, places, weights in zip(step.axes, reversed(which), step.indices, step.weights, strict=True):
+            corner = np.take(corner, places[side].astype(np.intp), axis=axis, mode="clip")
+            column = weights[side].astype(work).reshape((-1,) + (1,) * (x.ndim - axis - 1))
             weight = column if weight is None else weight * column
         term = weight * corner.astype(work)
         total = term if total is None else total + term

@@ -14,11 +14,12 @@ Array = NDArray[Any]
 
 @compiled
 def _ends(row: Array, columns: Array, near: Array, far: Array) -> None:
-    """Fill ``near`` and ``far`` with the cells of a row at both ``columns`` [2, cells]."""
-    low, high = columns[0], columns[1]
+    """Fill ``near`` and ``far`` with the cells of a row at both ``columns`` [2, cells], or at the near ones alone."""
     for i in range(len(near)):
-        near[i] = row[low[i]]
-        far[i] = row[high[i]]
+        near[i] = row[columns[0, i]]
+    if len(columns) > 1:
+        for i in range(len(far)):
+            far[i] = row[columns[1, i]]
 
 
 @compiled
@@ -40,7 +41,7 @@ def cornered(
     """
     count, corners = y.shape[1], corner_rows.shape[1]
     ends = np.empty((corners, 2, count), column_weights.dtype)
-    held, near, far = np.full(corners, -1), column_weights[0], column_weights[1]
+    held, near, far = np.full(corners, -1), column_weights[0], column_weights[-1]
     total = np.empty(count, column_weights.dtype)
     for out in range(start, stop):
         for corner in range(corners):
@@ -51,7 +52,14 @@ def cornered(
                 held[place] = row
             left, right = ends[place, 0], ends[place, 1]
             high, deep = row_weights[out, corner], plane_weights[out, corner]
-            if corner == 0:
+            if len(columns) == 1:
+                if corner == 0:
+                    for i in range(count):
+                        total[i] = near[i] * high * deep * left[i]
+                else:
+                    for i in range(count):
+                        total[i] = total[i] + near[i] * high * deep * left[i]
+            elif corner == 0:
                 for i in range(count):
                     total[i] = near[i] * high * deep * left[i] + far[i] * high * deep * right[i]
             else:

@@ -37,7 +37,10 @@ def along(
         else:
             for i in range(safe):
                 sum_pixels(x, begin + np.intp(first[i]), depth, weights, i, width, sums, start + i * depth)
-    if width == 2 and depth == 1:
+    if width == 1 and depth == 1:
+        for i in range(count):
+            sums[to + np.uint64(i)] = added(nothing, x[row + np.uint64(first[i])], weights[np.uint64(i)])
+    elif width == 2 and depth == 1:
         for i in range(count):
             at, tap = row + np.uint64(first[i]), np.uint64(2 * i)
             total = added(nothing, x[at], weights[tap])

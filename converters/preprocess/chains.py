@@ -1,0 +1,94 @@
+"""Sums of floats as nodes, tap by tap, in the order of a library: a product of matrices keeps no order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.plan.ipp import Order, patches
+from ir_interp.plan.passes import Pass
+from ir_interp.spec import Integers
+
+from .numbers import Number
+
+Terms = Sequence[tuple[Number, NDArray[Any]]]
+"""What is multiplied."""
+
+_BRIGHTEST = 255
+_CHANNELS = 3
+LARGEST = float(np.finfo(np.float32).max)
+"""Of float32: a number that is cut at it stays, and is no longer fused with what follows in OpenVINO."""
+_MOST_TAPS = 256  # each is four nodes
+
+
+def chained(op: ResizeOp, x: Number, each: Pass) -> Number:
+    """Return planes [channels, height, width] after a pass of floats from the first tap to the last.
+
+    Raises InexactError for float64 where ``x`` is float32, for sums that are not rounded half to even, and for more
+    taps than a model should have nodes.
+    """
+    dtype, taps = each.weights.dtype.name, each.indices.shape[1]
+    if dtype == "float64" and x.dtype != dtype:
+        raise InexactError(op.name, "nodes of float32", reason="it sums float64")
+    if each.rounding not in (None, Integers.HALF_EVEN):
+        raise InexactError(op.name, "nodes", reason=f"none are known that round {each.rounding}")
+    if taps > _MOST_TAPS:
+        raise InexactError(op.name, "nodes", reason=f"{taps} taps would be added one by one; at most {_MOST_TAPS} are")
+    y = _added(Order((tuple(range(taps)),), fused=False), _terms(x.cast(dtype), each))
+    return y.cast(x.dtype) if each.rounding is None else _whole(y).cast(x.dtype)
+
+
+def in_orders(op: ResizeOp, x: Number, made: Sequence[Pass]) -> Number:
+    """Return planes after the passes of Intel's library, whose products keep all their bits in a sum: in float64.
+
+    Raises InexactError where ``x`` is float32.
+    """
+    if x.dtype != "float64":
+        reason = "it rounds a product and the sum that it is added to at once, which nodes of float32 do not"
+        raise InexactError(op.name, "nodes of float32", reason=reason)
+    across, down = made
+    (orders,) = {each.orders for each in patches(down.indices, across.indices, _CHANNELS, "uint8")}
+    assert orders is not None
+    assert len(set(orders.across)) == 1
+    y = _added(orders.across[0], _terms(x, across))
+    return _whole(_added(orders.down, _terms(y, down)))
+
+
+def in_blocks(x: Number, each: Pass, width: int) -> Number:
+    """Return where the values of rows of ``width`` pixels lie in whole blocks of them: there channels come last."""
+    places = np.arange(width)[:, None] * _CHANNELS + np.arange(_CHANNELS)
+    inside = places < width * _CHANNELS // each.lanes * each.lanes
+    return Number(x.graph, x.graph.constant(inside.T[:, None]), "bool")
+
+
+def _terms(x: Number, each: Pass) -> Terms:
+    columns = each.weights.astype(x.dtype).T
+    laid = [column[:, None] if each.axis == 0 else column for column in columns]
+    return [(x.take(index, each.axis + 1), weights) for index, weights in zip(each.indices.T, laid, strict=True)]
+
+
+def _added(order: Order, terms: Terms) -> Number:
+    totals = []
+    for start, *others in order.chains:
+        value, weight = terms[start]
+        total = _single(value * weight)
+        for tap in others:
+            value, weight = terms[tap]
+            total = _single(value * weight + total) if order.fused else total + (value * weight).least(LARGEST)
+        totals.append(total)
+    return reduce(lambda one, other: _single(one + other), totals)
+
+
+def _single(x: Number) -> Number:
+    """Return numbers rounded to float32, which float64 holds more of; OpenVINO fuses no product that is cut."""
+    return x.least(LARGEST) if x.dtype == "float32" else x.cast("float32").cast(x.dtype)
+
+
+def _whole(x: Number) -> Number:
+    return x.nearest().most(0.0).least(float(_BRIGHTEST))
