@@ -1,12 +1,13 @@
 """onnxruntime, release by release: what its earlier CPU providers made of nodes that today's computes.
 
-Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and 17 telling ones
-of them in those between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
+Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and telling ones
+in those between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -17,14 +18,14 @@ from ir_interp.plan.coordinates import positions
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.kernels import radius
 from ir_interp.plan.taps import axis_taps
-from ir_interp.shapes import static_shape
-from ir_interp.spec import Cubic, Linear, Nearest, Rounding
+from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.spec import Crop, Cubic, Linear, Nearest, Rounding
 
 from . import onnxruntime
 from .edition import Edition
 from .geometry import geometry
 from .images import to_pixels
-from .outcome import Kind, Outcome, crashes, differs, refused
+from .outcome import Kind, Outcome, computes, crashes, differs, refused
 
 _CHANNELS_LAST = {1, 2}
 _AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
@@ -69,7 +70,7 @@ def _overruns_matrices(op: ResizeOp) -> Outcome | None:
 
 
 def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
-    """Refuse an antialiased resize of which some output reaches pixels behind the last one alone, as 1.27 to 1.30 did."""
+    """Refuse an antialiased resize of which some output reaches only what lies behind the last pixel."""
     shape, kernel = static_shape(op.shape), op.spec.kernel
     if not isinstance(kernel, Linear | Cubic) or not kernel.is_antialiased or kernel.exclude_outside:
         return None
@@ -83,11 +84,27 @@ def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
     return None
 
 
+def _takes_windows_of_other_axes(op: ResizeOp) -> Outcome | None:
+    kernel, crop, at = op.spec.kernel, op.spec.coordinates, geometry(op)
+    if at is None or not isinstance(kernel, Cubic) or not kernel.is_antialiased or len(at.lengths) != _IMAGE:
+        return None
+    if not isinstance(crop, Crop) or crop.roi is None or onnxruntime.outcome(op).spec is None:
+        return None
+    axes = resolve_axes(op.spec.axes, _IMAGE)
+    windows = dict(zip(axes, crop.roi, strict=True))
+    taken = tuple(windows.get(axis - 1, (0.0, 1.0)) if axis in at.scaled else windows[axis] for axis in axes)
+    spec = replace(op.spec, coordinates=replace(crop, roi=taken))
+    return computes(spec, "an antialiased cubic crop takes the windows of axes 1 and 2 for those of height and width")
+
+
 _UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)
 _edition = partial(Edition, today=onnxruntime.outcome)
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
     {
-        "1.16": _edition(version="1.16", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices)),
+        "1.16": _edition(
+            version="1.16",
+            rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices, _takes_windows_of_other_axes),
+        ),
         "1.20": _edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
         "1.26": _edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
         "1.30": _edition(version="1.27 to 1.30", rules=(_narrows_what_is_negative,)),

