@@ -93,4 +93,6 @@ def _added(order: Order, values: Sequence[Array], weights: Array) -> Array:
 
 def _fused(values: Array, weights: Array, total: Array) -> Array:
     """Return ``total + values * weights``, of float32, rounded once: float64 holds the product."""
-    return (values.astype(np.float64) * weights + total).astype(np.float32)
+    made = np.multiply(values, weights, dtype=np.float64)
+    made += total
+    return made.astype(np.float32)
