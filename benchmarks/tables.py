@@ -7,6 +7,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cases import GROWTH
@@ -78,6 +79,42 @@ def growth_table(growth: dict[str, Times]) -> str:
         seconds = growth[case.name]["ours"]
         lines.append(f"| {case.name} | {seconds * 1e3:.2f} | {seconds * 1e9 / math.prod(case.out_shape):.2f} |")
     return "\n".join(lines)
+
+
+def means(runs: dict[int, list[dict[str, dict[str, Times]]]]) -> str:
+    """Return the geometric means of the ratios of several runs, each on so many threads; the first are one thread's."""
+    shown = [(name, threads) for name in OWN for threads in runs]
+    lines = ["| suite |" + "".join(f" {name}, {threads} thread{'s' * (threads > 1)} |" for name, threads in shown)]
+    lines.append("|---" * (len(shown) + 1) + "|")
+    for title, suite, group, peer in _MEANS:
+        cells = []
+        for name, threads in shown:
+            each = [_rows(run, suite, group) for run in runs[threads]]
+            cells.append(", ".join(_mean(rows, partial(_to, name=name, peer=peer)) for rows in each))
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+_MEANS = (
+    ("uint8, height x width x 3", "images", "uint8", ""),
+    ("float32, height x width x 3", "images", "float32", ""),
+    ("feature maps, of the best of four", "maps", "", ""),
+    ("feature maps, of the best of onnxruntime, OpenVINO and PyTorch", "maps", "", "runtimes"),
+    ("feature maps, of onnxruntime's", "maps", "", "onnxruntime"),
+    ("bytes of Pillow", "libraries", "pillow", ""),
+    ("bytes of OpenCV", "libraries", "opencv", ""),
+)
+_RUNTIMES = ("onnxruntime", "openvino", "torch")
+
+
+def _rows(run: dict[str, dict[str, Times]], suite: str, group: str) -> list[Times]:
+    return [row for case, row in run[suite].items() if case.startswith(group)]
+
+
+def _to(row: Times, name: str, peer: str) -> float | None:
+    if peer == "runtimes":
+        return _ratio({each: seconds for each, seconds in row.items() if each in (name, *_RUNTIMES)}, name)
+    return _of(row, name, peer) if peer else _ratio(row, name)
 
 
 def medians(runs: list[dict[str, dict[str, Times]]]) -> dict[str, dict[str, Times]]:

@@ -171,14 +171,14 @@ def _row(kind: str, one: _Found) -> str:
 
 
 def refusals() -> Iterator[str]:
-    """Yield a row for each reason for which layers are refused that are written else."""
+    """Yield a line for each reason for which layers are refused that are written else."""
     names = {kind.lower(): kind for kind in seen()}
     layers = defaultdict[str, list[str]](list)
     for kind in sorted(table.EMITTERS.keys() & names.keys()):
         for reason in from_sources.of(table.EMITTERS[kind]):
             layers[reason].append(names[kind])
     for reason, kinds in sorted(layers.items(), key=lambda each: each[1]):
-        yield f"| {', '.join(kinds)} | {reason} |"
+        yield f"- {', '.join(kinds)}: {reason}"
 
 
 _REFUSALS = """
@@ -186,10 +186,8 @@ _REFUSALS = """
 
 A layer that is written is refused, by name and with its reason, where one of these holds of it; and where a length, a
 rank or a value that decides which nodes there are is known only at run time, or a tensor is of a type that
-onnxruntime's node does not take. The sentences are those of the messages.
+onnxruntime's node does not take. The reasons are those of the messages.
 
-| layers | refused where |
-|---|---|
 """
 
 

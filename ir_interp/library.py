@@ -58,7 +58,8 @@ def load(
     """Return the call that is written as LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
 
     WORD is the filter, interpolation or mode. ``arguments`` are taken where the text does not name them, and the
-    library has them. Raises ReadError for what is not understood, with the closest word.
+    library has them and their values: a mode of an image is not that of a border. Raises ReadError for what is not
+    understood, with the closest word.
     """
     head, _, rest = text.partition(":")
     name, at, version = head.partition("@")
@@ -66,9 +67,8 @@ def load(
     if at and not version.isdecimal():
         raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
     wanted = library.version(int(version) if at else None)
-    given: dict[str, Any] = {
-        key: value for key, value in (arguments or {}).items() if key in library.dialect.vocabulary
-    }
+    choices = library.dialect.choices(wanted)
+    given: dict[str, Any] = {key: value for key, value in (arguments or {}).items() if value in choices.get(key, ())}
     try:
         given |= _arguments(rest, library, wanted)
     except ReadError as error:

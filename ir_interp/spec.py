@@ -169,7 +169,8 @@ class ResizeSpec:
         rounds = self.rounds
         if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds not in _OF_LIBRARIES):
             return ""
-        return f"{rounds}" if self.alpha is Alpha.SEPARATE else f"{rounds}, {self.alpha}"
+        told = "fused sums of float32, as IPP orders them, half_even" if rounds is Integers.IPP else str(rounds)
+        return told if self.alpha is Alpha.SEPARATE else f"{told}, {self.alpha}"
 
     @property
     def formula(self) -> str:

@@ -73,8 +73,7 @@ def test_a_wrong_word() -> None:
     words = "align_corners, asymmetric, half_pixel, half_pixel_symmetric, pytorch_half_pixel, tf_crop_and_resize, "
     assert refusal(ResizeSpec, coordinates="algin_corners") == (
         f"coordinates: unknown 'algin_corners'; expected one of {words}tf_half_pixel_for_nn, "
-        "tf_half_pixel_throughout, tflite_corners; "
-        "did you mean 'align_corners'?"
+        "tf_half_pixel_throughout, tflite_corners; did you mean 'align_corners'?"
     )
     assert refusal(ResizeSpec, arithmetic="openvion") == (
         "arithmetic: unknown 'openvion'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "

@@ -117,7 +117,8 @@ def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
     """Return a spec whose integers are summed as nodes can, and how far these lie from its own at most.
 
-    An image library's own sums are rounded once instead, where known lengths give a bound.
+    An image library's own sums are rounded once instead, where known lengths give a bound: not after blocks, which are
+    made whole first.
     """
     if "float" in dtype:
         return spec.of_floats(), 0
@@ -129,7 +130,7 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
         return spec, 0
     once = replace(spec, integers=Integers.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
-    found = None if needed else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
     if found is None:
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}")
     return replace(once, pads=spec.pads), found

@@ -113,13 +113,19 @@ def in_floats(graph: Graph, tensor: str) -> str:
 
 _ROUNDED_BY_ONNXRUNTIME = ("Conv", "ConvTranspose", "Gemm")
 _MOVES = ("MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
-_SEEN_THROUGH = (*_MOVES, "Relu", "Clip", "Mul", "Add")
+_SEEN_THROUGH = (*_MOVES, "Relu", "Clip")
+_TAKEN_IN = ("Mul", "Add")
+"""Arithmetic that onnxruntime makes part of a convolution where it is with a constant."""
 
 
 def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
-    while (node := graph.maker(tensor)) is not None and node.op_type in kinds:
-        tensor = node.input[0]
+    while (node := graph.maker(tensor)) is not None and (node.op_type in kinds or _is_taken_in(graph, node)):
+        tensor = next(each for each in node.input if each not in graph.initialisers)
     return tensor
+
+
+def _is_taken_in(graph: Graph, node: onnx.NodeProto) -> bool:
+    return node.op_type in _TAKEN_IN and any(each in graph.initialisers for each in node.input)
 
 
 def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:

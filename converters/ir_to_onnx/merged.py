@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from ..onnx.graph import Graph
+from . import weights
 from .op import Op
 
 Array = NDArray[Any]
@@ -99,16 +100,21 @@ PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
 def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
     """Take what changes along the channels only for the bias, or for more of it."""
     bias = _along(graph, before, constant, [1])
-    x, weights, *own = before.inputs
+    x, kernel, *own = before.inputs
     held = graph.initialisers.get(own[0]) if own else None
     if bias is None or (own and held is None):
         return None
     both = bias if held is None else graph.constant(held + graph.initialisers[bias])
-    return "Conv", [x, weights, both]
+    return "Conv", [x, kernel, both]
 
 
 def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take what changes along the columns only for the bias of a product of two matrices."""
+    """Take what changes along the columns only for the bias of a product of two matrices.
+
+    A product of integers stays one: onnxruntime makes numbers of them in a Gemm, in each inference.
+    """
+    if weights.held(graph, before.inputs[1]) is not None:
+        return None
     ranks = [len(before.op.shape(index) or ()) for index in (0, 1)]
     bias = _along(graph, before, constant, [1]) if ranks == [2, 2] else None
     return ("Gemm", [*before.inputs, bias]) if bias else None

@@ -81,7 +81,11 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
             return _kept(x, lengths, sizes, rounds)
         if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
             return _in_passes(x, spec, rounds, lengths, sizes)
-    raise InexactError(op.name, "an ONNX subgraph", reason=f"of {spec.kernel} with its sums no nodes are known")
+    raise InexactError(
+        op.name,
+        "an ONNX subgraph",
+        reason=f"of {spec.kernel} with its sums no nodes are known for any lengths; give image_size",
+    )
 
 
 def _is_plain(spec: ResizeSpec) -> bool:

@@ -17,6 +17,7 @@ from ir_interp.executor.order import in_order as axes_in_order
 from ir_interp.executor.products import PANEL
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import CORNER_BITS, Corners
+from ir_interp.plan.ipp import is_in_one_order, patches
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
@@ -120,11 +121,14 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, bits),)
 
 
-def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
-    """Return two passes over bytes that a loop makes in their own order; none where there is no such loop."""
+def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...]:
+    """Return two passes over bytes that a loop makes in their own order; none where there is no such loop.
+
+    ``whole`` are the lengths of the whole output: its channels may decide what the order is.
+    """
     if len(made) != 2 or made[0].axis != made[1].axis + 1:
         return ()
-    if any(each.is_turned for each in made):
+    if any(each.lanes for each in made):
         return ()
     (columns, rows), shape, out_shape = made, _lengths(piece), piece.shape
     depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
@@ -134,13 +138,18 @@ def in_order(made: Sequence[Pass], piece: Piece) -> tuple[Job, ...]:
     places = (outer, len(rows.indices), len(columns.indices) * depth)
     if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
         window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
+        window = replace(window, weights=window.weights.astype(np.float32))
         places_of = (*_columns(window, depth), depth, _safe(window, depth))
         short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
         return (Job("shortened", lengths, places, short, out_shape),)
     if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
+        channels = math.prod(whole[columns.axis + 1 :])
+        if rows.of_ipp and not is_in_one_order(patches(rows.indices, columns.indices, channels, "uint8")):
+            return ()
         cells = (columns.indices * depth).astype(np.uint32)
         own = (rows.indices, rows.weights, cells, columns.weights, depth, 0.0, 255.0)
-        return (Job("chained", lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
+        loop = "paired" if rows.of_ipp else "chained"
+        return (Job(loop, lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
     return ()
 
 
@@ -173,9 +182,9 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:
-    """Say whether sums of bytes along columns fit 16 bits once they lost some, and so do the weights of rows."""
-    most = 255 * int(np.abs(columns.weights).sum(axis=1).max()) >> rows.bits_before
-    return max(most, int(np.abs(rows.weights).sum(axis=1).max())) < 2**15
+    """Say whether sums of bytes along columns fit float32, and 16 bits once they lost some; so do weights of rows."""
+    most = 255 * int(np.abs(columns.weights).sum(axis=1).max())
+    return most < _MOST_IN_SINGLE and max(most >> rows.bits_before, int(np.abs(rows.weights).sum(axis=1).max())) < _MOST
 
 
 def _lengths(piece: Piece) -> Shape:

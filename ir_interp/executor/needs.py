@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor.integers import columns, planned
+from ir_interp.plan import opencv
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.integers import Along
+from ir_interp.plan.passes import passes
 from ir_interp.plan.pieces import Piece, Range, whole
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import Shape
@@ -58,6 +60,8 @@ def _taken(bound: Plan) -> Iterator[tuple[int, Indices]]:
     changing = {axis.axis for axis in bound.axes}
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         yield axis.axis, taps.indices
+    if bound.axes and opencv.is_of_ipp(bound):  # which sums along an axis that keeps its length, too
+        yield from ((each.axis, each.indices) for each in passes(bound, "uint8"))
     for dtype in _TYPES_WITH_STEPS:
         for step in planned(bound, dtype, whole(bound).outputs) or ():
             each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)

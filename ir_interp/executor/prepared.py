@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -20,16 +19,17 @@ from ir_interp.executor import (
     factors,
     fours,
     half,
+    infinities,
     integers,
     ipp,
     jobs,
     pairs,
-    plain,
     tiles,
     whole,
 )
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
+from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
@@ -40,13 +40,11 @@ from ir_interp.plan.opencv import adds_fours, is_of_ipp
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import BYTES_A_TAP, axis_taps, count
+from ir_interp.plan.taps import axis_taps
 from ir_interp.plan.whole import WholeSum, at_once, in_passes, taps_of
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
-MAX_BYTES = 8 * 2**30
-"""The largest intermediate or output array that ``resize`` will make."""
 
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
 _EIGHT_BITS = ("uint8", "int8")
@@ -68,7 +66,7 @@ class Prepared:
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
         self._padded = tuple(stop - start for start, stop in piece.inputs)
-        _check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
+        check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
 
     def __repr__(self) -> str:
         return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"
@@ -149,22 +147,8 @@ class Prepared:
             self._mend(x, y, piece)
 
     def _mend(self, x: Array, y: Array, piece: Piece) -> None:
-        """Make what infinities and NaN reach by plain sums.
-
-        A product spreads them over all outputs of its block, for 0 * inf is NaN. Then the output shows them as well as
-        the input, and the smaller of the two is looked at; but of float16 always the input, whose conversion drops
-        them.
-        """
-        if _is_finite(x if x.dtype == np.float16 else min(x, y, key=np.size)):
-            return
-        infinite = ~np.isfinite(x)
-        if infinite.any():  # else sums are infinite that are too large
-            finite = np.where(infinite, np.zeros((), x.dtype), x)
-            tiles.run(finite, y, self._tiles, self._work, self._finish)
-            reached = np.empty_like(y)
-            with np.errstate(over="ignore", invalid="ignore"):
-                store(plain.run(x.astype(self._work), self._bound, piece), reached)
-            np.copyto(y, reached, where=plain.touched(infinite, self._bound, piece))
+        again = partial(tiles.run, made=self._tiles, work=self._work, finish=self._finish)
+        infinities.mend(x, y, again, self._work, self._bound, piece)
 
     @cached_property
     def _reduced(self) -> tuple[Reduced, Prepared] | None:
@@ -218,7 +202,7 @@ class Prepared:
             return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
         if self.dtype != np.uint8:
             return ()
-        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece)
+        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape)
 
     @cached_property
     def _direct(self) -> partial[None] | None:
@@ -292,30 +276,3 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.name in _DOUBLE:
         return np.dtype(np.float64)
     raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
-
-
-def _is_finite(x: NDArray[Any]) -> bool:
-    """Say whether ``x`` holds neither infinity nor NaN, in one pass at the speed of memory where that is possible."""
-    if x.dtype.kind in "iu":
-        return True
-    if x.dtype.char == "e" and x.flags.c_contiguous:
-        return half.is_finite(x)
-    if x.dtype.char in "fd" and x.flags.c_contiguous:
-        flat = x.reshape(-1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if math.isfinite(np.dot(flat, flat)):
-                return True  # else an infinity, or values whose squares are
-    return bool(np.isfinite(x).all())
-
-
-def _check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
-    """Refuse before anything is allocated. Shrinking axes go first, so no intermediate exceeds input and output."""
-    needed = (stop - start for start, stop in piece.inputs)
-    elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
-    taps = max((count(bound, axis) for axis in bound.axes), default=0)
-    held = max(itemsize * elements, BYTES_A_TAP * taps)
-    if held > MAX_BYTES:
-        raise ShapeError(
-            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {held / 2**30:.1f} GiB; "
-            f"the limit ({__name__}.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
-        )

@@ -155,6 +155,20 @@ def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array | None
     return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
 
 
+def _rest(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda layer, left, right: function(left, right) if np.all(right) else None
+
+
+def _product(layer: Layer, data: Array, axes: Array) -> Array:
+    keeps = xml.flag(layer.attributes.get("keep_dims", "false"))
+    return np.asarray(np.prod(data, tuple(map(int, axes.ravel())), dtype=data.dtype, keepdims=keeps))
+
+
+def _tile(layer: Layer, data: Array, repeats: Array) -> Array | None:
+    few = data.size * np.prod(repeats.astype(object)) <= _MAX_ELEMENTS
+    return np.tile(data, tuple(map(int, repeats.ravel()))) if few else None
+
+
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda layer, *values: function(*values)
 
@@ -176,6 +190,10 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
     "subtract": _plain(np.subtract),
     "multiply": _plain(np.multiply),
     "divide": _divide,
+    "floormod": _rest(np.mod),
+    "mod": _rest(np.fmod),
+    "reduceprod": _product,
+    "tile": _tile,
     "floor": _plain(np.floor),
     "ceiling": _plain(np.ceil),
     "maximum": _plain(np.maximum),

@@ -8,6 +8,7 @@ version here is the number behind the point: 17 of 1.17.
 
 from __future__ import annotations
 
+from ir_interp.errors import SpecError
 from ir_interp.spec import (
     Arithmetic,
     Coordinates,
@@ -24,6 +25,9 @@ from ir_interp.translation.library import Library
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a call whose factors make the ``sizes``."""
+    if str(attributes["order"]) in _SPLINES:
+        reason = "filters the whole image first, by a recursion over every pixel"
+        raise SpecError(f"order {attributes['order']} {reason}; orders 0 and 1 are known here")
     copies = str(attributes["order"]) == "0"
     return ResizeSpec(
         kernel=Nearest(rounding=Rounding.ROUND_PREFER_CEIL) if copies else Linear(),
@@ -40,12 +44,14 @@ def approximate(attributes: Attributes, context: Context) -> str:
     return "" if str(attributes["order"]) == "0" else "the last bit of a sum over both axes at once decides halves"
 
 
+_SPLINES = ("2", "3", "4", "5")
+
 LIBRARY = Library(
     dialect=Dialect(
         name="scipy",
         versions=(17,),
         vocabulary={
-            "order": dict.fromkeys(("1", "0"), since(17)),
+            "order": dict.fromkeys(("1", "0", *_SPLINES), since(17)),
             "grid_mode": {False: since(17), True: since(17)},
         },
         numbers={"sizes": ("sizes", since(17))},

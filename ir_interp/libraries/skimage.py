@@ -47,7 +47,7 @@ LIBRARY = Library(
         name="skimage",
         versions=(26,),
         vocabulary={
-            "order": dict.fromkeys(("1", "0"), since(26)),
+            "order": dict.fromkeys(("1", "0", "2", "3", "4", "5"), since(26)),
             "mode": dict.fromkeys(_BORDERS, since(26)),
             "anti_aliasing": dict.fromkeys(("none", "false", "true"), since(26)),
         },

@@ -7,6 +7,7 @@ channels it is the order on processors with AVX-512; others sum these otherwise,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +110,11 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
         Patch(beyond, np.arange(len(columns)), _EDGE[width]),
     )
     return tuple(each for each in found if each.rows.size and each.columns.size)
+
+
+def is_in_one_order(found: Sequence[Patch]) -> bool:
+    """Say whether all of an output is summed as colours of 8 bits are: fused across, and in two fused pairs down."""
+    return all(each.orders == Orders((_FORWARD,) * 4, _FUSED_PAIRS) for each in found)
 
 
 def _reaching(indices: Array) -> NDArray[np.bool_]:

@@ -23,8 +23,9 @@ from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
 from ir_interp.plan.passes import Pass, are_named, passes
 from ir_interp.plan.pieces import whole
+from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.spec import Alpha, Integers, Nearest, ResizeSpec
+from ir_interp.spec import Alpha, Integers, Nearest, ResizeSpec, Smooth
 from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
 
 Array = NDArray[Any]
@@ -53,11 +54,18 @@ class Link:
 def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
     """Return how far integers of two specs lie apart at most; None where they weigh other pixels, or nothing is known.
 
-    Of copies it is 0. Raises nothing for specs that wait for a target: nothing is known of these.
+    Of copies it is 0. Blocks that both average first leave both the same pixels. Colours that are divided by their
+    alpha lie as far apart as there are values, where alpha is near 0 and anything differs. Raises nothing for specs
+    that wait for a target: nothing is known of these.
     """
     kind = np.dtype(dtype)
-    if kind.kind not in "iu" or any(each.alpha is not Alpha.SEPARATE or each.before for each in (first, second)):
+    if kind.kind not in "iu" or first.alpha is not second.alpha:
         return None
+    if first.alpha is Alpha.PREMULTIPLIED:
+        plain = [replace(each, alpha=Alpha.SEPARATE) for each in (first, second)]
+        return within(plain[0], plain[1], shape, dtype) and int(np.iinfo(kind).max)
+    if first.before or second.before:
+        return _after_blocks(first, second, shape, dtype)
     if difference_of_floats(first, second, shape) is not None:
         return None
     if isinstance(first.kernel, Nearest):
@@ -77,6 +85,20 @@ def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype:
 
 
 _DOUBT = 1e-9  # of the sums here
+
+
+def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
+    """Return how far two specs lie apart at most of which one averages blocks: of the same ones both must."""
+    if any(isinstance(each.before, Smooth) or each.pads for each in (first, second)):
+        return None
+    blocks = [reduced(each, shape) for each in (first, second)]
+    match blocks:
+        case None, None:
+            return within(replace(first, before=None), replace(second, before=None), shape, dtype)
+        case Reduced() as one, Reduced() as other if one.blocks == other.blocks:
+            return within(one.spec, other.spec, one.shape, dtype)
+        case _:
+            return None
 
 
 def _links(bound: Plan, dtype: str) -> Iterator[Link]:
@@ -150,7 +172,7 @@ def _is_whole(step: Pass) -> bool:
 
 
 def _unit(step: Pass) -> float:
-    if step.factor != 1.0 or step.weights.dtype == np.float32:
+    if step.factor != 1.0 or step.weights.dtype == np.float32 or step.is_turned:
         return _SINGLE
     return _DOUBLE if step.weights.dtype == np.float64 else 0.0
 

@@ -170,6 +170,13 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
     assert library.version(12) == 12
 
 
+def test_splines_are_refused_with_a_reason() -> None:
+    for library in ("scipy", "skimage"):
+        said = "order 3 filters the whole image first, by a recursion over every pixel; orders 0 and 1 are known here"
+        with pytest.raises(ReadError, match=said):
+            ir_interp.spec(library, order=3, dtype="float64")
+
+
 def test_calls_in_words() -> None:
     assert parse("pillow@12:box,mode=L") == ir_interp.spec("pillow", resample="BOX", mode="L", version=12)
     assert parse("pillow:box,box=1,2,30.5,40,mode=L,reducing_gap=2") == ir_interp.spec(

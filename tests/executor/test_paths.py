@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_interp import Area, Coordinates, Linear, ResizeSpec, Sizes, prepare, resize
-from ir_interp.executor import compiled
+from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, ResizeSpec, Sizes, prepare, resize
+from ir_interp.executor import compiled, tiles
 from ir_interp.library import parse
 from tests.sweeps.paths import drawn, faults, values
 
@@ -37,6 +37,16 @@ def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pyte
     rng = np.random.default_rng(channels)
     monkeypatch.setenv("IR_INTERP_THREADS", "2")
     assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_bytes_of_wide_rows(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are cast and summed in parts, each of some cells of all rows."""
+    monkeypatch.setattr(tiles, "_PART_ELEMENTS", 2**15)
+    rng = np.random.default_rng(channels)
+    kernel = Cubic(a=-0.5, antialias=Antialias.SHRINKING)
+    spec = ResizeSpec(kernel=kernel, axes=(0, 1), target=Sizes((20, 333)))
+    assert list(faults(rng, values(rng, (60, 1001 * 3 // channels, channels), "uint8"), spec)) == []
 
 
 def test_which_photos_need_no_products() -> None:

@@ -61,6 +61,32 @@ def divide(draw: Draw) -> Any:
     return beside_an_input(draw, made)
 
 
+def rest(kind: str) -> Configuration:
+    def draw_layer(draw: Draw) -> Any:
+        divisor = draw.values([3], np.int64, 1, 4) * draw.among(1, -1)
+        return beside_an_input(draw, layer(kind, 1, integers(draw, [3]), constant(divisor)))
+
+    return draw_layer
+
+
+def product(draw: Draw) -> Any:
+    axes = draw.some(2, 1)
+    made = layer("ReduceProd", 1, integers(draw, [2, 3]), constant(axes, np.int64), keep_dims=draw.chance())
+    return beside_an_input(draw, made)
+
+
+def tile(draw: Draw) -> Any:
+    repeats = draw.among([2], [2, 1], [1, 3], [2, 1, 2])
+    return beside_an_input(draw, layer("Tile", 1, integers(draw, [2, 3]), constant(repeats, np.int64)))
+
+
+def split_as_it_came_out(draw: Draw) -> Any:
+    """Lengths that nothing here computes, but shapes tell."""
+    lengths = layer("Convert", 1, layer("Exp", 1, constant(np.zeros(2, np.float32))), destination_type="i64")
+    made = layer("VariadicSplit", 1, draw.input(draw.distinct([3, 2])), constant(1), lengths)
+    return ov.opset13.concat([made.output(1), made.output(0)], 1)
+
+
 def variadic_split(draw: Draw) -> Any:
     lengths = draw.among([2, -1, 1], [-1, 3], [1, 2, 3])
     made = layer("VariadicSplit", 1, integers(draw, [2, 6]), constant(1), constant(lengths, np.int64))
@@ -89,6 +115,11 @@ DECIDED: dict[str, Configuration] = {
     "Reshape": reshape,
     "StridedSlice": strided_slice,
     "Divide": divide,
+    "Mod": rest("Mod"),
+    "FloorMod": rest("FloorMod"),
+    "ReduceProd": product,
+    "Tile": tile,
+    "Split as it came out": split_as_it_came_out,
     "VariadicSplit": variadic_split,
     "Split": split,
     "Broadcast": broadcast,
@@ -107,11 +138,19 @@ def node_types(folder: Path, model: ov.Model) -> list[str]:
     return [node.op_type for node in loaded(folder / "one.onnx").graph.node]
 
 
-@pytest.mark.parametrize("name", ["Divide", "Range", "Split", "VariadicSplit"])
+@pytest.mark.parametrize("name", ["Divide", "FloorMod", "Mod", "Range", "ReduceProd", "Split", "Tile", "VariadicSplit"])
 def test_nothing_is_left_to_compute(name: str, tmp_path: Path) -> None:
     draw = Draw(0)
     result = ov.opset13.result(DECIDED[name](draw))
     assert node_types(tmp_path, ov.Model([result], draw.parameters, "one")) == ["Add"]
+
+
+def test_shapes_tell_how_a_tensor_is_split(tmp_path: Path) -> None:
+    draw = Draw(0)
+    result = ov.opset13.result(split_as_it_came_out(draw))
+    assert "Split" in node_types(tmp_path, ov.Model([result], draw.parameters, "one"))
+    (split,) = (each for each in loaded(tmp_path / "one.onnx").graph.node if each.op_type == "Split")
+    assert split.input[1] in {each.name for each in loaded(tmp_path / "one.onnx").graph.initializer}
 
 
 def test_a_long_chain(tmp_path: Path) -> None:

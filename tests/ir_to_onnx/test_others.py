@@ -121,6 +121,22 @@ def transform(kind: str) -> Configuration:
     return draw_layer
 
 
+def open_transform(kind: str) -> Configuration:
+    """Lengths known only at run time."""
+
+    def draw_layer(draw: Draw) -> Any:
+        shape = [each + 1 for each in draw.shape(1, 3, 5)]
+        axes = draw.some(len(shape), 1)
+        axes = axes[:1] if kind == "RDFT" else axes
+        values = draw.values(shape if kind == "RDFT" else [*shape, 2])
+        inputs = [draw.input(values, open_axes=draw.some(len(shape))), constant(axes, np.int64)]
+        if kind != "RDFT" and draw.chance():
+            inputs.append(draw.input(np.array([draw.among(-1, draw.between(2, 7)) for _ in axes])))
+        return layer(kind, 9 if kind == "RDFT" else 7, *inputs)
+
+    return draw_layer
+
+
 def eye(draw: Draw) -> Any:
     rows, columns, diagonal = draw.between(1, 5), draw.between(1, 5), draw.between(-3, 3)
     batch = [constant(draw.shape(1, 2), np.int64)] if draw.chance() else []
@@ -166,6 +182,7 @@ TABLE: dict[str, Configuration] = {
     "EmbeddingBagOffsetsSum": bags(3),
     "EmbeddingBagOffsets": bags(15),
     "EmbeddingSegmentsSum": segments,
+    **{f"{kind} of run time": open_transform(kind) for kind in ("DFT", "IDFT", "RDFT")},
     **{kind: transform(kind) for kind in ("DFT", "IDFT", "RDFT", "IRDFT")},
     "SearchSorted": search_sorted,
     "Unique": unique,

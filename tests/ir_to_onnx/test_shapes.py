@@ -144,6 +144,12 @@ def number_range(draw: Draw) -> Any:
     return layer("Range", 4, *(draw.either(np.asarray(each)) for each in (start, stop, step)), output_type=names[dtype])
 
 
+def range_by_a_whole_float(draw: Draw) -> Any:
+    """As torch counts down, by -1.0."""
+    ends = (draw.input(np.asarray(each, np.int64)) for each in draw.among((7, -3), (2, 1)))
+    return layer("Range", 4, *ends, constant(np.float32(draw.among(-1, -2))), output_type="i64")
+
+
 def shape_of(draw: Draw) -> Any:
     shape = draw.shape(1)
     x = draw.input(draw.values(shape), open_axes=draw.some(len(shape)))
@@ -166,6 +172,7 @@ SHAPES: dict[str, Configuration] = {
     "Broadcast both ways": broadcast("bidirectional"),
     "Broadcast of axes": broadcast_explicit,
     "Range": number_range,
+    "Range by a whole float": range_by_a_whole_float,
     "ShapeOf": shape_of,
 }
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ir_interp
-from ir_interp import Arithmetic, InexactError, Sizes
+from ir_interp import Alpha, Arithmetic, InexactError, Sizes
 from ir_interp.converters import registry
 from ir_interp.converters.onnx.one_resize import one_op_model, write_resize
 from ir_interp.library import get, names
@@ -173,9 +173,28 @@ def worst(spec: ir_interp.ResizeSpec, shape: tuple[int, ...], rng: np.random.Gen
     return np.where(np.outer(np.sign(signs[2]), signs[3]) > 0, 255, 0).astype(np.uint8).reshape(shape)
 
 
+@pytest.mark.parametrize(("mode", "channels", "gap"), [("RGBA", 4, None), ("RGB", 3, 2.0)])
+def test_bounds_of_alpha_and_after_blocks(mode: str, channels: int, gap: float | None) -> None:
+    """Two versions of Pillow: of colours that are divided by their alpha, and of blocks that both average."""
+    rng, largest = np.random.default_rng(0), 0
+    pair = [ir_interp.spec("pillow", version=v, mode=mode, reducing_gap=gap) for v in (12, 13)]
+    for height, width, rows, columns in ((90, 70, 7, 60), (100, 70, 9, 68), (70, 80, 9, 9)):
+        old, new = (replace(each, target=Sizes((rows, columns))) for each in pair)
+        bound = within(old, new, (height, width, channels), "uint8")
+        x = rng.integers(0, 256, (height, width, channels)).astype(np.uint8)
+        apart = int(np.abs(ir_interp.resize(x, old).astype(int) - ir_interp.resize(x, new)).max())
+        assert bound is not None
+        assert apart <= bound
+        largest = max(largest, apart)
+    assert largest  # else nothing was shown
+
+
 def test_what_bounds_are_not_known_of() -> None:
     spec = replace(of_nchw("pillow:bicubic"), target=Sizes((9, 40)))
     assert within(spec, spec, SHAPE, "float32") is None
     assert within(spec, replace(spec, kernel=ir_interp.Linear()), SHAPE, "uint8") is None
-    assert within(replace(spec, before=ir_interp.Reduce(gap=2)), spec, SHAPE, "uint8") is None
+    reduced = replace(spec, target=Sizes((3, 4)), before=ir_interp.Reduce(gap=1))
+    assert within(reduced, replace(reduced, before=None), SHAPE, "uint8") is None
+    assert within(reduced, replace(reduced, before=ir_interp.Reduce(gap=2)), SHAPE, "uint8") is None
+    assert within(replace(spec, alpha=Alpha.PREMULTIPLIED, axes=(1, 2)), spec, SHAPE, "uint8") is None
     assert within(of_nchw("opencv:nearest"), of_nchw("opencv:nearest"), SHAPE, "uint8") == 0

@@ -82,10 +82,11 @@ def _split(graph: Graph, op: Op) -> tuple[str, ...]:
 
 def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     (axis,), lengths, count = op.known_integers(1, "the axis is"), op.value(2), len(op.layer.outputs)
-    if lengths is None:
+    made = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
+    wanted = [int(length) for length in (made if lengths is None else lengths) if length is not None]
+    if len(wanted) < count:
         op.needs(13, graph.opset, "a split to lengths known only at run time")
         return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
-    wanted = [int(length) for length in lengths]
     if -1 not in wanted:
         return operators.split(graph, op.inputs[0], wanted, axis)
     held = op.lengths(axes=[axis])[0] if (op.shape() or ())[axis] is not None else None
@@ -145,9 +146,14 @@ def _broadcast(graph: Graph, op: Op) -> str:
 
 def _range(graph: Graph, op: Op) -> str:
     dtype = op.result_dtype()
-    if dtype in WHOLE and any(op.dtype(index) not in WHOLE for index in range(3)):
+    if dtype in WHOLE and not all(_is_whole(op, index) for index in range(3)):
         raise op.refusal("a range of integers from numbers that are none")
     return graph.node("Range", *(_scalar(graph, op, index, dtype) for index in range(3)))
+
+
+def _is_whole(op: Op, index: int) -> bool:
+    value = op.value(index)
+    return op.dtype(index) in WHOLE or (value is not None and bool((value == np.rint(value)).all()))
 
 
 def _scalar(graph: Graph, op: Op, index: int, dtype: str) -> str:

@@ -143,8 +143,12 @@ def _roll(graph: Graph, op: Op) -> str:
     """Move along axes; what leaves at one end comes in at the other."""
     x, shifts, axes = op.inputs[0], op.known_integers(1, "shifts are"), op.axes(2, op.rank())
     for shift, axis in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=False):
-        length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
-        middle, place = graph.node("Mod", graph.ints([-shift]), length), graph.ints([axis])
+        held, place = (op.shape() or ())[axis], graph.ints([axis])
+        if held is not None:
+            middle = graph.ints([-shift % max(held, 1)])
+        else:
+            length = graph.node("Gather", graph.node("Shape", op.inputs[0]), place)
+            middle = graph.node("Mod", graph.ints([-shift]), length)
         back = graph.node("Slice", x, middle, graph.ints([END]), place)
         x = graph.node("Concat", back, graph.node("Slice", x, graph.ints([0]), middle, place), axis=axis)
     return x

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
+from .. import tensors
 from ..op import Op
 
 _Matrix = NDArray[np.complex128]
+_Pair = tuple[str, str]
 
 
 def _waves(rows: int, columns: int, size: int, *, inverse: bool) -> _Matrix:
@@ -22,18 +24,46 @@ def _waves(rows: int, columns: int, size: int, *, inverse: bool) -> _Matrix:
     return waves / size if inverse else waves
 
 
-def _axes(op: Op, rank: int) -> list[tuple[int, int]]:
+def _held(graph: Graph, op: Op, matrix: _Matrix) -> _Pair:
+    """Return the real and the imaginary part of a matrix as constants."""
+    dtype = as_dtype(op.dtype())
+    return graph.constant(matrix.real.astype(dtype)), graph.constant(matrix.imag.astype(dtype))
+
+
+def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half: bool = False) -> _Pair:
+    """Return the matrix of a transform of as many points as run time finds; ``half`` of its columns where asked."""
+    zero, one, two = (operators.scalar(graph, each, "int64") for each in range(3))
+    count = operators.squeeze(graph, operators.cut(graph, graph.node("Shape", x), [axis], [axis + 1], [0]), [0])
+    row = graph.node("Range", zero, count, one)
+    some = graph.node("Add", graph.node("Div", count, two), one) if half else count
+    column = graph.node("Range", zero, some, one)
+    product = graph.node("Mul", operators.unsqueeze(graph, row, [1]), operators.unsqueeze(graph, column, [0]))
+    dtype = op.dtype()
+    number = operators.cast(graph, count, dtype)
+    turns = graph.node("Div", operators.cast(graph, graph.node("Mod", product, count), dtype), number)
+    angle = graph.node("Mul", turns, operators.scalar(graph, (2 if inverse else -2) * np.pi, dtype))
+    parts = graph.node("Cos", angle), graph.node("Sin", angle)
+    return (graph.node("Div", parts[0], number), graph.node("Div", parts[1], number)) if inverse else parts
+
+
+_Size = int | str
+"""A number of points, -1 for all that there are, or the tensor that has it at run time."""
+
+
+def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
     """Return the axes, and the number of points of each where it is given."""
     axes = [op.from_first(axis, rank) for axis in op.known_integers(1, "axes are")]
+    if op.has(2) and op.value(2) is None:
+        held = tensors.int64(graph, op, 2)
+        return [(axis, operators.cut(graph, held, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
     sizes = op.known_integers(2, "lengths are") if op.has(2) else (-1,) * len(axes)
     return list(zip(axes, sizes, strict=True))
 
 
-def _times(graph: Graph, op: Op, x: str, matrix: NDArray[np.float64], axis: int, rank: int) -> str:
+def _times(graph: Graph, x: str, matrix: str, axis: int, rank: int) -> str:
     """Multiply along an axis."""
     order = operators.moved(rank, axis, rank - 1)
-    weights = graph.constant(matrix.astype(as_dtype(op.dtype())))
-    made = graph.node("MatMul", operators.transposed(graph, x, order), weights)
+    made = graph.node("MatMul", operators.transposed(graph, x, order), matrix)
     return operators.transposed(graph, made, operators.inverse(order))
 
 
@@ -44,7 +74,16 @@ def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -
     return operators.padded(graph, x, rank, axis, 0, size - held) if size > held else x
 
 
-_Pair = tuple[str, str]
+def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) -> str:
+    """Cut, or pad with zeros, to a number of points that run time knows; a negative one leaves all."""
+    place, zero = graph.ints([axis]), graph.ints([0])
+    held = operators.cut(graph, graph.node("Shape", x), [axis], [axis + 1], [0])
+    size = graph.node("Where", graph.node("Less", size, zero), held, size)
+    least = graph.node("Where", graph.node("Less", size, held), size, held)
+    x = graph.node("Slice", x, zero, least, place)
+    missing = graph.node("Sub", size, least)
+    pads = (graph.ints([0] * (rank + axis)), missing, graph.ints([0] * (rank - axis - 1)))
+    return graph.node("Pad", x, graph.node("Concat", *pads, axis=0))
 
 
 def _parts(graph: Graph, x: str, rank: int) -> _Pair:
@@ -53,13 +92,10 @@ def _parts(graph: Graph, x: str, rank: int) -> _Pair:
     return operators.squeeze(graph, real, [rank]), operators.squeeze(graph, imaginary, [rank])
 
 
-def _turned(graph: Graph, op: Op, parts: _Pair, waves: _Matrix, axis: int, rank: int) -> _Pair:
+def _turned(graph: Graph, parts: _Pair, waves: _Pair, axis: int, rank: int) -> _Pair:
     """Multiply a complex tensor along an axis by a complex matrix."""
-    a, b = parts
-    real_a, real_b, cross_a, cross_b = (
-        _times(graph, op, part, matrix, axis, rank)
-        for part, matrix in ((a, waves.real), (b, waves.imag), (a, waves.imag), (b, waves.real))
-    )
+    pairs = ((0, 0), (1, 1), (0, 1), (1, 0))
+    real_a, real_b, cross_a, cross_b = (_times(graph, parts[a], waves[b], axis, rank) for a, b in pairs)
     return graph.node("Sub", real_a, real_b), graph.node("Add", cross_a, cross_b)
 
 
@@ -67,20 +103,31 @@ def _joined(graph: Graph, parts: _Pair, rank: int) -> str:
     return graph.node("Concat", *(operators.unsqueeze(graph, part, [rank]) for part in parts), axis=rank)
 
 
-def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, int]], rank: int, *, inverse: bool) -> _Pair:
+def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, _Size]], rank: int, *, inverse: bool) -> _Pair:
     for axis, wanted in axes:
-        held = op.lengths(axes=[axis])[0]
-        size = held if wanted == -1 else wanted
-        resized = (_resized(graph, part, held, size, axis, rank) for part in parts)
-        parts = _turned(
-            graph, op, (next(resized), next(resized)), _waves(size, size, size, inverse=inverse), axis, rank
-        )
+        (real, size), (imaginary, _) = (_sized(graph, op, part, wanted, axis, rank) for part in parts)
+        if size is None:
+            waves = _open_waves(graph, op, real, axis, inverse=inverse)
+        else:
+            waves = _held(graph, op, _waves(size, size, size, inverse=inverse))
+        parts = _turned(graph, (real, imaginary), waves, axis, rank)
     return parts
+
+
+def _sized(graph: Graph, op: Op, x: str, wanted: _Size, axis: int, rank: int) -> tuple[str, int | None]:
+    """Return what is transformed along an axis, and its number of points where that is known."""
+    if isinstance(wanted, str):
+        return _resized_at_run_time(graph, x, wanted, axis, rank), None
+    if wanted == -1 and (op.shape() or ())[axis] is None:
+        return x, None
+    held = op.lengths(axes=[axis])[0]
+    size = held if wanted == -1 else wanted
+    return _resized(graph, x, held, size, axis, rank), size
 
 
 def _complex(graph: Graph, op: Op, *, inverse: bool) -> str:
     rank = op.rank() - 1
-    made = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(op, rank), rank, inverse=inverse)
+    made = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(graph, op, rank), rank, inverse=inverse)
     return _joined(graph, made, rank)
 
 
@@ -95,28 +142,30 @@ def _idft(graph: Graph, op: Op) -> str:
 def _from_real(graph: Graph, op: Op) -> str:
     """Transform real numbers: the last axis first, of which half the spectrum says all, then the others."""
     rank = op.rank()
-    *others, (axis, wanted) = _axes(op, rank)
-    held = op.lengths(axes=[axis])[0]
-    size = held if wanted == -1 else wanted
-    x = _resized(graph, op.inputs[0], held, size, axis, rank)
-    waves = _waves(size, size // 2 + 1, size, inverse=False)
-    parts = _times(graph, op, x, waves.real, axis, rank), _times(graph, op, x, waves.imag, axis, rank)
+    *others, (axis, wanted) = _axes(graph, op, rank)
+    x, size = _sized(graph, op, op.inputs[0], wanted, axis, rank)
+    if size is None:
+        waves = _open_waves(graph, op, x, axis, inverse=False, half=True)
+    else:
+        waves = _held(graph, op, _waves(size, size // 2 + 1, size, inverse=False))
+    parts = _times(graph, x, waves[0], axis, rank), _times(graph, x, waves[1], axis, rank)
     return _joined(graph, _over(graph, op, parts, others, rank, inverse=False), rank)
 
 
 def _to_real(graph: Graph, op: Op) -> str:
     """Undo that: what is missing of the last axis are the conjugates, hence twice the real part."""
     rank = op.rank() - 1
-    *others, (axis, wanted) = _axes(op, rank)
+    *others, (axis, wanted) = _axes(graph, op, rank)
+    if isinstance(wanted, str):
+        raise op.refusal("as many real numbers as run time says")
     held = op.lengths(axes=[axis])[0]
     size = 2 * (held - 1) if wanted == -1 else wanted
     half = size // 2 + 1
     parts = _over(graph, op, _parts(graph, op.inputs[0], rank), others, rank, inverse=True)
     real, imaginary = (_resized(graph, part, held, half, axis, rank) for part in parts)
     twice = np.array([1 if k in (0, size - k) else 2 for k in range(half)])[:, None]
-    waves = _waves(half, size, size, inverse=True) * twice
-    sums = _times(graph, op, real, waves.real, axis, rank), _times(graph, op, imaginary, waves.imag, axis, rank)
-    return graph.node("Sub", *sums)
+    waves = _held(graph, op, _waves(half, size, size, inverse=True) * twice)
+    return graph.node("Sub", _times(graph, real, waves[0], axis, rank), _times(graph, imaginary, waves[1], axis, rank))
 
 
 TABLE = {"DFT": _dft, "IDFT": _idft, "RDFT": _from_real, "IRDFT": _to_real}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
+from ir_interp.executor.loops.vectors import added
 
 Array = NDArray[Any]
 
@@ -54,14 +55,14 @@ def shortened(
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after they are weighed.
 
-    Each row that is needed is summed along its columns once, and then fits 16 bits; so the upper half of a product,
-    which is what is added, is one instruction.
+    Each row that is needed is summed along its columns once, as whole numbers that float32 holds, and then fits 16
+    bits; so the upper half of a product, which is what is added, is one instruction.
     """
     before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
         half = np.int32(1 << (bits_after - 1))
-    sums, short, held = np.empty(count, np.int32), np.empty((2, count), np.int16), np.full(2, -1)
+    sums, short, held = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
     for out in range(start, stop):
         for tap in range(2):
             row = row_indices[out, tap]
@@ -69,15 +70,64 @@ def shortened(
                 along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
                 made = short[row % 2]
                 for i in range(count):
-                    made[i] = np.int16(sums[i] >> before)
+                    made[i] = np.int16(np.int32(sums[i]) >> before)
                 held[row % 2] = row
         upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
         weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
         for i in range(count):
-            above = np.int16(np.int32(np.int32(upper[i]) * weight) >> np.int32(16))
-            below = np.int16(np.int32(np.int32(lower[i]) * weight_below) >> np.int32(16))
-            value = np.int16(np.int16(above + below + half) >> after)
-            line[i] = min(max(value, np.int16(0)), np.int16(255))
+            above, below = np.int32(upper[i]) * weight >> 16, np.int32(lower[i]) * weight_below >> 16
+            line[i] = min(max((above + below + half) >> after, 0), 255)
+
+
+@compiled
+def _fused_along(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
+    """Fill ``sums`` along a row with four products each, fused from the first to the last."""
+    one, two, nothing = np.uint32(1), np.uint32(2), np.float32(0)
+    for i in range(len(indices)):
+        if depth == 3:
+            red, green, blue = nothing, nothing, nothing
+            for tap in range(4):
+                at, weight = indices[i, tap], weights[i, tap]
+                red, green = added(red, row[at], weight), added(green, row[at + one], weight)
+                blue = added(blue, row[at + two], weight)
+            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
+        else:
+            for cell in range(depth):
+                total = nothing
+                for tap in range(4):
+                    total = added(total, row[indices[i, tap] + np.uint32(cell)], weights[i, tap])
+                sums[i * depth + cell] = total
+
+
+@compiled
+def paired(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, and of four rows in two fused pairs."""
+    count = y.shape[1]
+    sums, held = np.empty((4, count), np.float32), np.full(4, -1)
+    for out in range(start, stop):
+        for tap in range(4):
+            row = row_indices[out, tap]
+            if held[row % 4] != row:
+                _fused_along(x[row], column_indices, column_weights, depth, sums[row % 4])
+                held[row % 4] = row
+        places, weights, line = row_indices[out] % 4, row_weights[out], y[out]
+        first, second, third, fourth = sums[places[0]], sums[places[1]], sums[places[2]], sums[places[3]]
+        for i in range(count):
+            upper = added(second[i] * weights[1], first[i], weights[0])
+            lower = added(fourth[i] * weights[3], third[i], weights[2])
+            line[i] = np.int32(min(max(np.rint(upper + lower), least), most))
 
 
 @compiled

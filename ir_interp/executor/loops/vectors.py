@@ -14,6 +14,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _LANES = 4
+_BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
+_AHEAD = 2048  # bytes: where an image that is no longer in the cache is read soon, beyond a page of memory at times
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
@@ -48,6 +50,8 @@ def _sum_of(known: int) -> Any:
                 values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
                 return _added(builder, row.dtype, values_read, weight, total)
 
+            if row.dtype.bitwidth == _BYTE:
+                _fetch(builder, builder.gep(source, [builder.add(values[1], ir.Constant(ir.IntType(64), _AHEAD))]))
             total = ir.Constant(vector, None)
             for tap in range(known):
                 total = added(total, ir.Constant(ir.IntType(64), tap))
@@ -85,6 +89,16 @@ def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
         return builder.add(builder.mul(wide, weight), total)
     wide = (builder.sitofp if cell.signed else builder.uitofp)(value, kind)
     return builder.call(_fusing(builder, kind), [wide, weight, total])
+
+
+def _fetch(builder: Any, pointer: Any) -> None:
+    """Ask for what is at a pointer, and may lie beyond all memory, to be in the cache soon."""
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+    to_read, near, of_numbers = (ir.Constant(number, each) for each in (0, 3, 1))
+    builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [pointer, to_read, near, of_numbers]
+    )
 
 
 def _spread(builder: Any, value: Any, vector: Any) -> Any:
