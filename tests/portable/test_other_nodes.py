@@ -110,7 +110,7 @@ def test_what_a_node_becomes(node: str, old: int, new: int, kinds: str | None, t
 
 
 OPEN_ROWS = [
-    ("a, b, c = Split <axis = 2, num_outputs = 3> (x) y = Concat <axis = 2> (c, b, a)", 18, 11),
+    ("a, b, c = Split <axis = 3, num_outputs = 3> (x) y = Concat <axis = 3> (c, b, a)", 18, 11),
     ("a, b, c = Split <axis = -1, split = [1, 1, 3]> (x) y = Concat <axis = 2> (c, b, a)", 11, 18),
     ("s = Shape <start = 2> (x) t = Concat <axis = 0> (s, flat) y = Reshape <allowzero = 1> (x, t)", 15, 11),
     ("n = Shape <end = 1> (x) t = Concat <axis = 0> (n, end) y = Reshape <allowzero = 1> (x, t)", 15, 9),
