@@ -72,7 +72,10 @@ def audit(
     shape: options.InputShapes = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...", autocompletion=_runtimes),
+        typer.Option(
+            help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...; installed: all that are.",
+            autocompletion=_runtimes,
+        ),
     ] = None,
     select: Annotated[
         list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.", autocompletion=_codes)
