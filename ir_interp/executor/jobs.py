@@ -147,10 +147,20 @@ def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...
         if rows.of_ipp and not is_in_one_order(patches(rows.indices, columns.indices, channels, "uint8")):
             return ()
         cells = (columns.indices * depth).astype(np.uint32)
-        own = (rows.indices, rows.weights, cells, columns.weights, depth, 0.0, 255.0)
+        inner = (_neighbours(columns.indices, depth, shape[columns.axis]),) if rows.of_ipp else ()
+        own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth, *inner, 0.0, 255.0)
         loop = "paired" if rows.of_ipp else "chained"
         return (Job(loop, lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
     return ()
+
+
+def _neighbours(indices: Array, depth: int, length: int) -> tuple[int, int]:
+    """Return a stretch of outputs whose inputs are neighbours; of its pixels four cells may be read and written."""
+    width = indices.shape[1]
+    inside = (np.diff(indices, axis=1) == 1).all(axis=1) & ((indices[:, 0] + width - 1) * depth + 4 <= length * depth)
+    inside[-1] = False
+    start = int(inside.argmax())
+    return (start, start + int((~inside[start:]).argmax())) if depth == 3 and inside.any() else (0, 0)
 
 
 def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:

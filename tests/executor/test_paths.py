@@ -28,6 +28,8 @@ PHOTOS = {
     "halves": ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((120, 160))),
     "quarters": ResizeSpec(kernel=Area(), coordinates=Coordinates.ASYMMETRIC, axes=(0, 1), target=Sizes((60, 80))),
     "opencv": replace(parse("opencv:linear"), axes=(0, 1), target=Sizes((90, 120))),
+    "opencv's cubic": replace(parse("opencv:cubic"), axes=(0, 1), target=Sizes((90, 120))),
+    "opencv's cubic of rows": replace(parse("opencv:cubic"), axes=(0, 1), target=Sizes((90, 320))),
 }
 
 

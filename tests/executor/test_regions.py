@@ -252,3 +252,13 @@ def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatc
     for start in range(0, 1000, 100):
         resize(x, spec, region=[slice(start, start + 100)])
     assert doubt.call_count == 1
+
+
+def test_a_piece_has_the_neighbours_along_an_axis_that_keeps_its_length() -> None:
+    """Intel's library takes them, times 0; so they are there."""
+    spec = replace(parse("opencv:cubic"), axes=(0, 1), target=Sizes((9, 4)))
+    x = np.random.default_rng(0).integers(0, 256, (9, 8, 3)).astype(np.uint8)
+    piece = (slice(3, 4), slice(1, 3))
+    needed = region(spec, x.shape, piece)
+    assert needed[0] == slice(2, 6)
+    np.testing.assert_array_equal(resize(x[needed], spec, region=piece, whole=x.shape), resize(x, spec)[piece])

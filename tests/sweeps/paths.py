@@ -34,13 +34,14 @@ from ir_interp import (
     region,
     resize,
 )
-from ir_interp.executor import passes, plain
+from ir_interp.executor import ipp, passes, plain
 from ir_interp.executor.compiled import VARIABLE, is_installed
 from ir_interp.executor.integers import planned
 from ir_interp.library import parse
 from ir_interp.plan import passes as plans
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.integers import CORNER_BITS, Corners
+from ir_interp.plan.opencv import is_of_ipp
 from ir_interp.plan.pieces import whole
 from ir_interp.plan.whole import WholeSum
 from ir_interp.spec import Integers, Kernel
@@ -132,7 +133,8 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
             x = _summed(x, each)
         return np.asarray(x)
     if plans.are_named(bound):
-        return passes.run(x, bound, whole(bound))
+        run = ipp.run if is_of_ipp(bound) else passes.run
+        return run(x, bound, whole(bound))
     steps = planned(bound, x.dtype.name, whole(bound).outputs)
     if steps and isinstance(steps[0], Corners):
         return _cornered(x, steps[0])

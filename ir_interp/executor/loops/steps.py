@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
-from ir_interp.executor.loops.vectors import added
+from ir_interp.executor.loops.vectors import added, sum_four
 
 Array = NDArray[Any]
 
@@ -80,23 +80,23 @@ def shortened(
 
 
 @compiled
-def _fused_along(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
-    """Fill ``sums`` along a row with four products each, fused from the first to the last."""
-    one, two, nothing = np.uint32(1), np.uint32(2), np.float32(0)
+def _fused_along(
+    x: Array, begin: int, indices: Array, weights: Array, depth: int, inner: Any, sums: Array, to: int
+) -> None:
+    """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, fused from the first to the last.
+
+    Of ``inner`` outputs the inputs are neighbours, and four cells may be read and written.
+    """
+    flat, nothing = weights.reshape(-1), np.float32(0)
+    for i in range(inner[0], inner[1]):
+        sum_four(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
     for i in range(len(indices)):
-        if depth == 3:
-            red, green, blue = nothing, nothing, nothing
-            for tap in range(4):
-                at, weight = indices[i, tap], weights[i, tap]
-                red, green = added(red, row[at], weight), added(green, row[at + one], weight)
-                blue = added(blue, row[at + two], weight)
-            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
-        else:
+        if i < inner[0] or i >= inner[1]:
             for cell in range(depth):
                 total = nothing
                 for tap in range(4):
-                    total = added(total, row[indices[i, tap] + np.uint32(cell)], weights[i, tap])
-                sums[i * depth + cell] = total
+                    total = added(total, x[begin + indices[i, tap] + cell], weights[i, tap])
+                sums[to + i * depth + cell] = total
 
 
 @compiled
@@ -110,24 +110,27 @@ def paired(
     column_indices: Array,
     column_weights: Array,
     depth: int,
+    inner: Any,
     least: float,
     most: float,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, and of four rows in two fused pairs."""
-    count = y.shape[1]
-    sums, held = np.empty((4, count), np.float32), np.full(4, -1)
+    count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
+    sums, held = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
         for tap in range(4):
             row = row_indices[out, tap]
             if held[row % 4] != row:
-                _fused_along(x[row], column_indices, column_weights, depth, sums[row % 4])
+                begin, place = row * x.shape[1], row % 4 * count
+                _fused_along(source, begin, column_indices, column_weights, depth, inner, sums, place)
                 held[row % 4] = row
-        places, weights, line = row_indices[out] % 4, row_weights[out], y[out]
-        first, second, third, fourth = sums[places[0]], sums[places[1]], sums[places[2]], sums[places[3]]
+        at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
+        first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
+        third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]
         for i in range(count):
             upper = added(second[i] * weights[1], first[i], weights[0])
             lower = added(fourth[i] * weights[3], third[i], weights[2])
-            line[i] = np.int32(min(max(np.rint(upper + lower), least), most))
+            line[i] = np.int32(min(max(np.rint(upper + lower), low), high))
 
 
 @compiled
