@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError
@@ -68,7 +68,7 @@ def audit(
     paths: Sequence[Path],
     *,
     run: bool = False,
-    runtimes: Sequence[str] | None = None,
+    runtimes: Collection[str] | None = None,
     lengths: shapes.Shapes | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
@@ -95,7 +95,7 @@ def audit(
     return (seen(resizes, audited, progress) if run else audited), errors
 
 
-def _audited(resize: Found, chosen: Sequence[str] | None) -> Audited:
+def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class Setting:
     """What ``audit`` is asked of every file."""
 
     run: bool = False
-    runtimes: Sequence[str] | None = None
+    runtimes: Collection[str] | None = None
     lengths: Shapes | None = None
 
 

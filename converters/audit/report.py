@@ -12,7 +12,7 @@ from ir_interp.names import labels
 from ir_interp.rules import RULES, Severity
 
 from ..files import Source, as_file, shown_path
-from ..forecasts.table import NAMES
+from ..forecasts.table import NAMES, named
 from ..report import Progress, silent
 from .audit import expanded
 from .findings import Audited, Finding
@@ -43,10 +43,22 @@ class Options:
             raise SpecError(f"jobs is {self.jobs}; expected at least 1")
 
     @property
+    def asked(self) -> frozenset[str] | None:
+        """The runtimes that are asked, by name; None for those that every audit asks."""
+        return None if self.runtimes is None else named(self.runtimes)
+
+    @property
     def identity(self) -> str:
         """What decides over the result of a model, as text."""
         return repr(
-            (self.run, self.runtimes, self.select, self.ignore, sorted(self.shapes.items()), self.preprocessing)
+            (
+                self.run,
+                self.asked and sorted(self.asked),
+                self.select,
+                self.ignore,
+                sorted(self.shapes.items()),
+                self.preprocessing,
+            )
         )
 
     def wants(self, code: str) -> bool:
@@ -121,7 +133,7 @@ def audited(sources: Sequence[Source], options: Options) -> Audit:
         files, closed = expanded(paths)
         if options.shapes:
             check(files, options.shapes)
-        setting = Setting(run=options.run, runtimes=options.runtimes, lengths=options.shapes)
+        setting = Setting(run=options.run, runtimes=options.asked, lengths=options.shapes)
         rows, errors = in_processes(files, options.jobs, setting, options.progress)
         errors = [*closed, *errors]
         costs: list[Cost] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir_interp.op import ResizeOp
@@ -116,5 +116,15 @@ def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
     return _OF_DIALECT.get(op.dialect, {})
 
 
-NAMES = tuple(dict.fromkeys(name for those in _OF_DIALECT.values() for name in those))
-"""Of all runtimes."""
+INSTALLED = "installed"
+NAMES = (*dict.fromkeys(name for those in _OF_DIALECT.values() for name in those), INSTALLED)
+"""Of all runtimes; the last stands for several."""
+
+
+def named(words: Sequence[str]) -> frozenset[str]:
+    """Return runtimes by name; ``installed`` stands for those that every audit asks, and others that are installed."""
+    found = {name for name in words if name != INSTALLED}
+    if INSTALLED in words:
+        found |= {name for those in _OF_DIALECT.values() for name, each in those.items() if each.is_asked}
+        found |= {name for name, each in others().items() if each.is_installed}
+    return frozenset(found)

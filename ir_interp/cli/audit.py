@@ -72,7 +72,10 @@ def audit(
     shape: options.InputShapes = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...", autocompletion=_runtimes),
+        typer.Option(
+            help="Only these: onnxruntime, openvino, tensorrt, opencv-dnn, ...; installed: all that are.",
+            autocompletion=_runtimes,
+        ),
     ] = None,
     select: Annotated[
         list[str] | None, typer.Option(help="Codes to report, or their beginnings: IRI02.", autocompletion=_codes)
@@ -218,6 +221,10 @@ def _show_files(console: Console, rows: Sequence[Audited]) -> None:
     for label, those in groupby(rows, key=lambda row: row.label):
         cells = [(row.op.name or row.op.where, *_verdicts(row), *([row.ran] if ran else [])) for row in those]
         console.table(columns, cells, title=label)
+    seen = {name for row in rows for name in row.seen}
+    idle = [title for name, title in rows[0].titles.items() if name not in seen]
+    if seen and idle:
+        console.say(f"told, and not run: {', '.join(idle)}")
 
 
 def _verdicts(row: Audited) -> Iterator[Cell]:

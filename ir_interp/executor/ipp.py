@@ -45,12 +45,11 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
 
 def _within(patch: Patch, rows: Range, columns: Range) -> Patch:
     """Return what of a patch lies in a stretch of rows and of columns, counted from there."""
-    held = [each[(each >= start) & (each < stop)] - start for each, (start, stop) in _sides(patch, rows, columns)]
-    return replace(patch, rows=held[0], columns=held[1])
+    return replace(patch, rows=_cut(patch.rows, *rows), columns=_cut(patch.columns, *columns))
 
 
-def _sides(patch: Patch, rows: Range, columns: Range) -> tuple[tuple[Array, Range], tuple[Array, Range]]:
-    return (patch.rows, rows), (patch.columns, columns)
+def _cut(places: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+    return places[(places >= start) & (places < stop)] - start
 
 
 def _parts(patch: Patch, depth: int) -> Iterator[Patch]:
@@ -63,16 +62,16 @@ def _parts(patch: Patch, depth: int) -> Iterator[Patch]:
 def _summed(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
     """Return the sums of a part of [outer, rows, columns, channels]."""
     high, wide = rows.indices[part.rows], columns.indices[part.columns]
-    first = int(high.min())
-    band = x[:, first : int(high.max()) + 1].astype(np.float32)
+    needed = np.unique(high)
+    band, places = x[:, needed].astype(np.float32), np.searchsorted(needed, high).T
     beside = [band[:, :, each] for each in wide.T]
     across = columns.weights[part.columns].T[:, :, None]
     down = rows.weights[part.rows].T[:, :, None, None]
     if part.orders is None:
         made = _between(beside, across)
-        return _between([made[:, each] for each in (high - first).T], down)
+        return _between([made[:, each] for each in places], down)
     sums = {order: _added(order, beside, across) for order in set(part.orders.across)}
-    above = [sums[order][:, each] for order, each in zip(part.orders.across, (high - first).T, strict=True)]
+    above = [sums[order][:, each] for order, each in zip(part.orders.across, places, strict=True)]
     return _added(part.orders.down, above, down)
 
 
@@ -94,4 +93,6 @@ def _added(order: Order, values: Sequence[Array], weights: Array) -> Array:
 
 def _fused(values: Array, weights: Array, total: Array) -> Array:
     """Return ``total + values * weights``, of float32, rounded once: float64 holds the product."""
-    return (values.astype(np.float64) * weights + total).astype(np.float32)
+    made = np.multiply(values, weights, dtype=np.float64)
+    made += total
+    return made.astype(np.float32)

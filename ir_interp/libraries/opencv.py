@@ -82,7 +82,12 @@ def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | 
 
 def approximate(attributes: Attributes, context: Context) -> str:
     """Return why some values differ by 1."""
-    if attributes["interpolation"] == "INTER_CUBIC" and attributes["ipp"] and context.dtype in (None, "uint8"):
+    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
+    if not attributes["ipp"] or name not in ("INTER_LINEAR", "INTER_CUBIC"):
+        return ""
+    if not is_byte and attributes.get("scales") is not None:
+        return "of fx and fy that are no ratios of lengths, the edges of what Intel's library makes are not known"
+    if is_byte and name == "INTER_CUBIC":
         return "these are the bytes of processors with AVX-512; on others one value in 10**5 differs by 1"
     return ""
 

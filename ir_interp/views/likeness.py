@@ -15,11 +15,12 @@ from ir_interp.executor.resize import resize
 from ir_interp.kinds import FileKind
 from ir_interp.library import load
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Sizes
+from ir_interp.spec import Alpha, Sizes
 from ir_interp.translation.bounds import within
 from ir_interp.views import images, pictures
 
 Array = NDArray[Any]
+_WITH_ALPHA = (2, 4)  # channels
 _MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 
 
@@ -90,8 +91,12 @@ def resized(
 ) -> Array:
     """Return an image, channels last, resized as a call does: through the layout of its library, and back.
 
-    Of a ``piece``, its rows and columns, nothing else is computed.
+    Of a ``piece``, its rows and columns, nothing else is computed. Raises ShapeError for a call that takes the last
+    channel for alpha, of an image that has none.
     """
+    channels = 1 if x.ndim == 2 else x.shape[-1]
+    if op.spec.alpha is Alpha.PREMULTIPLIED and channels not in _WITH_ALPHA:
+        raise ShapeError(f"{op.name} takes the last channel for alpha, of 2 or 4; this image has {channels}")
     rank = len(op.spec.axes or ())
     if max(op.spec.axes or (0,)) >= 0:
         return resize(x, op.spec, sizes=sizes, scales=scales, region=piece)

@@ -87,6 +87,10 @@ def test_compare_like(photo: Path, capsys: Say) -> None:
         (["compare", "P", "--like", "pillow:box"], "--like is given 1 times"),
         (["compare", "P", "Q", "--sizes", "2,2"], "--sizes has no effect without --like"),
         (["identify", "P", "P.txt"], "No such file"),
+        (
+            ["run", "P", "--like", "pillow:box,mode=RGBA", "--sizes", "3,3", "--output", "y.png"],
+            "pillow:box,mode=RGBA takes the last channel for alpha, of 2 or 4; this image has 3",
+        ),
     ],
 )
 def test_mistakes(photo: Path, capsys: Say, arguments: list[str], said: str) -> None:

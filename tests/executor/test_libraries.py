@@ -225,6 +225,10 @@ def test_fixed_point_is_of_one_width() -> None:
         FixedPoint(bits=8, elements=32)
     with pytest.raises(SpecError, match=r"^floats have 32 or 64 bits, not 16$"):
         FloatingPoint(bits=16)
+    with pytest.raises(SpecError, match=r"^lanes are 1 or more, of sums whose bits are kept"):
+        FixedPoint(bits=11, lanes=8)
+    with pytest.raises(SpecError, match=r"^lanes are 1 or more, of sums whose bits are kept, and not of float64"):
+        FloatingPoint(bits=64, lanes=8)
     with pytest.raises(SpecError, match=r"^floats are kept or rounded"):
         FloatingPoint(bits=32, between="shortened")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match=r"^premultiplied needs axes"):

@@ -20,7 +20,7 @@ from ir_interp import ResizeOp, ShapeError
 from tests.support.commands import command
 from tests.support.configurations import OnnxCase, random_node
 from tests.support.onnx_page import Array, resized
-from tests.support.runtimes import onnx_model, onnxruntime_resize
+from tests.support.runtimes import onnx_model, onnxruntime_resize, openvino_resize
 
 CROP = {"coordinate_transformation_mode": "tf_crop_and_resize"}
 SYMMETRIC = {"coordinate_transformation_mode": "half_pixel_symmetric"}
@@ -237,3 +237,31 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "document" in told
     _, told, _ = command(capsys, "inspect", str(path))
     assert "IRI009" in told
+
+
+WRITTEN: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (CROP, {"scales": (1.3, 0.6), "roi": (0.1, 0.2, 0.9, 0.8)}),
+    (SYMMETRIC, {"scales": (1.3, 0.6)}),
+    ({"antialias": 1}, {"scales": (0.45, 0.6)}),
+    ({"keep_aspect_ratio_policy": "not_larger"}, {"sizes": (9, 5)}),
+]
+
+
+@pytest.mark.parametrize(("attributes", "inputs"), WRITTEN, ids=str)
+def test_an_ir_computes_it_whatever_the_lengths(
+    attributes: dict[str, Any], inputs: dict[str, Any], tmp_path: Path
+) -> None:
+    case = OnnxCase(
+        op="Resize",
+        opset=19,
+        shape=(1, 2, 9, 11),
+        attributes={"mode": "linear", "axes": [2, 3], **attributes},
+        **inputs,
+    )
+    model, x = model_of(case), case.array()
+    for dimension in model.graph.input[0].type.tensor_type.shape.dim[2:]:
+        dimension.Clear()
+    onnx.save(model, tmp_path / "a.onnx")
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml", semantics="document", verify=False)
+    made = openvino_resize(tmp_path / "a.xml", {"x": x})
+    np.testing.assert_allclose(made, by_the_page(case, x), atol=1e-4 * float(np.abs(x).max()))

@@ -92,6 +92,15 @@ def test_what_is_told_is_what_is_seen(
         np.testing.assert_allclose(answer.output, resize(x, spec), atol=1e-5)
 
 
+def test_those_that_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_interp.converters.runtimes.runner.find_spec", lambda name: name == "cv2" or None)
+    path = saved(tmp_path, {"mode": "linear"}, {"sizes": (1, 2, 8, 9)})
+    (plain,), (row,) = ir_interp.audit(path).rows, ir_interp.audit(path, runtimes=["installed"]).rows
+    assert row.forecast.keys() == {*plain.forecast, "opencv-dnn"}
+    (row,) = ir_interp.audit(path, runtimes=["mnn", "installed"]).rows
+    assert row.forecast.keys() == {*plain.forecast, "mnn", "opencv-dnn"}
+
+
 def test_ties_that_float32_decides() -> None:
     """Of 39 pixels to 27, output 13 lies on pixel 19: i * step + offset falls short of it in float32."""
     attributes = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "half_pixel"}
