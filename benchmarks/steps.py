@@ -41,12 +41,12 @@ _spent: defaultdict[str, Spent] = defaultdict(Spent)
 
 
 def _watched(name: str, step: Callable[..., None]) -> Callable[..., None]:
-    """Return a step that notes what it takes; its last two arguments are what it reads and writes."""
+    """Return a step that notes what it takes; the arrays among its last arguments are what it reads and writes."""
 
     def watched(*arguments: Any) -> None:
         since = time.process_time()
         step(*arguments)
-        spent, arrays = _spent[name], arguments[-2:]
+        spent, arrays = _spent[name], [each for each in arguments[-3:] if isinstance(each, np.ndarray)]
         spent.seconds += time.process_time() - since
         spent.calls += 1
         spent.octets += sum(array.nbytes for array in arrays)

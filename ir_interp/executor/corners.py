@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.threads import in_threads, scratch, threads
+from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.integers import CORNER_BITS, Corners
 from ir_interp.shapes import Shape
 
@@ -58,7 +58,7 @@ def run(x: Array, step: Corners, origin: Shape) -> Array:
         x, others[place] = _needed(x, axis, others[place])
     ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is small yet
     y, rows = np.empty(shape, x.dtype), step.axes[1]
-    height = max(1, _TILE_ELEMENTS * shape[rows] // max(1, y.size))
+    height = max(1, tile_elements(_TILE_ELEMENTS) * shape[rows] // max(1, y.size))
     waiting = iter(range(0, shape[rows], height))
 
     def take_tiles() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.threads import in_threads, scratch, threads
+from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.whole import WholeSum, Windows, reduced
 from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
@@ -83,7 +83,7 @@ def run(x: Array, y: Array, made: Factors) -> None:
     """Fill ``y`` from ``x``."""
     source, target = x.reshape(made.shape_in), y.reshape(made.shape_out)
     row = made.shape_in[2] * made.shape_in[3]
-    height = max(1, _TILE_ELEMENTS // row)
+    height = max(1, tile_elements(_TILE_ELEMENTS) // row)
     starts = [(item, start) for item in range(len(target)) for start in range(0, made.rows.count, height)]
     waiting = iter(starts)
 

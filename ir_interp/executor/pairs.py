@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.threads import in_threads, scratch, threads
+from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.whole import WholeSum
 from ir_interp.shapes import Shape
@@ -25,7 +25,7 @@ _TILE_ELEMENTS = 2**15  # of an output: what is made of them in 8 bytes each fit
 _ABOUT_ONE = 1.001  # what weights may sum to, rounded to whole numbers: 255 times it is rounded to 255
 _FEW = 0.9  # of the columns of a row: where more are needed, products are faster
 _MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
-_MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
+_MIN_ELEMENTS_FOR_THREADS = 2**22  # of input and output together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +122,8 @@ def _made(
         Side((side.places[:, None] * depth + np.arange(depth)).reshape(-1), np.repeat(side.weights, depth))
         for side in columns
     )
-    height = max(1, _TILE_ELEMENTS // max(cells, 1))
+    elements = tile_elements(_TILE_ELEMENTS) if _is_shared(shape, outer * count * cells) else _TILE_ELEMENTS
+    height = max(1, elements // max(cells, 1))
     stretches = tuple(_stretch(rows, slice(start, min(start + height, count))) for start in range(0, count, height))
     return Pairs(
         (outer, shape[first], shape[last] * depth), (outer, count, cells), (near, far), stretches, lost, each, finish
@@ -147,7 +148,12 @@ def run(x: Array, y: Array, pairs: Pairs) -> None:
         for item, stretch in waiting:
             _fill(source[item][stretch.needed], target[item][stretch.made], stretch.sides, pairs)
 
-    in_threads(take_stretches, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    in_threads(take_stretches, threads() if _is_shared(x.shape, y.size) else 1, products=False)
+
+
+def _is_shared(shape: Shape, made: int) -> bool:
+    """Say whether threads share what is ``made`` of an input."""
+    return math.prod(shape) + made > _MIN_ELEMENTS_FOR_THREADS
 
 
 def _fill(x: Array, y: Array, rows: Sides, pairs: Pairs) -> None:

@@ -87,6 +87,17 @@ def threads() -> int:
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
 
+_SHARED = 4
+
+
+def tile_elements(alone: int) -> int:
+    """Return how many elements a tile has, ``alone`` where one thread makes all.
+
+    Tiles that threads share are larger: each step of a small one waits for Python's lock, which costs what it takes.
+    """
+    return alone * _SHARED if threads() > 1 else alone
+
+
 @cache
 def _pool(count: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor

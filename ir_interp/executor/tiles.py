@@ -14,7 +14,7 @@ from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
 from ir_interp.executor.order import in_order
 from ir_interp.executor.products import Band, Pick
-from ir_interp.executor.threads import in_threads, scratch, threads
+from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps
@@ -162,8 +162,9 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
 def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
     share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
-    height = rows if item <= _TILE_ELEMENTS else max(16, _TILE_ELEMENTS * rows // item // 16 * 16)
-    return max(1, min(_TILE_ELEMENTS // item, share)), height
+    most = tile_elements(_TILE_ELEMENTS)
+    height = rows if item <= most else max(16, most * rows // item // 16 * 16)
+    return max(1, min(most // item, share)), height
 
 
 def _slices(length: int, each: int) -> list[slice]:
