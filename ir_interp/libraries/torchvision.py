@@ -3,7 +3,7 @@
 Source: ``transforms/v2/functional/_geometry.py`` and ``transforms/_functional_tensor.py``, run as torchvision 0.29 and
 0.16 with torch 2.14. Tensors go to ``torch.nn.functional.interpolate``; v1 makes floats of integers first, and rounds
 what comes of them. Images of PIL are resized by Pillow, in the version that is installed here, whatever antialias says.
-Before 0.17 antialias was off unless asked for. The version here is the number behind the point: 29 of 0.29.
+Before 0.17 antialias was off unless asked for. The version here is the number behind the point: 17 is 0.17 and later.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def approximate(attributes: Attributes, context: Context) -> str:
 LIBRARY = Library(
     dialect=Dialect(
         name="torchvision",
-        versions=(29, 16),  # 17 changed the default of antialias
+        versions=(17, 16),  # 17 changed the default of antialias
         vocabulary={
             "interpolation": dict.fromkeys((*_FILTERED, "nearest", "nearest-exact", *_OF_PIL), since(16)),
             "antialias": dict.fromkeys(("default", "true", "false"), since(16)),

@@ -90,7 +90,7 @@ def test_pieces_of_sums_in_other_orders(name: str, dtype: str, ipp: bool) -> Non
 
 def test_every_library_is_frozen_and_every_change_of_it() -> None:
     named = [path.stem.split("-") for path in VECTORS]
-    held = {(name, int(release.split(".")[get(name).counted])) for name, release in named}
+    held = {(name, get(name).version(int(release.split(".")[get(name).counted]))) for name, release in named}
     assert held == {(name, version) for name in names() for version in get(name).dialect.versions}
 
 
@@ -168,6 +168,12 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("importlib.metadata.version", lambda _, release=release: release)
         assert library.version() == wanted
     assert library.version(12) == 12
+
+
+@pytest.mark.parametrize(("release", "is_antialiased"), [("0.16.2", False), ("0.17.0", True), ("0.28.0", True)])
+def test_a_change_is_of_its_release(release: str, is_antialiased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: release)
+    assert ir_interp.spec("torchvision", interpolation="bilinear").kernel.is_antialiased == is_antialiased
 
 
 def test_splines_are_refused_with_a_reason() -> None:
