@@ -110,6 +110,15 @@ def _problem(attribute: onnx.AttributeProto) -> str:
     return "" if attribute.type else "has no type"
 
 
+def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """Return a model of a file with its external weights. Raises ReadError where these cannot be read."""
+    try:
+        onnx.load_external_data_for_model(model, str(path.absolute().parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise ReadError(f"its weights cannot be read: {str(error).splitlines()[0]}", path.name) from error
+    return model
+
+
 def external_files(path: Path) -> set[Path]:
     """Return the files that hold a model's external data, wherever in the model these are.
 

@@ -15,7 +15,7 @@ from ir_interp.scratch import scratch
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx import precision, qoperator
-from ..onnx.files import default_opset, inlined, read_file, read_model
+from ..onnx.files import default_opset, inlined, load_weights, read_file, read_model
 from ..onnx.resizes import OPS, placed
 from ..report import FormPolicy, Row
 from ..runtimes.messages import reason
@@ -76,21 +76,19 @@ def _without_functions(source: Path, folder: Path) -> Path:
     model = read_file(source)
     if not model.functions:
         return source
-    model = inlined(model, source.name)
-    onnx.load_external_data_for_model(model, str(source.absolute().parent))
-    return _saved(model, folder / "inlined.onnx")
+    return _saved(load_weights(inlined(model, source.name), source), folder / "inlined.onnx")
 
 
 def _with_empties(source: Path, folder: Path) -> Path:
     """Write a model in which no constant is without elements, with its weights; return where."""
-    model = onnx.load(str(source))
+    model = load_weights(read_file(source), source)
     fill_empties(model)
     return _saved(model, folder / "filled.onnx")
 
 
 def _cured(source: Path, cure: Cure, folder: Path) -> Path:
     """Write a model that the frontend refuses in a form that it may not, with its weights; return where."""
-    model = onnx.load(str(source))
+    model = load_weights(read_file(source), source)
     cure.apply(model)
     return _saved(model, folder / "cured.onnx")
 

@@ -175,6 +175,13 @@ def test_weights_of_local_functions(tmp_path: Path) -> None:
     assert_equal(actual, wanted)
 
 
+def test_weights_of_local_functions_that_are_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(4 * LENGTH - 1))
+    source = save_external(tmp_path / "m.onnx", "function", "w.bin")
+    with pytest.raises(ir_interp.ReadError, match=r"its weights cannot be read: .*1023 bytes"):
+        ir_interp.convert(source, tmp_path / "m.xml", verify=False)
+
+
 SHAPES = ["1,1,4,5", "1,1,h,5", "1,1,4,w", "1,1,h,w"]
 
 

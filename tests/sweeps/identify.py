@@ -16,7 +16,7 @@ from ir_interp.views.origin import effective
 from tests.support.libraries import calls, lengths
 from tests.support.sweeps import options
 
-_MODULES = {"pillow": "PIL", "opencv": "cv2", "scikit-image": "skimage"}
+_MODULES = {"pillow": "PIL", "opencv": "cv2"}
 
 
 def main() -> int:
