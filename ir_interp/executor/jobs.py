@@ -32,6 +32,7 @@ _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
+_HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _MOST_TAPS = 4  # of single cells along a row: the products of longer sums are faster
 
 
@@ -82,6 +83,9 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         return None
     outer, places = math.prod(shape[: first.axis]), len(last.first) * depth
     if first is not last:
+        if _are_halves(sums, dtype) and depth in _HALVED:
+            own = (rows, first.first, int(last.first[0]) * depth, depth, int(sums.rounding is Integers.HALF_EVEN))
+            return Job("halves", (1, outer * rows, cells), (1, outer * out[first.axis], places), own, tuple(out))
         first = replace(first, weights=first.weights.astype(np.int16 if most * first.largest < _MOST else np.int32))
         exact = most * first.largest * last.largest < _MOST_IN_SINGLE
         last = replace(last, weights=last.weights.astype(np.float32 if exact else np.float64))
@@ -94,6 +98,14 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out))
     made = (1, outer * out[first.axis], depth)
     return Job("rows", (1, outer * rows, depth), made, (rows, *_rows(first), *tail), tuple(out))
+
+
+def _are_halves(sums: WholeSum, dtype: np.dtype[Any]) -> bool:
+    """Say whether sums, reduced, are means of two rows by two columns, these side by side."""
+    is_mean = sums.bits == 2 and all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
+    columns = sums.windows[-1].first
+    rounds = sums.rounding in (Integers.HALF_EVEN, None)
+    return is_mean and rounds and dtype == np.uint8 and bool((np.diff(columns) == 2).all())
 
 
 def _pays(made: tuple[int, int, int]) -> bool:

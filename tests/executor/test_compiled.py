@@ -136,6 +136,28 @@ def test_images_in_several_threads(
     np.testing.assert_array_equal(loops, products)
 
 
+HALVED = [((12, 2 * n, c), (0, 1)) for n in (1, 10, 31, 32, 33, 64, 96) for c in (1, 2, 3, 4)]
+
+
+@compiled
+@pytest.mark.parametrize("rounding", [None, FixedPoint(bits=11, between=Between.KEPT)], ids=["half_even", "half_up"])
+@pytest.mark.parametrize(("shape", "axes"), [*HALVED, ((3, 14, 140), (1, 2)), ((2, 6, 90, 3), (1, 2))], ids=str)
+def test_halves(shape: tuple[int, ...], axes: tuple[int, int], rounding: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, (rows, columns) = _bytes(shape, "uint8"), axes
+    spec = ResizeSpec(
+        kernel=Linear(),
+        coordinates=Coordinates.HALF_PIXEL,
+        axes=axes,
+        target=Sizes((shape[rows] // 2, shape[columns] // 2)),
+        integers=rounding,
+    )
+    products, loops = _both(x, spec, monkeypatch)
+    split = x.reshape(*shape[:rows], shape[rows] // 2, 2, shape[columns] // 2, 2, *shape[columns + 1 :])
+    sums = split.sum((rows + 1, columns + 2), dtype=int)
+    np.testing.assert_array_equal(loops, np.rint(sums / 4) if rounding is None else (sums + 2) // 4)
+    np.testing.assert_array_equal(loops, products)
+
+
 def test_nothing_is_imported_for_a_small_resize(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     code = (

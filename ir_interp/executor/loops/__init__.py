@@ -7,6 +7,7 @@ others build on, removes ``__pycache__``. An installation writes all files anew.
 from ir_interp.executor.loops.copies import copies
 from ir_interp.executor.loops.corners import cornered
 from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
+from ir_interp.executor.loops.halves import halves
 from ir_interp.executor.loops.steps import chained, paired, shortened
 from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
 
@@ -19,6 +20,7 @@ __all__ = [
     "floats_columns_first",
     "floats_rows",
     "floats_rows_first",
+    "halves",
     "paired",
     "rows",
     "rows_then_columns",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import across, along
+from ir_interp.executor.loops.vectors import nearest_byte
 
 Array = NDArray[Any]
 _HALF_EVEN, _HALF_UP = 0, 1  # else half away from zero
@@ -28,7 +29,7 @@ def _store(
     to = np.uint64(start)
     if rounding == _HALF_EVEN:
         for i in range(len(sums)):
-            target[to + np.uint64(i)] = np.int32(min(max(np.rint(sums[i] * factor), low), high))
+            target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))
     elif rounding == _HALF_UP:
         for i in range(len(sums)):
             target[to + np.uint64(i)] = np.int32(min(max(np.floor(sums[i] * factor + half), low), high))

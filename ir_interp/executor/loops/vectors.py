@@ -29,6 +29,21 @@ def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     return total(total, cell, weight), made
 
 
+@_intrinsic
+def nearest_byte(context: Any, value: Any) -> Any:
+    """Return the last eight bits of a float rounded half to even, of no more than 16 bits before the point.
+
+    Added to a number so large that it has no fraction, it is rounded, and the last bits of the sum are its own.
+    """
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        large = ir.Constant(values[0].type, 1.5 * 2 ** (23 if value.bitwidth == 32 else 52))
+        bits = builder.bitcast(builder.fadd(values[0], large), ir.IntType(value.bitwidth))
+        return builder.trunc(bits, ir.IntType(_BYTE))
+
+    return types.uint8(value), made
+
+
 def _sum_of(known: int) -> Any:
     """Return what sums a ``known`` number of pixels, one statement after the other; any number for 0."""
 

@@ -1,0 +1,90 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
+"""Images of bytes whose rows and columns are halved: every pixel is the mean of two by two.
+
+Pixels that are neighbours are brought beside each other, many at a time, which numba's compiler makes of no loop; a
+sum of four needs no more than 16 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+
+Array = NDArray[Any]
+_READ = 64  # bytes at a time, of each of two rows
+_BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
+_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
+
+
+def _halving(depth: int) -> Any:
+    """Return what halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
+    firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
+    pairs = [at for first in firsts for at in (first, first + depth)]
+    order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
+    words = ir.VectorType(_WORD, _READ // 2)
+
+    def every(value: int) -> Any:
+        return ir.Constant(words, [value] * words.count)
+
+    @_intrinsic
+    def halve(context: Any, x: Any, upper: Any, lower: Any, even: Any, y: Any, place: Any) -> Any:
+        def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
+            source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
+            total = every(0)
+            for at in values[1:3]:
+                pointer = builder.bitcast(builder.gep(source, [at]), ir.VectorType(_BYTE, _READ).as_pointer())
+                cells = builder.load(pointer, align=1)
+                beside = builder.bitcast(builder.shuffle_vector(cells, cells, order), words)
+                both = builder.add(builder.and_(beside, every(0xFF)), builder.lshr(beside, every(8)))
+                total = builder.add(total, both)
+            one = builder.insert_element(every(0), builder.trunc(values[3], _WORD), ir.Constant(_INDEX, 0))
+            is_even = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INDEX, words.count), None))
+            less = builder.and_(builder.xor(builder.lshr(total, every(2)), every(1)), is_even)
+            whole = builder.lshr(builder.sub(builder.add(total, every(2)), less), every(2))
+            result = builder.trunc(whole, ir.VectorType(_BYTE, words.count))
+            builder.store(result, builder.bitcast(builder.gep(goal, [values[5]]), result.type.as_pointer()), align=1)
+            return target.get_dummy_value()
+
+        return types.none(x, types.intp, types.intp, types.intp, y, types.intp), made
+
+    return halve
+
+
+_halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
+
+
+@compiled
+def halves(
+    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, even: int
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
+
+    Halves are rounded to ``even`` where it is 1, else up.
+    """
+    cells, made = x.shape[1], y.shape[1]
+    source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
+    for out in range(start, stop):
+        image, place = divmod(out, len(first_rows))
+        upper = (image * height + first_rows[place]) * cells + begin
+        lower, to, at = upper + cells, out * made, 0
+        while at + _READ // 2 <= made and 2 * at + _READ <= cells - begin:
+            if depth == 1:
+                _halve_one(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+            elif depth == 3:
+                _halve_three(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+            else:
+                _halve_four(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+            at += step
+        for i in range(at, made):
+            first = i // depth * 2 * depth + i % depth
+            total: Any = 0
+            for row in (upper, lower):
+                total += np.int64(source[row + first]) + np.int64(source[row + first + depth])
+            target[to + i] = (total + 2 - (even & ~(total >> 2))) >> 2
