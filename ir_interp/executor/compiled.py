@@ -29,7 +29,7 @@ VARIABLE = "IR_INTERP_COMPILED"
 """The variable of the environment that forbids compiled loops (0), or loads them at once (1)."""
 
 _PATIENCE = 1.0  # seconds of NumPy's work on such sums before the loops, which take about as long to load, are
-_MIN_ELEMENTS_FOR_THREADS = 2**19  # of input and output together
+_MIN_TAPS_FOR_THREADS = 2**20  # all inputs of all outputs, in bytes: less takes no longer than a thread to wake
 _SHARES = 4  # of every thread: the last to end is not long alone
 
 
@@ -138,7 +138,7 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
 
 
 def _run(job: Job, x: Array, y: Array) -> None:
-    count = threads() if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1
+    count = threads() if y.nbytes * job.taps > _MIN_TAPS_FOR_THREADS else 1
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES))) if count > 1 else y.shape[1]
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
     waiting = iter(spans)

@@ -40,7 +40,8 @@ _MOST_TAPS = 4  # of single cells along a row: the products of longer sums are f
 class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
 
-    Elements that are copied are ``seen_as`` integers of their size.
+    ``taps`` are the inputs of an output, all axes together. Elements that are copied are ``seen_as`` integers of their
+    size.
     """
 
     loop: str
@@ -48,6 +49,7 @@ class Job:
     shape_out: tuple[int, int, int]
     arguments: tuple[Any, ...]
     out_shape: Shape
+    taps: int = 1
     seen_as: np.dtype[Any] | None = None
 
     @cached_property
@@ -82,6 +84,7 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     if cells >= _LONGEST or last.axis - first.axis > 1:
         return None
     outer, places = math.prod(shape[: first.axis]), len(last.first) * depth
+    taps = math.prod(each.weights.shape[1] for each in sums.windows)
     if first is not last:
         if _are_halves(sums, dtype) and depth in _HALVED:
             own = (rows, first.first, int(last.first[0]) * depth, depth, int(sums.rounding is Integers.HALF_EVEN))
@@ -90,14 +93,13 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         exact = most * first.largest * last.largest < _MOST_IN_SINGLE
         last = replace(last, weights=last.weights.astype(np.float32 if exact else np.float64))
         own = (rows, *_rows(first), *_columns(last, depth), depth, _safe(last, depth))
-        return Job(
-            "rows_then_columns", (1, outer * rows, cells), (1, outer * out[first.axis], places), own + tail, tuple(out)
-        )
+        made = (1, outer * out[first.axis], places)
+        return Job("rows_then_columns", (1, outer * rows, cells), made, own + tail, tuple(out), taps)
     if depth <= _MOST_TOGETHER:
         own = (*_columns(last, depth), depth, _safe(last, depth))
-        return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out))
+        return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out), taps)
     made = (1, outer * out[first.axis], depth)
-    return Job("rows", (1, outer * rows, depth), made, (rows, *_rows(first), *tail), tuple(out))
+    return Job("rows", (1, outer * rows, depth), made, (rows, *_rows(first), *tail), tuple(out), taps)
 
 
 def _are_halves(sums: WholeSum, dtype: np.dtype[Any]) -> bool:
@@ -130,7 +132,7 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     doubled = depth == 1 and len(columns) % 2 == 0 and bool((columns == twice).all())
     own = (taps[first], (columns * depth).astype(np.uint32), depth, doubled)
     bits = np.dtype(f"u{dtype.itemsize}")
-    return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, bits),)
+    return (Job("copies", (outer, shape[first], shape[last] * depth), places, own, piece.shape, seen_as=bits),)
 
 
 def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...]:
@@ -148,12 +150,13 @@ def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...
         return ()
     lengths = (outer, shape[rows.axis], shape[columns.axis] * depth)
     places = (outer, len(rows.indices), len(columns.indices) * depth)
+    taps = rows.indices.shape[1] * columns.indices.shape[1]
     if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
         window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
         window = replace(window, weights=window.weights.astype(np.float32))
         places_of = (*_columns(window, depth), depth, _safe(window, depth))
         short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
-        return (Job("shortened", lengths, places, short, out_shape),)
+        return (Job("shortened", lengths, places, short, out_shape, taps),)
     if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
         channels = math.prod(whole[columns.axis + 1 :])
         if rows.of_ipp and not is_in_one_order(patches(rows.indices, columns.indices, channels, "uint8")):
@@ -162,7 +165,7 @@ def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...
         inner = (_neighbours(columns.indices, depth, shape[columns.axis]),) if rows.of_ipp else ()
         own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth, *inner, 0.0, 255.0)
         loop = "paired" if rows.of_ipp else "chained"
-        return (Job(loop, lengths, places, own, out_shape),) if rows.rounding is Integers.HALF_EVEN else ()
+        return (Job(loop, lengths, places, own, out_shape, taps),) if rows.rounding is Integers.HALF_EVEN else ()
     return ()
 
 
@@ -200,7 +203,7 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
         2 * CORNER_BITS if step.fixed else 0,
     )
     made = (outer, math.prod(out[first:last]), out[last] * depth)
-    return (Job("cornered", (outer, rows, cells), made, own, tuple(out)),) if _pays(made) else ()
+    return (Job("cornered", (outer, rows, cells), made, own, tuple(out), 2 * len(each)),) if _pays(made) else ()
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:
@@ -239,18 +242,19 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     if all(kind.copied is not None for kind in kinds) or any(kind.longest > PANEL for kind in kinds):
         return ()
     windows = {axis: _floats(taps[axis], piece, axis, dtype) for axis in taps}
+    count = math.prod(each.weights.shape[1] for each in windows.values())
     if len(order) == 1 and depth > _MOST_TOGETHER:
         lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
-        return (Job("floats_rows", lengths, made, (shape[first], *_rows(windows[first])), out),)
+        return (Job("floats_rows", lengths, made, (shape[first], *_rows(windows[first])), out, count),)
     cells, places = shape[last] * depth, out[last] * depth
     if depth > _MOST_TOGETHER or cells >= _LONGEST or (depth < 3 and windows[last].weights.shape[1] > _MOST_TAPS):
         return ()
     own = (*_columns(windows[last], depth), depth, _safe(windows[last], depth))
     if len(order) == 1:
-        return (Job("floats_columns", (1, outer, cells), (1, outer, places), own, out),)
+        return (Job("floats_columns", (1, outer, cells), (1, outer, places), own, out, count),)
     loop = "floats_columns_first" if order[0].axis == last else "floats_rows_first"
     lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
-    return (Job(loop, lengths, made, (shape[first], *_rows(windows[first]), *own), out),)
+    return (Job(loop, lengths, made, (shape[first], *_rows(windows[first]), *own), out, count),)
 
 
 def _floats(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:
