@@ -23,9 +23,11 @@ from ir_interp.executor import (
     integers,
     ipp,
     jobs,
+    ordered_jobs,
     pairs,
     tiles,
     whole,
+    whole_jobs,
 )
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
@@ -195,14 +197,16 @@ class Prepared:
         if self.dtype.kind != "u" and self.dtype.kind != "i":
             return jobs.floats(bound, piece, self.dtype)
         if self._sums:
-            return jobs.jobs(self._sums, self._padded, self.dtype)
+            return whole_jobs.jobs(self._sums, self._padded, self.dtype)
         if not passes.are_named(bound):
             made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
             only = made[0] if made and len(made) == 1 else None
-            return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
+            return ordered_jobs.cornered(only, piece) if isinstance(only, Corners) else ()
         if self.dtype != np.uint8:
             return ()
-        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape)
+        return ordered_jobs.in_order(
+            [piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape
+        )
 
     @cached_property
     def _direct(self) -> partial[None] | None:

@@ -26,6 +26,7 @@ _BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
 _EIGHT_BITS = {"uint8": 255, "int8": 128}
 _ULP = 2.0**-24
+_ABOUT_ONE = 1.001  # what weights may sum to, rounded to whole numbers: 255 times it is rounded to 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +54,12 @@ class WholeSum:
     bits: int
     rounding: Integers | None
     doubt: float = 0.0
+
+    @property
+    def is_mean(self) -> bool:
+        """Say whether no sum lies beyond the ends of a type, once it is rounded."""
+        most = math.prod(window.largest for window in self.windows)
+        return all((window.weights >= 0).all() for window in self.windows) and most <= _ABOUT_ONE * 2**self.bits
 
 
 def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:

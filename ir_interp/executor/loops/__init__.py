@@ -4,6 +4,7 @@ The code that is kept of a loop is made again where its own file changes: who ch
 others build on, removes ``__pycache__``. An installation writes all files anew.
 """
 
+from ir_interp.executor.loops.blends import blended
 from ir_interp.executor.loops.copies import copies
 from ir_interp.executor.loops.corners import cornered
 from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
@@ -12,6 +13,7 @@ from ir_interp.executor.loops.steps import chained, paired, shortened
 from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
 
 __all__ = [
+    "blended",
     "chained",
     "columns",
     "copies",

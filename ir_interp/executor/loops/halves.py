@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.vectors import AHEAD, fetch, spread
 
 Array = NDArray[Any]
 _READ = 64  # bytes at a time, of each of two rows
@@ -39,13 +40,13 @@ def _halving(depth: int) -> Any:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
             total = every(0)
             for at in values[1:3]:
-                pointer = builder.bitcast(builder.gep(source, [at]), ir.VectorType(_BYTE, _READ).as_pointer())
-                cells = builder.load(pointer, align=1)
+                pointer = builder.gep(source, [at])
+                fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
+                cells = builder.load(builder.bitcast(pointer, ir.VectorType(_BYTE, _READ).as_pointer()), align=1)
                 beside = builder.bitcast(builder.shuffle_vector(cells, cells, order), words)
                 both = builder.add(builder.and_(beside, every(0xFF)), builder.lshr(beside, every(8)))
                 total = builder.add(total, both)
-            one = builder.insert_element(every(0), builder.trunc(values[3], _WORD), ir.Constant(_INDEX, 0))
-            is_even = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INDEX, words.count), None))
+            is_even = spread(builder, builder.trunc(values[3], _WORD), words)
             less = builder.and_(builder.xor(builder.lshr(total, every(2)), every(1)), is_even)
             whole = builder.lshr(builder.sub(builder.add(total, every(2)), less), every(2))
             result = builder.trunc(whole, ir.VectorType(_BYTE, words.count))

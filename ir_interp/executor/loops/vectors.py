@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 _LANES = 4
 _BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
-_AHEAD = 2048  # bytes: where an image that is no longer in the cache is read soon, beyond a page of memory at times
+AHEAD = 2048  # bytes: where an image that is no longer in the cache is read soon, beyond a page of memory at times
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
@@ -61,12 +61,12 @@ def _sum_of(known: int) -> Any:
             def added(total: Any, tap: Any) -> Any:
                 begin = builder.add(values[1], builder.mul(tap, values[2]))
                 pointer = builder.bitcast(builder.gep(source, [begin]), cells.as_pointer())
-                weight = _spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
+                weight = spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
                 values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
                 return _added(builder, row.dtype, values_read, weight, total)
 
             if row.dtype.bitwidth == _BYTE:
-                _fetch(builder, builder.gep(source, [builder.add(values[1], ir.Constant(ir.IntType(64), _AHEAD))]))
+                fetch(builder, builder.gep(source, [builder.add(values[1], ir.Constant(ir.IntType(64), AHEAD))]))
             total = ir.Constant(vector, None)
             for tap in range(known):
                 total = added(total, ir.Constant(ir.IntType(64), tap))
@@ -106,7 +106,7 @@ def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     return builder.call(_fusing(builder, kind), [wide, weight, total])
 
 
-def _fetch(builder: Any, pointer: Any) -> None:
+def fetch(builder: Any, pointer: Any) -> None:
     """Ask for what is at a pointer, and may lie beyond all memory, to be in the cache soon."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
@@ -116,11 +116,11 @@ def _fetch(builder: Any, pointer: Any) -> None:
     )
 
 
-def _spread(builder: Any, value: Any, vector: Any) -> Any:
+def spread(builder: Any, value: Any, vector: Any) -> Any:
     """Return a vector of which every lane is ``value``."""
     lanes, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
     one = builder.insert_element(lanes, value, ir.Constant(index, 0))
-    return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, _LANES), [0] * _LANES))
+    return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, vector.count), [0] * vector.count))
 
 
 def _fusing(builder: Any, kind: Any) -> Any:

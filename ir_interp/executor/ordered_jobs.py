@@ -1,0 +1,102 @@
+"""Sums of bytes in the order of a library or a runtime, as loops take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor import corners
+from ir_interp.executor.jobs import LONGEST, MOST_TOGETHER, Job, columns_of, lengths_of, pays, safe
+from ir_interp.plan.integers import CORNER_BITS, Corners
+from ir_interp.plan.ipp import is_in_one_order, patches
+from ir_interp.plan.passes import Pass
+from ir_interp.plan.pieces import Piece
+from ir_interp.plan.whole import gathered
+from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+_MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
+_UPPER_HALF = 16  # bits of a product that its upper half has lost
+
+
+def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...]:
+    """Return two passes over bytes that a loop makes in their own order; none where there is no such loop.
+
+    ``whole`` are the lengths of the whole output: its channels may decide what the order is.
+    """
+    if len(made) != 2 or made[0].axis != made[1].axis + 1:
+        return ()
+    if any(each.lanes for each in made):
+        return ()
+    (columns, rows), shape, out_shape = made, lengths_of(piece), piece.shape
+    depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
+    if depth > MOST_TOGETHER or shape[columns.axis] * depth >= LONGEST:
+        return ()
+    lengths = (outer, shape[rows.axis], shape[columns.axis] * depth)
+    places = (outer, len(rows.indices), len(columns.indices) * depth)
+    taps = rows.indices.shape[1] * columns.indices.shape[1]
+    if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
+        window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
+        window = replace(window, weights=window.weights.astype(np.float32))
+        places_of = (*columns_of(window, depth), depth, safe(window, depth))
+        short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
+        return (Job("shortened", lengths, places, short, out_shape, taps),)
+    if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
+        channels = math.prod(whole[columns.axis + 1 :])
+        if rows.of_ipp and not is_in_one_order(patches(rows.indices, columns.indices, channels, "uint8")):
+            return ()
+        cells = (columns.indices * depth).astype(np.uint32)
+        inner = (_neighbours(columns.indices, depth, shape[columns.axis]),) if rows.of_ipp else ()
+        own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth, *inner, 0.0, 255.0)
+        loop = "paired" if rows.of_ipp else "chained"
+        return (Job(loop, lengths, places, own, out_shape, taps),) if rows.rounding is Integers.HALF_EVEN else ()
+    return ()
+
+
+def _neighbours(indices: Array, depth: int, length: int) -> tuple[int, int]:
+    """Return a stretch of outputs whose inputs are neighbours; of its pixels four cells may be read and written."""
+    width = indices.shape[1]
+    inside = (np.diff(indices, axis=1) == 1).all(axis=1) & ((indices[:, 0] + width - 1) * depth + 4 <= length * depth)
+    inside[-1] = False
+    start = int(inside.argmax())
+    return (start, start + int((~inside[start:]).argmax())) if depth == 3 and inside.any() else (0, 0)
+
+
+def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
+    """Return a sum over the corners of cells as a loop takes it: along columns, rows and, it may be, planes."""
+    shape, out = lengths_of(piece), list(lengths_of(piece))
+    columns, *others = corners.sides(step, piece.origin, shape)
+    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
+        out[axis] = len(low.places)
+    last, first = step.axes[0], step.axes[-1]
+    depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
+    rows, cells = math.prod(shape[first:last]), shape[last] * depth
+    if cells >= LONGEST:
+        return ()
+    unit = corners.Side(np.zeros(1, np.intp), np.ones(1, columns[0].weights.dtype))
+    high, deep = others if len(others) > 1 else (others[0], (unit,))
+    each = [(row, plane) for plane in deep for row in high]
+    places = [plane.places[:, None] * shape[last - 1] + row.places for row, plane in each]
+    weights = [np.broadcast_arrays(row.weights, plane.weights[:, None]) for row, plane in each]
+    of_cells = [(side.places[:, None] * depth + np.arange(depth)).reshape(-1) for side in columns]
+    own = (
+        np.stack(places, axis=-1).reshape(-1, len(each)),
+        *(np.stack(some, axis=-1).reshape(-1, len(each)) for some in zip(*weights, strict=True)),
+        np.stack(of_cells).astype(np.uint32),
+        np.stack([np.repeat(side.weights, depth) for side in columns]),
+        2 * CORNER_BITS if step.fixed else 0,
+    )
+    made = (outer, math.prod(out[first:last]), out[last] * depth)
+    return (Job("cornered", (outer, rows, cells), made, own, tuple(out), 2 * len(each)),) if pays(made) else ()
+
+
+def _fits_short(columns: Pass, rows: Pass) -> bool:
+    """Say whether sums of bytes along columns fit float32, and 16 bits once they lost some; so do weights of rows."""
+    most = 255 * int(np.abs(columns.weights).sum(axis=1).max())
+    return most < _MOST_IN_SINGLE and max(most >> rows.bits_before, int(np.abs(rows.weights).sum(axis=1).max())) < _MOST

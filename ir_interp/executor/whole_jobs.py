@@ -1,0 +1,97 @@
+"""Sums of whole numbers that 8-bit integers make, as loops take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.jobs import LONGEST, MOST_TOGETHER, Job, columns_of, rows_of, safe
+from ir_interp.plan.whole import WholeSum, Windows, reduced
+from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+_MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
+_ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
+_HALVED, _BLENDED = (1, 3, 4), (3, 4)  # channels of images that have loops of their own
+_BOTH = 8  # cells of two pixels, as a loop reads them
+_FEW = 2.5  # inputs of a row for each output: with fewer, sums of whole rows are faster
+
+
+def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+    """Return the sums of arrays of a shape as loops take them; none where there is no loop for one of them."""
+    made: list[Job] = []
+    for each in sums:
+        job = _job(reduced(each), shape, dtype)
+        if job is None:
+            return ()
+        made.append(job)
+        shape = job.out_shape
+    return tuple(made)
+
+
+def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
+    first, last = sums.windows[0], sums.windows[-1]
+    depth, out = math.prod(shape[last.axis + 1 :]), list(shape)
+    for window in sums.windows:
+        out[window.axis] = len(window.first)
+    outer, rows, cells = math.prod(shape[: first.axis]), shape[first.axis], shape[last.axis] * depth
+    if cells >= LONGEST or last.axis - first.axis > 1:
+        return None
+    taps, places = math.prod(each.weights.shape[1] for each in sums.windows), len(last.first) * depth
+    bounds = np.iinfo(dtype)
+    tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
+    if first is not last:
+        loop, own = _of_both(sums, depth, cells, dtype, tail)
+        lengths, made = (1, outer * rows, cells), (1, outer * out[first.axis], places)
+        return Job(loop, lengths, made, (rows, *own), tuple(out), taps)
+    if depth <= MOST_TOGETHER:
+        own = (*columns_of(last, depth), depth, safe(last, depth))
+        return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out), taps)
+    made = (1, outer * out[first.axis], depth)
+    return Job("rows", (1, outer * rows, depth), made, (rows, *rows_of(first), *tail), tuple(out), taps)
+
+
+def _of_both(
+    sums: WholeSum, depth: int, cells: int, dtype: np.dtype[Any], tail: tuple[int, ...]
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the loop of a sum along two axes, and its arguments."""
+    first, last = sums.windows
+    if depth in _HALVED and dtype == np.uint8 and _are_halves(sums):
+        return "halves", (first.first, int(last.first[0]) * depth, depth, int(sums.rounding is Integers.HALF_EVEN))
+    if depth in _BLENDED and _are_few_pairs(sums, cells / depth):
+        return "blended", (first.first, first.weights.astype(np.int32), *_pairs(last, depth, cells, sums.bits))
+    most = max(abs(tail[-2]), tail[-1])
+    first = replace(first, weights=first.weights.astype(np.int16 if most * first.largest < _MOST else np.int32))
+    exact = most * first.largest * last.largest < _MOST_IN_SINGLE
+    last = replace(last, weights=last.weights.astype(np.float32 if exact else np.float64))
+    return "rows_then_columns", (*rows_of(first), *columns_of(last, depth), depth, safe(last, depth), *tail)
+
+
+def _are_halves(sums: WholeSum) -> bool:
+    """Say whether every output is the mean of two rows by two columns, these side by side."""
+    is_mean = sums.bits == 2 and all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
+    return (
+        is_mean and sums.rounding in (Integers.HALF_EVEN, None) and bool((np.diff(sums.windows[-1].first) == 2).all())
+    )
+
+
+def _are_few_pairs(sums: WholeSum, length: float) -> bool:
+    """Say whether every output is a mean of two rows by two columns, few of those of a row of some ``length``."""
+    are_pairs = sums.is_mean and all(each.weights.shape[1] == 2 for each in sums.windows)
+    return are_pairs and sums.rounding is Integers.HALF_EVEN and length >= _FEW * len(sums.windows[-1].first)
+
+
+def _pairs(columns: Windows, depth: int, cells: int, bits: int) -> tuple[Array, Array, int, int]:
+    """Return what ``blended`` takes: first cells, the weights of all that are read, depth, which outputs are safe."""
+    weights = np.zeros((len(columns.first), _BOTH))
+    weights[:, : 2 * depth] = np.repeat(np.ldexp(columns.weights.astype(np.float64), -bits), depth, axis=1)
+    first = (columns.first * depth).astype(np.uint32)
+    beyond = first + np.uint32(_BOTH) > cells
+    beyond[-1] |= depth < 4
+    return first, weights, depth, int(beyond.argmax()) if beyond.any() else len(beyond)
