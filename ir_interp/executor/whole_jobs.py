@@ -88,9 +88,8 @@ def _are_few_pairs(sums: WholeSum, length: float) -> bool:
 
 
 def _pairs(columns: Windows, depth: int, cells: int, bits: int) -> tuple[Array, Array, int, int]:
-    """Return what ``blended`` takes: first cells, the weights of all that are read, depth, which outputs are safe."""
-    weights = np.zeros((len(columns.first), _BOTH))
-    weights[:, : 2 * depth] = np.repeat(np.ldexp(columns.weights.astype(np.float64), -bits), depth, axis=1)
+    """Return what ``blended`` takes: first cells, their weights, the depth, of how many outputs all is read at once."""
+    weights = np.ldexp(columns.weights.astype(np.float64), -bits)
     first = (columns.first * depth).astype(np.uint32)
     beyond = first + np.uint32(_BOTH) > cells
     beyond[-1] |= depth < 4

@@ -18,7 +18,7 @@ from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import AHEAD, fetch, nearest_byte, spread
 
 Array = NDArray[Any]
-BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written: of three channels some are not used
+_BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written: of three channels some are not used
 _BYTE, _INDEX, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
@@ -33,26 +33,23 @@ def _blending(depth: int) -> Any:
         def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
             arrays = ((x, 0), (weights, 5), (y, 7))
             source, factors, goal = (target.make_array(kind)(target, builder, values[k]).data for kind, k in arrays)
-            wide, exact = ir.VectorType(_WIDE, BOTH), ir.VectorType(ir.DoubleType(), BOTH)
+            wide, exact = ir.VectorType(_WIDE, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
             total = ir.Constant(wide, None)
             for begin, weight in zip(values[1:3], values[3:5], strict=True):
                 pointer = builder.gep(source, [begin])
-                cells = builder.load(builder.bitcast(pointer, ir.VectorType(_BYTE, BOTH).as_pointer()), align=1)
+                cells = builder.load(builder.bitcast(pointer, ir.VectorType(_BYTE, _BOTH).as_pointer()), align=1)
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
-            pointer = builder.gep(factors, [values[6]])
-            sides = builder.load(builder.bitcast(pointer, exact.as_pointer()), align=8)
-            products = builder.fmul(builder.sitofp(total, exact), sides)
-            lanes = ir.VectorType(_INDEX, _ONE)
-            left, right = (
-                builder.shuffle_vector(
-                    products, products, ir.Constant(lanes, [(first + k) % BOTH for k in range(_ONE)])
-                )
-                for first in (0, depth)
-            )
-            large = ir.Constant(left.type, [1.5 * 2**52] * _ONE)  # without a fraction: what is added to it is rounded
-            bits = builder.bitcast(builder.fadd(builder.fadd(left, right), large), ir.VectorType(ir.IntType(64), _ONE))
+            mean = ir.Constant(exact, [1.5 * 2**52] * _ONE)  # without a fraction: what is added to it is rounded
+            products = []
+            for side in (0, 1):
+                lanes = ir.Constant(ir.VectorType(_INDEX, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)])
+                weight = builder.load(builder.gep(factors, [builder.add(values[6], ir.Constant(values[6].type, side))]))
+                sums = builder.sitofp(builder.shuffle_vector(total, total, lanes), exact)
+                products.append(builder.fmul(sums, spread(builder, weight, exact)))
+            mean = builder.fadd(builder.fadd(*products), mean)
+            bits = builder.bitcast(mean, ir.VectorType(ir.IntType(64), _ONE))
             pixel = builder.trunc(bits, ir.VectorType(_BYTE, _ONE))
             builder.store(pixel, builder.bitcast(builder.gep(goal, [values[8]]), pixel.type.as_pointer()), align=1)
             return target.get_dummy_value()
@@ -82,7 +79,7 @@ def blended(
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``, rounded half to even; no sum lies beyond the ends of the type.
 
-    ``column_weights`` [outputs, BOTH] are those of each cell. Of ``safe`` outputs, the first, all are read and written.
+    Of ``safe`` outputs, the first, eight cells of either row may be read, and four written.
     """
     cells, made, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
@@ -93,13 +90,13 @@ def blended(
         for i in range(safe):
             at = np.intp(first_columns[i])
             if depth == 3:
-                _blend_three(source, upper + at, lower + at, above, below, weights, i * BOTH, target, to + 3 * i)
+                _blend_three(source, upper + at, lower + at, above, below, weights, 2 * i, target, to + 3 * i)
             else:
-                _blend_four(source, upper + at, lower + at, above, below, weights, i * BOTH, target, to + 4 * i)
+                _blend_four(source, upper + at, lower + at, above, below, weights, 2 * i, target, to + 4 * i)
         for i in range(safe, count):
             for cell in range(depth):
                 total = 0.0
-                for side in (cell, cell + depth):
-                    at = np.intp(first_columns[i]) + side
+                for side in range(2):
+                    at = np.intp(first_columns[i]) + side * depth + cell
                     total += (source[upper + at] * above + source[lower + at] * below) * column_weights[i, side]
                 target[to + i * depth + cell] = nearest_byte(total)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
-from ir_interp.executor.loops.vectors import added, sum_four
+from ir_interp.executor.loops.vectors import added, nearest_byte, sum_four
 
 Array = NDArray[Any]
 
@@ -80,6 +80,15 @@ def shortened(
 
 
 @compiled
+def _fused_pixel(x: Array, begin: int, indices: Array, weights: Array, depth: int, sums: Array, to: int) -> None:
+    for cell in range(depth):
+        total = np.float32(0)
+        for tap in range(4):
+            total = added(total, x[begin + indices[tap] + cell], weights[tap])
+        sums[to + cell] = total
+
+
+@compiled
 def _fused_along(
     x: Array, begin: int, indices: Array, weights: Array, depth: int, inner: Any, sums: Array, to: int
 ) -> None:
@@ -87,16 +96,13 @@ def _fused_along(
 
     Of ``inner`` outputs the inputs are neighbours, and four cells may be read and written.
     """
-    flat, nothing = weights.reshape(-1), np.float32(0)
+    flat = weights.reshape(-1)
+    for i in range(inner[0]):
+        _fused_pixel(x, begin, indices[i], weights[i], depth, sums, to + i * depth)
     for i in range(inner[0], inner[1]):
         sum_four(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
-    for i in range(len(indices)):
-        if i < inner[0] or i >= inner[1]:
-            for cell in range(depth):
-                total = nothing
-                for tap in range(4):
-                    total = added(total, x[begin + indices[i, tap] + cell], weights[i, tap])
-                sums[to + i * depth + cell] = total
+    for i in range(inner[1], len(indices)):
+        _fused_pixel(x, begin, indices[i], weights[i], depth, sums, to + i * depth)
 
 
 @compiled
@@ -130,7 +136,7 @@ def paired(
         for i in range(count):
             upper = added(second[i] * weights[1], first[i], weights[0])
             lower = added(fourth[i] * weights[3], third[i], weights[2])
-            line[i] = np.int32(min(max(np.rint(upper + lower), low), high))
+            line[i] = nearest_byte(min(max(upper + lower, low), high))
 
 
 @compiled
