@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.executor import corners
 from ir_interp.executor.jobs import LONGEST, MOST_TOGETHER, Job, columns_of, lengths_of, pays, safe
 from ir_interp.plan.integers import CORNER_BITS, Corners
-from ir_interp.plan.ipp import is_in_one_order, patches
+from ir_interp.plan.ipp import across
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.whole import gathered
@@ -22,19 +22,20 @@ from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
+_IN_PAIRS = 4  # rows that are summed in two pairs
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
 
 
-def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...]:
+def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]:
     """Return two passes over bytes that a loop makes in their own order; none where there is no such loop.
 
-    ``whole`` are the lengths of the whole output: its channels may decide what the order is.
+    The ``whole`` of them, to an output of lengths ``out``, decides what the order of a piece is.
     """
-    if len(made) != 2 or made[0].axis != made[1].axis + 1:
+    if len(whole) != 2 or whole[0].axis != whole[1].axis + 1:
         return ()
-    if any(each.lanes for each in made):
+    if any(each.lanes for each in whole):
         return ()
-    (columns, rows), shape, out_shape = made, lengths_of(piece), piece.shape
+    (columns, rows), shape, out_shape = map(piece.of_pass, whole), lengths_of(piece), piece.shape
     depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
     if depth > MOST_TOGETHER or shape[columns.axis] * depth >= LONGEST:
         return ()
@@ -48,24 +49,26 @@ def in_order(made: Sequence[Pass], piece: Piece, whole: Shape) -> tuple[Job, ...
         short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
         return (Job("shortened", lengths, places, short, out_shape, taps),)
     if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
-        channels = math.prod(whole[columns.axis + 1 :])
-        if rows.of_ipp and not is_in_one_order(patches(rows.indices, columns.indices, channels, "uint8")):
-            return ()
         cells = (columns.indices * depth).astype(np.uint32)
-        inner = (_neighbours(columns.indices, depth, shape[columns.axis]),) if rows.of_ipp else ()
-        own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth, *inner, 0.0, 255.0)
-        loop = "paired" if rows.of_ipp else "chained"
-        return (Job(loop, lengths, places, own, out_shape, taps),) if rows.rounding is Integers.HALF_EVEN else ()
+        own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth)
+        if rows.rounding is not Integers.HALF_EVEN or (rows.of_ipp and columns.indices.shape[1] != _IN_PAIRS):
+            return ()
+        if not rows.of_ipp:
+            return (Job("chained", lengths, places, (*own, 0.0, 255.0), out_shape, taps),)
+        channels, made = math.prod(out[columns.axis + 1 :]), slice(*piece.outputs[columns.axis])
+        orders = across(whole[0].indices, channels)[made]
+        inner = _neighbours(columns.indices, depth, shape[columns.axis]) if depth == channels else (0, 0)
+        return (Job("paired", lengths, places, (*own, orders, inner, 0.0, 255.0), out_shape, taps),)
     return ()
 
 
 def _neighbours(indices: Array, depth: int, length: int) -> tuple[int, int]:
-    """Return a stretch of outputs whose inputs are neighbours; of its pixels four cells may be read and written."""
+    """Return a stretch of outputs whose inputs are neighbours; four cells may be read and written from there on."""
     width = indices.shape[1]
     inside = (np.diff(indices, axis=1) == 1).all(axis=1) & ((indices[:, 0] + width - 1) * depth + 4 <= length * depth)
     inside[-1] = False
     start = int(inside.argmax())
-    return (start, start + int((~inside[start:]).argmax())) if depth == 3 and inside.any() else (0, 0)
+    return (start, start + int((~inside[start:]).argmax())) if inside.any() else (0, 0)
 
 
 def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:

@@ -204,9 +204,7 @@ class Prepared:
             return ordered_jobs.cornered(only, piece) if isinstance(only, Corners) else ()
         if self.dtype != np.uint8:
             return ()
-        return ordered_jobs.in_order(
-            [piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape
-        )
+        return ordered_jobs.in_order(passes.passes(bound, "uint8"), piece, bound.out_shape)
 
     @cached_property
     def _direct(self) -> partial[None] | None:

@@ -7,7 +7,6 @@ channels it is the order on processors with AVX-512; others sum these otherwise,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,9 +111,21 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
     return tuple(each for each in found if each.rows.size and each.columns.size)
 
 
-def is_in_one_order(found: Sequence[Patch]) -> bool:
-    """Say whether all of an output is summed as colours of 8 bits are: fused across, and in two fused pairs down."""
-    return all(each.orders == Orders((_FORWARD,) * 4, _FUSED_PAIRS) for each in found)
+ACROSS = (_FORWARD, _PAIRS, _ALTERNATE, _FUSED_ALTERNATE, _OUTER_INNER)
+"""The orders in which rows of bytes are summed."""
+
+
+def across(columns: Array, channels: int) -> NDArray[np.uint8]:
+    """Return the order in which each output of a row of bytes is summed, counted in ``ACROSS``.
+
+    ``columns`` are the four taps of all of a row. Rows are alike, and what they give is summed in two fused pairs.
+    """
+    found = np.zeros(len(columns), np.uint8)
+    for each in patches(columns[:1], columns, channels, "uint8"):
+        assert each.orders is not None
+        assert each.orders.down == _FUSED_PAIRS
+        found[each.columns] = ACROSS.index(each.orders.across[0])
+    return found
 
 
 def _reaching(indices: Array) -> NDArray[np.bool_]:

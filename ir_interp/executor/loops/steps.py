@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
-from ir_interp.executor.loops.vectors import added, nearest_byte, sum_four
+from ir_interp.executor.loops.vectors import (
+    added,
+    nearest_byte,
+    sum_alternate,
+    sum_beside,
+    sum_four,
+    sum_outer_inner,
+)
 
 Array = NDArray[Any]
+_FORWARD, _PAIRS, _ALTERNATE, _FUSED_ALTERNATE, _OUTER_INNER = range(5)  # places in plan.ipp.ACROSS
 
 
 @compiled
@@ -80,29 +88,61 @@ def shortened(
 
 
 @compiled
-def _fused_pixel(x: Array, begin: int, indices: Array, weights: Array, depth: int, sums: Array, to: int) -> None:
+def _ordered_pixel(
+    x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
+) -> None:
+    """Store the sums of four pixels of a row, one cell after the other, in an order of ``plan.ipp.ACROSS``."""
+    nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
-        total = np.float32(0)
-        for tap in range(4):
-            total = added(total, x[begin + indices[tap] + cell], weights[tap])
+        at = begin + cell
+        a, b = np.float32(x[at + indices[i, 0]]), np.float32(x[at + indices[i, 1]])
+        c, d = np.float32(x[at + indices[i, 2]]), np.float32(x[at + indices[i, 3]])
+        if order == _FORWARD:
+            total = added(added(added(added(nothing, a, first), b, second), c, third), d, fourth)
+        elif order == _PAIRS:
+            total = (a * first + b * second) + (c * third + d * fourth)
+        elif order == _ALTERNATE:
+            total = (a * first + c * third) + (b * second + d * fourth)
+        elif order == _FUSED_ALTERNATE:
+            total = added(added(nothing, a, first), c, third) + added(added(nothing, b, second), d, fourth)
+        else:
+            total = added(added(nothing, d, fourth), a, first) + added(added(nothing, c, third), b, second)
         sums[to + cell] = total
 
 
 @compiled
-def _fused_along(
-    x: Array, begin: int, indices: Array, weights: Array, depth: int, inner: Any, sums: Array, to: int
+def _ordered_along(
+    x: Array,
+    begin: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    orders: Array,
+    inner: Any,
+    sums: Array,
+    to: int,
 ) -> None:
-    """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, fused from the first to the last.
+    """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, in its order.
 
-    Of ``inner`` outputs the inputs are neighbours, and four cells may be read and written.
+    Of ``inner`` outputs the inputs are neighbours, and four cells may be read and written; of single cells, read.
     """
     flat = weights.reshape(-1)
     for i in range(inner[0]):
-        _fused_pixel(x, begin, indices[i], weights[i], depth, sums, to + i * depth)
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
     for i in range(inner[0], inner[1]):
-        sum_four(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+        at = begin + np.intp(indices[i, 0])
+        if orders[i] == _FORWARD:
+            sum_four(x, at, depth, flat, i, 4, sums, to + i * depth)
+        elif orders[i] == _FUSED_ALTERNATE:
+            sum_alternate(x, at, depth, flat, i, 4, sums, to + i * depth)
+        elif orders[i] == _OUTER_INNER:
+            sum_outer_inner(x, at, depth, flat, i, 4, sums, to + i * depth)
+        elif orders[i] == _PAIRS:
+            sums[to + i] = sum_beside(x, at, flat, 4 * i)
+        else:
+            _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
     for i in range(inner[1], len(indices)):
-        _fused_pixel(x, begin, indices[i], weights[i], depth, sums, to + i * depth)
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
 
 
 @compiled
@@ -116,6 +156,7 @@ def paired(
     column_indices: Array,
     column_weights: Array,
     depth: int,
+    orders: Array,
     inner: Any,
     least: float,
     most: float,
@@ -128,7 +169,7 @@ def paired(
             row = row_indices[out, tap]
             if held[row % 4] != row:
                 begin, place = row * x.shape[1], row % 4 * count
-                _fused_along(source, begin, column_indices, column_weights, depth, inner, sums, place)
+                _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
                 held[row % 4] = row
         at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
         first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]

@@ -44,8 +44,28 @@ def nearest_byte(context: Any, value: Any) -> Any:
     return types.uint8(value), made
 
 
-def _sum_of(known: int) -> Any:
-    """Return what sums a ``known`` number of pixels, one statement after the other; any number for 0."""
+@_intrinsic
+def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any:
+    """Return the sum of four cells beside each other, of two and two products, each rounded by itself."""
+
+    def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
+        source, factors = (
+            target.make_array(kind)(target, builder, values[k]).data for kind, k in ((row, 0), (weights, 2))
+        )
+        vector, index = ir.VectorType(target.get_value_type(weights.dtype), _LANES), ir.VectorType(ir.IntType(32), 2)
+        cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
+        place, factor = (builder.gep(array, [values[k]]) for array, k in ((source, 1), (factors, 3)))
+        loaded = builder.uitofp(builder.load(builder.bitcast(place, cells.as_pointer()), align=1), vector)
+        terms = builder.fmul(loaded, builder.load(builder.bitcast(factor, vector.as_pointer()), align=4))
+        even, odd = (builder.shuffle_vector(terms, terms, ir.Constant(index, lanes)) for lanes in ([0, 2], [1, 3]))
+        pairs = builder.fadd(even, odd)
+        return builder.fadd(*(builder.extract_element(pairs, ir.Constant(ir.IntType(32), lane)) for lane in (0, 1)))
+
+    return weights.dtype(row, types.intp, weights, types.intp), made
+
+
+def _sum_of(*chains: tuple[int, ...]) -> Any:
+    """Return what sums pixels in ``chains`` of taps, each in its order, and then these; any number of taps in one."""
 
     @_intrinsic
     def sum_pixels(
@@ -67,11 +87,14 @@ def _sum_of(known: int) -> Any:
 
             if row.dtype.bitwidth == _BYTE:
                 fetch(builder, builder.gep(source, [builder.add(values[1], ir.Constant(ir.IntType(64), AHEAD))]))
-            total = ir.Constant(vector, None)
-            for tap in range(known):
-                total = added(total, ir.Constant(ir.IntType(64), tap))
-            if not known:
-                kept = cgutils.alloca_once_value(builder, total)
+            nothing, total = ir.Constant(vector, None), None
+            for chain in chains:
+                part = nothing
+                for tap in chain:
+                    part = added(part, ir.Constant(ir.IntType(64), tap))
+                total = part if total is None else builder.fadd(total, part)
+            if total is None:
+                kept = cgutils.alloca_once_value(builder, nothing)
                 with cgutils.for_range(builder, values[5]) as loop:
                     builder.store(added(builder.load(kept), loop.index), kept)
                 total = builder.load(kept)
@@ -85,12 +108,13 @@ def _sum_of(known: int) -> Any:
     return sum_pixels
 
 
-sum_pixels, sum_two, sum_four = _sum_of(0), _sum_of(2), _sum_of(4)
+sum_pixels, sum_two, sum_four = _sum_of(), _sum_of((0, 1)), _sum_of((0, 1, 2, 3))
+sum_alternate, sum_outer_inner = _sum_of((0, 2), (1, 3)), _sum_of((3, 0), (2, 1))
 """``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
 
 The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
 are four lanes, from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that
-they are there. Floats are fused one after the other, from 0 on.
+they are there. Floats are fused one after the other, from 0 on; of two chains of them each is, and both are added.
 """
 
 
