@@ -23,6 +23,7 @@ from ir_interp.spec import Integers
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _IN_PAIRS = 4  # rows that are summed in two pairs
+_OF_BLOCKS = 3  # of the orders of rows, the first
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
 
 
@@ -57,15 +58,16 @@ def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]
             return (Job("chained", lengths, places, (*own, 0.0, 255.0), out_shape, taps),)
         channels, made = math.prod(out[columns.axis + 1 :]), slice(*piece.outputs[columns.axis])
         orders = across(whole[0].indices, channels)[made]
-        inner = _neighbours(columns.indices, depth, shape[columns.axis]) if depth == channels else (0, 0)
+        inner = _neighbours(columns.indices, orders, depth, shape[columns.axis]) if depth == channels else (0, 0)
         return (Job("paired", lengths, places, (*own, orders, inner, 0.0, 255.0), out_shape, taps),)
     return ()
 
 
-def _neighbours(indices: Array, depth: int, length: int) -> tuple[int, int]:
-    """Return a stretch of outputs whose inputs are neighbours; four cells may be read and written from there on."""
+def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple[int, int]:
+    """Return a stretch of outputs in blocks whose inputs are neighbours; of each four cells may be read, written."""
     width = indices.shape[1]
     inside = (np.diff(indices, axis=1) == 1).all(axis=1) & ((indices[:, 0] + width - 1) * depth + 4 <= length * depth)
+    inside &= orders < _OF_BLOCKS
     inside[-1] = False
     start = int(inside.argmax())
     return (start, start + int((~inside[start:]).argmax())) if inside.any() else (0, 0)

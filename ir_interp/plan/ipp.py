@@ -111,8 +111,8 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
     return tuple(each for each in found if each.rows.size and each.columns.size)
 
 
-ACROSS = (_FORWARD, _PAIRS, _ALTERNATE, _FUSED_ALTERNATE, _OUTER_INNER)
-"""The orders in which rows of bytes are summed."""
+ACROSS = (*_BLOCKS["uint8"].values(), _ALTERNATE, _OUTER_INNER)
+"""The orders in which rows of bytes are summed; the first, one for each number of channels, are those of blocks."""
 
 
 def across(columns: Array, channels: int) -> NDArray[np.uint8]:

@@ -41,6 +41,15 @@ def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pyte
     assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
 
 
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_blocks_of_opencv_cubic(channels: int) -> None:
+    """Rows are summed in blocks of four outputs: in narrow images there is none, or few are left."""
+    rng = np.random.default_rng(channels)
+    for width, made in ((4, 4), (4, 9), (5, 7), (9, 5), (12, 6), (13, 8)):
+        spec = replace(parse("opencv:cubic"), axes=(0, 1), target=Sizes((9, made)))
+        assert list(faults(rng, values(rng, (7, width, channels), "uint8"), spec)) == []
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_bytes_of_wide_rows(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are cast and summed in parts, each of some cells of all rows."""

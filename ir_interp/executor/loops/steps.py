@@ -15,11 +15,10 @@ from ir_interp.executor.loops.vectors import (
     sum_alternate,
     sum_beside,
     sum_four,
-    sum_outer_inner,
 )
 
 Array = NDArray[Any]
-_FORWARD, _PAIRS, _ALTERNATE, _FUSED_ALTERNATE, _OUTER_INNER = range(5)  # places in plan.ipp.ACROSS
+_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in plan.ipp.ACROSS
 
 
 @compiled
@@ -124,24 +123,21 @@ def _ordered_along(
 ) -> None:
     """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, in its order.
 
-    Of ``inner`` outputs the inputs are neighbours, and four cells may be read and written; of single cells, read.
+    Of ``inner`` outputs, all of one order, the inputs are neighbours, and four cells may be read and written.
     """
-    flat = weights.reshape(-1)
-    for i in range(inner[0]):
+    flat, begun, ended = weights.reshape(-1), inner[0], inner[1]
+    for i in range(begun):
         _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
-    for i in range(inner[0], inner[1]):
-        at = begin + np.intp(indices[i, 0])
-        if orders[i] == _FORWARD:
-            sum_four(x, at, depth, flat, i, 4, sums, to + i * depth)
-        elif orders[i] == _FUSED_ALTERNATE:
-            sum_alternate(x, at, depth, flat, i, 4, sums, to + i * depth)
-        elif orders[i] == _OUTER_INNER:
-            sum_outer_inner(x, at, depth, flat, i, 4, sums, to + i * depth)
-        elif orders[i] == _PAIRS:
-            sums[to + i] = sum_beside(x, at, flat, 4 * i)
-        else:
-            _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
-    for i in range(inner[1], len(indices)):
+    if orders[begun] == _FORWARD:
+        for i in range(begun, ended):
+            sum_four(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    elif orders[begun] == _FUSED_ALTERNATE:
+        for i in range(begun, ended):
+            sum_alternate(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    else:
+        for i in range(begun, ended):
+            sums[to + i] = sum_beside(x, begin + np.intp(indices[i, 0]), flat, 4 * i)
+    for i in range(ended, len(indices)):
         _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
 
 

@@ -109,7 +109,7 @@ def _sum_of(*chains: tuple[int, ...]) -> Any:
 
 
 sum_pixels, sum_two, sum_four = _sum_of(), _sum_of((0, 1)), _sum_of((0, 1, 2, 3))
-sum_alternate, sum_outer_inner = _sum_of((0, 2), (1, 3)), _sum_of((3, 0), (2, 1))
+sum_alternate = _sum_of((0, 2), (1, 3))
 """``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
 
 The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
