@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,11 @@ class _Loops:
                 self._agreeing[dtype] = _agree(self._module, dtype)
         return self._agreeing[dtype]
 
+    @cached_property
+    def converts_half(self) -> bool:
+        """Say whether loops may take float16, once they are there."""
+        return bool(self._module.are_converted())
+
 
 def _agree(loops: Any, dtype: np.dtype[Any]) -> bool:
     """Say whether random sums along rows, and then of rows, are the same in loops and in products."""
@@ -125,7 +130,9 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
     """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; False where loops cannot."""
     if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
         return False  # a call within another, by a signal handler, may find a loop half compiled
-    if y.dtype.kind == "f" and made[0].seen_as is None and not _loops.sums_like_products(y.dtype):
+    if (kind := made[0].sums_in) is not None and not _loops.sums_like_products(kind):
+        return False
+    if kind is not None and made[0].seen_as is not None and not _loops.converts_half:
         return False
     for job in made:
         target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)

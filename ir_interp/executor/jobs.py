@@ -23,7 +23,7 @@ Array = NDArray[Any]
 MOST_TOGETHER = 16  # cells that move together along the last axis
 LONGEST = 2**32  # cells of a row
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
-_MOST_TAPS = 4  # of single cells along a row: the products of longer sums are faster
+_MOST_TAPS, _MOST_OF_HALF = 4, 16  # of single cells along a row: the products of longer sums are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
 
     ``taps`` are the inputs of an output, all axes together. Elements that are copied are ``seen_as`` integers of their
-    size.
+    size, and so is float16. Floats are ``sums_in`` a type.
     """
 
     loop: str
@@ -41,6 +41,7 @@ class Job:
     out_shape: Shape
     taps: int = 1
     seen_as: np.dtype[Any] | None = None
+    sums_in: np.dtype[Any] | None = None
 
     @cached_property
     def kinds(self) -> str:
@@ -95,31 +96,36 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     Axes go in the order of the products, each sum is rounded as theirs is.
     """
     order = in_order(bound)
-    if not order or dtype.name not in ("float32", "float64"):
+    if not order or dtype.name not in ("float16", "float32", "float64"):
         return ()
+    kind, work, seen_as, most = "floats", dtype, None, _MOST_TAPS
+    if dtype == np.float16:
+        kind, work, seen_as, most = "half", np.dtype(np.float32), np.dtype(np.uint16), _MOST_OF_HALF
     first, last = min(each.axis for each in order), max(each.axis for each in order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    kinds = [along(each) for each in taps.values()]
+    sums = [along(each) for each in taps.values()]
     shape, out = lengths_of(piece), piece.shape
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
     if len(order) > last - first + 1 or last - first > 1:
         return ()
-    if all(kind.copied is not None for kind in kinds) or any(kind.longest > PANEL for kind in kinds):
+    if all(each.copied is not None for each in sums) or any(each.longest > PANEL for each in sums):
         return ()
-    windows = {axis: _floats(taps[axis], piece, axis, dtype) for axis in taps}
+    windows = {axis: _floats(taps[axis], piece, axis, work) for axis in taps}
     count = math.prod(each.weights.shape[1] for each in windows.values())
     if len(order) == 1 and depth > MOST_TOGETHER:
         lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
-        return (Job("floats_rows", lengths, made, (shape[first], *rows_of(windows[first])), out, count),)
+        return (
+            Job(f"{kind}_rows", lengths, made, (shape[first], *rows_of(windows[first])), out, count, seen_as, work),
+        )
     cells, places = shape[last] * depth, out[last] * depth
-    if depth > MOST_TOGETHER or cells >= LONGEST or (depth < 3 and windows[last].weights.shape[1] > _MOST_TAPS):
+    if depth > MOST_TOGETHER or cells >= LONGEST or (depth < 3 and windows[last].weights.shape[1] > most):
         return ()
     own = (*columns_of(windows[last], depth), depth, safe(windows[last], depth))
     if len(order) == 1:
-        return (Job("floats_columns", (1, outer, cells), (1, outer, places), own, out, count),)
-    loop = "floats_columns_first" if order[0].axis == last else "floats_rows_first"
+        return (Job(f"{kind}_columns", (1, outer, cells), (1, outer, places), own, out, count, seen_as, work),)
+    loop = f"{kind}_columns_first" if order[0].axis == last else f"{kind}_rows_first"
     lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
-    return (Job(loop, lengths, made, (shape[first], *rows_of(windows[first]), *own), out, count),)
+    return (Job(loop, lengths, made, (shape[first], *rows_of(windows[first]), *own), out, count, seen_as, work),)
 
 
 def _floats(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:

@@ -85,7 +85,7 @@ def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
     if rng.random() < 0.2:
         keep = int(rng.integers(0, 2))
         axes, target = axes[keep : keep + 1], target[keep : keep + 1]
-    dtype = str(rng.choice(["uint8", "uint8", "uint8", "int8", "float32", "float32", "float64", "int32"]))
+    dtype = str(rng.choice(["uint8", "uint8", "uint8", "int8", "float32", "float32", "float64", "float16", "int32"]))
     x = values(rng, shape, dtype)
     if dtype == "uint8" and layout == 0 and rng.random() < 0.3 and len(axes) == 2:
         return x, replace(parse(str(rng.choice(CALLS))), axes=axes, target=Sizes(tuple(target)))
@@ -200,7 +200,7 @@ def faults(rng: Rng, x: Array, spec: ResizeSpec) -> Iterator[str]:
     if wanted is None:
         return
     if x.dtype.kind == "f" and not isinstance(spec.kernel, Nearest):
-        limit = (1e-5 if x.dtype == np.float32 else 1e-12) * max(1.0, float(np.abs(x).max()))
+        limit = {"float16": 1e-3, "float32": 1e-5, "float64": 1e-12}[x.dtype.name] * max(1.0, float(np.abs(x).max()))
         if np.abs(results["0"] - wanted).max() > limit:
             yield "the plain form"
     elif not _same(results["0"], wanted):

@@ -8,11 +8,13 @@ from ir_interp.executor.loops.blends import blended
 from ir_interp.executor.loops.copies import copies
 from ir_interp.executor.loops.corners import cornered
 from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
+from ir_interp.executor.loops.half import are_converted, half_columns, half_columns_first, half_rows, half_rows_first
 from ir_interp.executor.loops.halves import halves
 from ir_interp.executor.loops.steps import chained, paired, shortened
 from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
 
 __all__ = [
+    "are_converted",
     "blended",
     "chained",
     "columns",
@@ -22,6 +24,10 @@ __all__ = [
     "floats_columns_first",
     "floats_rows",
     "floats_rows_first",
+    "half_columns",
+    "half_columns_first",
+    "half_rows",
+    "half_rows_first",
     "halves",
     "paired",
     "rows",

@@ -45,6 +45,26 @@ def nearest_byte(context: Any, value: Any) -> Any:
 
 
 @_intrinsic
+def as_single(context: Any, bits: Any) -> Any:
+    """Return the float32 of the bits of a float16."""
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return builder.fpext(builder.bitcast(values[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.uint16), made
+
+
+@_intrinsic
+def as_half(context: Any, value: Any) -> Any:
+    """Return the bits of the float16 next to a float32."""
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return builder.bitcast(builder.fptrunc(values[0], ir.HalfType()), ir.IntType(16))
+
+    return types.uint16(types.float32), made
+
+
+@_intrinsic
 def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any:
     """Return the sum of four cells beside each other, of two and two products, each rounded by itself."""
 

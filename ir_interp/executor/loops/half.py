@@ -1,0 +1,133 @@
+"""Sums of float16, seen as integers of 16 bits: rows become float32, are summed as floats are, and rounded."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import numpy as np
+from llvmlite import binding
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.taps import across, along
+from ir_interp.executor.loops.vectors import as_half, as_single
+
+Array = NDArray[Any]
+
+
+def are_converted() -> bool:
+    """Say whether the processor itself converts float16: else LLVM calls functions that are not there.
+
+    Where numba is told what to use of the processor, it is not known.
+    """
+    if any(name in os.environ for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")):
+        return False
+    return platform.machine().lower() in ("arm64", "aarch64") or bool(binding.get_host_cpu_features().get("f16c"))
+
+
+@compiled
+def _load(x: Array, begin: int, line: Array, start: int, count: int) -> None:
+    source, to = np.uint64(begin), np.uint64(start)
+    for i in range(count):
+        line[to + np.uint64(i)] = as_single(x[source + np.uint64(i)])
+
+
+@compiled
+def _store(line: Array, y: Array, start: int, count: int) -> None:
+    to = np.uint64(start)
+    for i in range(count):
+        y[to + np.uint64(i)] = as_half(line[i])
+
+
+@compiled
+def half_columns_first(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
+    source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
+    made, held = np.empty(width * count, np.float32), np.full(width, -1)
+    line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for row in range(first, first + width):
+            if held[row % width] != row:
+                _load(source, row * cells, line, 0, cells)
+                along(line, 0, first_columns, weights, taps, depth, safe, made, row % width * count)
+                held[row % width] = row
+        across(made, first, width, count, 0, row_weights, place, total, 0, count)
+        _store(total, target, out * count, count)
+
+
+@compiled
+def half_rows_first(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
+    (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
+    source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
+    lines, held = np.empty(width * cells, np.float32), np.full(width, -1)
+    sums, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for row in range(first, first + width):
+            if held[row % width] != row:
+                _load(source, row * cells, lines, row % width * cells, cells)
+                held[row % width] = row
+        across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
+        along(sums, 0, first_columns, weights, taps, depth, safe, total, 0)
+        _store(total, target, out * count, count)
+
+
+@compiled
+def half_columns(
+    x: Array, y: Array, start: int, stop: int, first: Array, weights: Array, depth: int, safe: int
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
+    source, target, flat, cells, count = x.reshape(-1), y.reshape(-1), weights.reshape(-1), x.shape[1], y.shape[1]
+    line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    for row in range(start, stop):
+        _load(source, row * cells, line, 0, cells)
+        along(line, 0, first, flat, weights.shape[1], depth, safe, total, 0)
+        _store(total, target, row * count, count)
+
+
+@compiled
+def half_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, weights: Array) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    (outputs, width), cells = weights.shape, x.shape[1]
+    source, target = x.reshape(-1), y.reshape(-1)
+    lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for row in range(first, first + width):
+            if held[row % width] != row:
+                _load(source, row * cells, lines, row % width * cells, cells)
+                held[row % width] = row
+        across(lines, first, width, cells, 0, weights, place, total, 0, cells)
+        _store(total, target, out * cells, cells)
