@@ -132,7 +132,7 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
         return False  # a call within another, by a signal handler, may find a loop half compiled
     if (kind := made[0].sums_in) is not None and not _loops.sums_like_products(kind):
         return False
-    if kind is not None and made[0].seen_as is not None and not _loops.converts_half:
+    if kind is not None and y.dtype == np.float16 and not _loops.converts_half:
         return False
     for job in made:
         target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)

@@ -18,12 +18,15 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
 from ir_interp.plan.whole import Windows, gathered
 from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 MOST_TOGETHER = 16  # cells that move together along the last axis
+_SIXTEEN = ("float16", "int16", "uint16")
+_WAYS = {Integers.HALF_EVEN: 1, Integers.CUT_OFF: 2, Integers.HALF_AWAY: 3}
 LONGEST = 2**32  # cells of a row
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
-_MOST_TAPS, _MOST_OF_HALF = 4, 16  # of single cells along a row: the products of longer sums are faster
+_MOST_TAPS, _MOST_OF_SIXTEEN = 4, 16  # of single cells along a row: the products of longer sums are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +93,15 @@ def columns_of(window: Windows, depth: int) -> tuple[Array, Array]:
     return (window.first * depth).astype(np.uint32), window.weights
 
 
-def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) -> tuple[Job, ...]:
     """Return sums of floats along one axis, or two neighbours, as a loop takes them; none of others.
 
-    Axes go in the order of the products, each sum is rounded as theirs is.
+    Axes go in the order of the products, each sum is rounded as theirs is; so are those of integers of 16 bits.
     """
     order = in_order(bound)
-    if not order or dtype.name not in ("float16", "float32", "float64"):
+    if not order or dtype.name not in (*_SIXTEEN, "float32", "float64"):
         return ()
-    kind, work, seen_as, most = "floats", dtype, None, _MOST_TAPS
-    if dtype == np.float16:
-        kind, work, seen_as, most = "half", np.dtype(np.float32), np.dtype(np.uint16), _MOST_OF_HALF
+    kind = _kind(dtype, rounding)
     first, last = min(each.axis for each in order), max(each.axis for each in order)
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     sums = [along(each) for each in taps.values()]
@@ -110,22 +111,43 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
         return ()
     if all(each.copied is not None for each in sums) or any(each.longest > PANEL for each in sums):
         return ()
-    windows = {axis: _floats(taps[axis], piece, axis, work) for axis in taps}
-    count = math.prod(each.weights.shape[1] for each in windows.values())
-    if len(order) == 1 and depth > MOST_TOGETHER:
-        lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
-        return (
-            Job(f"{kind}_rows", lengths, made, (shape[first], *rows_of(windows[first])), out, count, seen_as, work),
-        )
+    windows = {axis: _floats(taps[axis], piece, axis, kind.work) for axis in taps}
     cells, places = shape[last] * depth, out[last] * depth
-    if depth > MOST_TOGETHER or cells >= LONGEST or (depth < 3 and windows[last].weights.shape[1] > most):
+    rows, columns = rows_of(windows[first]), (*columns_of(windows[last], depth), depth, safe(windows[last], depth))
+    own: tuple[Any, ...]
+    if len(order) == 1 and depth > MOST_TOGETHER:
+        loop, own = "rows", (shape[first], *rows)
+        lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
+    elif depth > MOST_TOGETHER or cells >= LONGEST or (depth < 3 and windows[last].weights.shape[1] > kind.most_taps):
         return ()
-    own = (*columns_of(windows[last], depth), depth, safe(windows[last], depth))
-    if len(order) == 1:
-        return (Job(f"{kind}_columns", (1, outer, cells), (1, outer, places), own, out, count, seen_as, work),)
-    loop = f"{kind}_columns_first" if order[0].axis == last else f"{kind}_rows_first"
-    lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
-    return (Job(loop, lengths, made, (shape[first], *rows_of(windows[first]), *own), out, count, seen_as, work),)
+    elif len(order) == 1:
+        loop, own, lengths, made = "columns", columns, (1, outer, cells), (1, outer, places)
+    else:
+        loop, own = "columns_first" if order[0].axis == last else "rows_first", (shape[first], *rows, *columns)
+        lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
+    count = math.prod(each.weights.shape[1] for each in windows.values())
+    return (Job(f"{kind.loops}_{loop}", lengths, made, (*own, *kind.tail), out, count, kind.seen_as, kind.work),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The loops that sum elements of a type, as floats of type ``work``; those of 16 bits take a ``tail``, too."""
+
+    loops: str
+    work: np.dtype[Any]
+    most_taps: int
+    seen_as: np.dtype[Any] | None = None
+    tail: tuple[float, ...] = ()
+
+
+def _kind(dtype: np.dtype[Any], rounding: Integers) -> _Kind:
+    if dtype.name not in _SIXTEEN:
+        return _Kind("floats", dtype, _MOST_TAPS)
+    single = np.dtype(np.float32)
+    if dtype == np.float16:
+        return _Kind("sixteen", single, _MOST_OF_SIXTEEN, np.dtype(np.uint16), (0, 0.0, 0.0))
+    bounds = np.iinfo(dtype)
+    return _Kind("sixteen", single, _MOST_OF_SIXTEEN, None, (_WAYS[rounding], float(bounds.min), float(bounds.max)))
 
 
 def _floats(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:

@@ -195,12 +195,14 @@ class Prepared:
         if isinstance(self.spec.kernel, Nearest):
             return jobs.copies(bound, piece, self.dtype)
         if self.dtype.kind != "u" and self.dtype.kind != "i":
-            return jobs.floats(bound, piece, self.dtype)
+            return jobs.floats(bound, piece, self.dtype, self._rounding)
         if self._sums:
             return whole_jobs.jobs(self._sums, self._padded, self.dtype)
         if not passes.are_named(bound):
-            made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
-            only = made[0] if made and len(made) == 1 else None
+            made = integers.planned(bound, self.dtype.name, piece.outputs)
+            if made is None:
+                return jobs.floats(bound, piece, self.dtype, self._rounding)
+            only = made[0] if len(made) == 1 and self.dtype.name in _EIGHT_BITS else None
             return ordered_jobs.cornered(only, piece) if isinstance(only, Corners) else ()
         if self.dtype != np.uint8:
             return ()

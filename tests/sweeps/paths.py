@@ -85,7 +85,11 @@ def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
     if rng.random() < 0.2:
         keep = int(rng.integers(0, 2))
         axes, target = axes[keep : keep + 1], target[keep : keep + 1]
-    dtype = str(rng.choice(["uint8", "uint8", "uint8", "int8", "float32", "float32", "float64", "float16", "int32"]))
+    dtype = str(
+        rng.choice(
+            ["uint8", "uint8", "uint8", "int8", "float32", "float32", "float64", "float16", "uint16", "int16", "int32"]
+        )
+    )
     x = values(rng, shape, dtype)
     if dtype == "uint8" and layout == 0 and rng.random() < 0.3 and len(axes) == 2:
         return x, replace(parse(str(rng.choice(CALLS))), axes=axes, target=Sizes(tuple(target)))

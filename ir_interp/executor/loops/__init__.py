@@ -8,8 +8,14 @@ from ir_interp.executor.loops.blends import blended
 from ir_interp.executor.loops.copies import copies
 from ir_interp.executor.loops.corners import cornered
 from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
-from ir_interp.executor.loops.half import are_converted, half_columns, half_columns_first, half_rows, half_rows_first
 from ir_interp.executor.loops.halves import halves
+from ir_interp.executor.loops.sixteen import (
+    are_converted,
+    sixteen_columns,
+    sixteen_columns_first,
+    sixteen_rows,
+    sixteen_rows_first,
+)
 from ir_interp.executor.loops.steps import chained, paired, shortened
 from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
 
@@ -24,13 +30,13 @@ __all__ = [
     "floats_columns_first",
     "floats_rows",
     "floats_rows_first",
-    "half_columns",
-    "half_columns_first",
-    "half_rows",
-    "half_rows_first",
     "halves",
     "paired",
     "rows",
     "rows_then_columns",
     "shortened",
+    "sixteen_columns",
+    "sixteen_columns_first",
+    "sixteen_rows",
+    "sixteen_rows_first",
 ]

@@ -1,4 +1,7 @@
-"""Sums of float16, seen as integers of 16 bits: rows become float32, are summed as floats are, and rounded."""
+"""Sums of float16 and of integers of 16 bits: rows become float32, are summed as floats are, and rounded.
+
+float16 is seen as integers of its size. ``way`` is how a sum is rounded; ``low`` and ``high`` are where integers end.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from ir_interp.executor.loops.taps import across, along
 from ir_interp.executor.loops.vectors import as_half, as_single
 
 Array = NDArray[Any]
+_TO_HALF, _HALF_EVEN, _CUT_OFF = 0, 1, 2  # else half away from zero
 
 
 def are_converted() -> bool:
@@ -28,21 +32,36 @@ def are_converted() -> bool:
 
 
 @compiled
-def _load(x: Array, begin: int, line: Array, start: int, count: int) -> None:
+def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> None:
     source, to = np.uint64(begin), np.uint64(start)
-    for i in range(count):
-        line[to + np.uint64(i)] = as_single(x[source + np.uint64(i)])
+    if way == _TO_HALF:
+        for i in range(count):
+            line[to + np.uint64(i)] = as_single(x[source + np.uint64(i)])
+    else:
+        for i in range(count):
+            line[to + np.uint64(i)] = np.float32(x[source + np.uint64(i)])
 
 
 @compiled
-def _store(line: Array, y: Array, start: int, count: int) -> None:
-    to = np.uint64(start)
-    for i in range(count):
-        y[to + np.uint64(i)] = as_half(line[i])
+def _store(line: Array, way: int, low: float, high: float, y: Array, start: int, count: int) -> None:
+    to, half, least, most = np.uint64(start), np.float32(0.5), np.float32(low), np.float32(high)
+    if way == _TO_HALF:
+        for i in range(count):
+            y[to + np.uint64(i)] = as_half(line[i])
+    elif way == _HALF_EVEN:
+        for i in range(count):
+            y[to + np.uint64(i)] = np.int32(min(max(np.rint(line[i]), least), most))
+    elif way == _CUT_OFF:
+        for i in range(count):
+            y[to + np.uint64(i)] = np.int32(min(max(line[i], least), most))
+    else:
+        for i in range(count):
+            value = np.copysign(np.floor(abs(line[i]) + half), line[i])
+            y[to + np.uint64(i)] = np.int32(min(max(value, least), most))
 
 
 @compiled
-def half_columns_first(
+def sixteen_columns_first(
     x: Array,
     y: Array,
     start: int,
@@ -54,6 +73,9 @@ def half_columns_first(
     column_weights: Array,
     depth: int,
     safe: int,
+    way: int,
+    low: float,
+    high: float,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
@@ -65,15 +87,15 @@ def half_columns_first(
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, line, 0, cells)
+                _load(source, row * cells, way, line, 0, cells)
                 along(line, 0, first_columns, weights, taps, depth, safe, made, row % width * count)
                 held[row % width] = row
         across(made, first, width, count, 0, row_weights, place, total, 0, count)
-        _store(total, target, out * count, count)
+        _store(total, way, low, high, target, out * count, count)
 
 
 @compiled
-def half_rows_first(
+def sixteen_rows_first(
     x: Array,
     y: Array,
     start: int,
@@ -85,6 +107,9 @@ def half_rows_first(
     column_weights: Array,
     depth: int,
     safe: int,
+    way: int,
+    low: float,
+    high: float,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
@@ -96,28 +121,49 @@ def half_rows_first(
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, lines, row % width * cells, cells)
+                _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
         across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
         along(sums, 0, first_columns, weights, taps, depth, safe, total, 0)
-        _store(total, target, out * count, count)
+        _store(total, way, low, high, target, out * count, count)
 
 
 @compiled
-def half_columns(
-    x: Array, y: Array, start: int, stop: int, first: Array, weights: Array, depth: int, safe: int
+def sixteen_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    first: Array,
+    weights: Array,
+    depth: int,
+    safe: int,
+    way: int,
+    low: float,
+    high: float,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat, cells, count = x.reshape(-1), y.reshape(-1), weights.reshape(-1), x.shape[1], y.shape[1]
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     for row in range(start, stop):
-        _load(source, row * cells, line, 0, cells)
+        _load(source, row * cells, way, line, 0, cells)
         along(line, 0, first, flat, weights.shape[1], depth, safe, total, 0)
-        _store(total, target, row * count, count)
+        _store(total, way, low, high, target, row * count, count)
 
 
 @compiled
-def half_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, weights: Array) -> None:
+def sixteen_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    weights: Array,
+    way: int,
+    low: float,
+    high: float,
+) -> None:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, width), cells = weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
@@ -127,7 +173,7 @@ def half_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, lines, row % width * cells, cells)
+                _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
         across(lines, first, width, cells, 0, weights, place, total, 0, cells)
-        _store(total, target, out * cells, cells)
+        _store(total, way, low, high, target, out * cells, cells)
