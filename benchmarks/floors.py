@@ -113,23 +113,27 @@ def stages() -> None:
         x = np.random.default_rng(0).integers(0, 256, case.shape, np.uint8)
         run = ir_interp.prepare(spec_of(case), case.shape, "uint8")
         (job,) = run._jobs
-        if job.loop != "rows_then_columns":
-            return ""
         y, copy = run(x), x.copy()
+        each: dict[str, Callable[[], Any]] = {
+            "whole": lambda: run(x, out=y),
+            "copy of input": lambda: np.copyto(copy, x),
+        }
+        if job.loop == "rows_then_columns":
+            each |= by_stage(job, x, y)
+        return f"{case.name} ({job.loop}): {', '.join(f'{name} {best(step):.3f}' for name, step in each.items())} ms"
+
+    def by_stage(job: Any, x: Any, y: Any) -> dict[str, Callable[[], Any]]:
         _, first, row_weights, cells, weights, depth, safe, bits, way, low, high = job.arguments
         begin, number = int(cells.min()), weights.dtype.type
         count = int(cells.max()) + weights.shape[1] * depth - begin
         made, total = np.zeros(count, row_weights.dtype), np.zeros(job.shape_out[2], weights.dtype)
         along = (cells - np.uint32(begin), weights.reshape(-1), weights.shape[1], depth, safe, total, len(first))
         stored = (number(2.0**-bits), number(0.5), way, number(low), number(high), y.reshape(-1), len(first))
-        each: dict[str, Callable[[], Any]] = {
-            "whole": lambda: run(x, out=y),
+        return {
             "rows": lambda: rows(x.reshape(-1), job.shape_in[2], begin, count, first, row_weights, made),
             "columns": lambda: columns(made, *along),
             "rounding": lambda: rounding(total, *stored),
-            "copy of input": lambda: np.copyto(copy, x),
         }
-        return f"{case.name}: {', '.join(f'{name} {best(step):.3f}' for name, step in each.items())} ms"
 
     print(*filter(None, map(of_case, (case for case in IMAGES if case.dtype == "uint8"))), sep="\n")
 

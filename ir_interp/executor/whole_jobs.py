@@ -18,9 +18,9 @@ from ir_interp.spec import Integers
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
-_HALVED, _BLENDED = (1, 3, 4), (3, 4)  # channels of images that have loops of their own
+_HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _BOTH = 8  # cells of two pixels, as a loop reads them
-_FEW = 2.5  # inputs of a row for each output: with fewer, sums of whole rows are faster
+_FEW = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output: with fewer, sums of whole rows are faster
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
@@ -64,7 +64,7 @@ def _of_both(
     first, last = sums.windows
     if depth in _HALVED and dtype == np.uint8 and _are_halves(sums):
         return "halves", (first.first, int(last.first[0]) * depth, depth, int(sums.rounding is Integers.HALF_EVEN))
-    if depth in _BLENDED and _are_few_pairs(sums, cells / depth):
+    if depth in _FEW and cells >= _FEW[depth] * depth * len(last.first) and _are_pairs(sums):
         return "blended", (first.first, first.weights.astype(np.int32), *_pairs(last, depth, cells, sums.bits))
     most = max(abs(tail[-2]), tail[-1])
     first = replace(first, weights=first.weights.astype(np.int16 if most * first.largest < _MOST else np.int32))
@@ -75,22 +75,21 @@ def _of_both(
 
 def _are_halves(sums: WholeSum) -> bool:
     """Say whether every output is the mean of two rows by two columns, these side by side."""
-    is_mean = sums.bits == 2 and all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
-    return (
-        is_mean and sums.rounding in (Integers.HALF_EVEN, None) and bool((np.diff(sums.windows[-1].first) == 2).all())
-    )
+    two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
+    are_beside = bool((np.diff(sums.windows[-1].first) == 2).all())
+    return sums.bits == 2 and two and are_beside and sums.rounding in (Integers.HALF_EVEN, None)
 
 
-def _are_few_pairs(sums: WholeSum, length: float) -> bool:
-    """Say whether every output is a mean of two rows by two columns, few of those of a row of some ``length``."""
-    are_pairs = sums.is_mean and all(each.weights.shape[1] == 2 for each in sums.windows)
-    return are_pairs and sums.rounding is Integers.HALF_EVEN and length >= _FEW * len(sums.windows[-1].first)
+def _are_pairs(sums: WholeSum) -> bool:
+    """Say whether every output is a mean of two rows by two columns, rounded half to even."""
+    two = all(each.weights.shape[1] == 2 for each in sums.windows)
+    return two and sums.is_mean and sums.rounding is Integers.HALF_EVEN
 
 
 def _pairs(columns: Windows, depth: int, cells: int, bits: int) -> tuple[Array, Array, int, int]:
     """Return what ``blended`` takes: first cells, their weights, the depth, of how many outputs all is read at once."""
     weights = np.ldexp(columns.weights.astype(np.float64), -bits)
-    first = (columns.first * depth).astype(np.uint32)
-    beyond = first + np.uint32(_BOTH) > cells
+    first = columns.first * depth
+    beyond = first + _BOTH > cells
     beyond[-1] |= depth < 4
-    return first, weights, depth, int(beyond.argmax()) if beyond.any() else len(beyond)
+    return first.astype(np.uint32), weights, depth, int(beyond.argmax()) if beyond.any() else len(beyond)
