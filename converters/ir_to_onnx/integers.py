@@ -56,10 +56,24 @@ def _feeds_levels(op: Op) -> bool:
 def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
     """Return what reads a layer's output behind layers of some types, and the types of these."""
     result, passed = op.layer, set[str]()
-    while len(readers := op.net.readers(result, result.outputs[0])) == 1 and readers[0].type.lower() in passing:
+    while len(readers := op.net.readers(result, result.outputs[0])) == 1 and _passes(op, readers[0], passing):
         result = readers[0]
         passed.add(result.type.lower())
     return readers, passed
+
+
+def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
+    """Say whether a layer is of some types; an Add is one that adds a constant."""
+    kind = layer.type.lower()
+    added = (op.net.source(layer, index) for index in range(len(layer.inputs) if kind == "add" else 0))
+    is_bias = any(each is not None and weights.constant(op.net, each[0]) is not None for each in added)
+    return kind in passing and (kind != "add" or is_bias)
+
+
+def are_taken_in(op: Op) -> bool:
+    """Say whether a convolution of integers, of single channels, reads what a layer makes, and takes in its scales."""
+    readers = (replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0]))
+    return any(is_of_single_channels(each) and makes_levels(each) for each in readers)
 
 
 def is_of_single_channels(op: Op) -> bool:

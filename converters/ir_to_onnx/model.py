@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import onnx
 from onnx import helper
@@ -21,7 +22,7 @@ from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
-from . import weights
+from . import limits, weights
 from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
@@ -55,10 +56,11 @@ def build(
     refusals: _Refusals = []
 
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return _Writer(net=net, graph=graph, conversion=conversion, refusals=refusals).write_body(given)
+        return _Writer(net=shortened(net), graph=graph, conversion=conversion, refusals=refusals).write_body(given)
 
     conversion = Conversion(semantics=semantics, write_body=write_body)
-    writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
+    shortened = partial(limits.without_idle, conversion=conversion)
+    writer = _Writer(net=shortened(net), graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
     layouts = {"layouts": json.dumps(writer.layouts)} if writer.layouts else {}
