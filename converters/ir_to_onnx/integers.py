@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+import onnx
+
 from ir_interp.ir.net import Layer
 
 from ..onnx.graph import Graph
@@ -111,17 +113,16 @@ def levels(op: Op, index: int) -> Side | None:
     return first if first is not None and all(first.equals(each) for each in others) else None
 
 
-def marked(graph: Graph, op: Op, tensor: str, *, kept_in_floats: bool = False) -> str:
+def marked(graph: Graph, op: Op, tensor: str) -> str:
     """Return what a layer makes of levels, rounded to the same levels, where a convolution of integers reads it.
 
-    This changes no value; onnxruntime finds levels only right before a convolution. Where the layer is to be computed
-    in floats, nothing may tell it that it could round first.
+    This changes no value; onnxruntime finds levels only right before a convolution.
     """
     readers = [replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0])]
     given = [levels(each, 0) for each in readers if are_multiplied(each)]
     if not given or given[0] is None:
         return tensor
-    return rounded(graph, channel_scales.in_floats(graph, tensor) if kept_in_floats else tensor, given[0])
+    return rounded(graph, tensor, given[0])
 
 
 def rounded(graph: Graph, tensor: str, side: Side) -> str:
@@ -130,17 +131,22 @@ def rounded(graph: Graph, tensor: str, side: Side) -> str:
     return graph.node("DequantizeLinear", graph.node("QuantizeLinear", tensor, *written), *written)
 
 
-def are_rounded_floats(graph: Graph, tensor: str) -> bool:
-    """Say whether a tensor is levels of what no kernel of integers made, which lie in memory as floats do.
+def rounded_floats(graph: Graph, tensor: str) -> tuple[onnx.NodeProto, onnx.NodeProto] | None:
+    """Return what rounds a tensor to levels and makes numbers of them, where no kernel of integers made it.
 
-    onnxruntime is slow in taking the largest of such bytes, and fast where they have their channels last.
+    Such levels lie in memory as floats do. onnxruntime is slow in taking the largest of them, and fast where bytes have
+    their channels last.
     """
     after = graph.maker(tensor)
     before = graph.maker(after.input[0]) if after is not None and after.op_type == "DequantizeLinear" else None
-    if before is None or before.op_type != "QuantizeLinear":
-        return False
-    made = graph.maker(before.input[0])
-    while made is not None and made.op_type in ("Relu", "Clip", "MaxPool"):
+    if after is None or before is None or before.op_type != "QuantizeLinear":
+        return None
+    return (before, after) if _are_floats(graph, before.input[0]) else None
+
+
+def _are_floats(graph: Graph, tensor: str) -> bool:
+    made = graph.maker(tensor)
+    while made is not None and made.op_type in ("Relu", "LeakyRelu", "Clip", "MaxPool"):
         made = graph.maker(made.input[0])
     if made is None:
         return True
