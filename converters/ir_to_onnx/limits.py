@@ -12,6 +12,7 @@ from ir_interp.ir.net import Layer, Net
 
 from . import ranges
 from .op import Conversion, Op
+from .rewired import rewired
 
 
 def without_idle(net: Net, conversion: Conversion) -> Net:
@@ -22,11 +23,7 @@ def without_idle(net: Net, conversion: Conversion) -> Net:
         if clamp is not None:
             edges[layer.id, layer.inputs[0].id] = net.edges[clamp.id, clamp.inputs[0].id]
             idle.add(clamp.id)
-    if not idle:
-        return net
-    unread = idle - {producer for producer, _ in edges.values()}
-    left = {number: layer for number, layer in net.layers.items() if number not in unread}
-    return net.with_only(left, {end: start for end, start in edges.items() if end[0] in left})
+    return rewired(net, net.layers, edges, idle) if idle else net
 
 
 def _idle(op: Op) -> Layer | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import onnx
 from onnx import helper
@@ -22,7 +21,7 @@ from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
-from . import limits, weights
+from . import dynamic, limits, weights
 from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
@@ -56,16 +55,20 @@ def build(
     refusals: _Refusals = []
 
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return _Writer(net=shortened(net), graph=graph, conversion=conversion, refusals=refusals).write_body(given)
+        return _Writer(net=_shortened(net, conversion), graph=graph, conversion=conversion, refusals=refusals).write_body(given)
 
     conversion = Conversion(semantics=semantics, write_body=write_body)
-    shortened = partial(limits.without_idle, conversion=conversion)
-    writer = _Writer(net=shortened(net), graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
+    writer = _Writer(net=_shortened(net, conversion), graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
     layouts = {"layouts": json.dumps(writer.layouts)} if writer.layouts else {}
     helper.set_model_props(made.model, _info(net) | layouts)
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
+
+
+def _shortened(net: Net, conversion: Conversion) -> Net:
+    """Return a net of fewer layers that computes the same."""
+    return dynamic.gathered(limits.without_idle(net, conversion))
 
 
 def _info(net: Net) -> dict[str, str]:
@@ -196,7 +199,7 @@ class _Writer:
             raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
         if layer.version == 0:
             raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
-        emit = EMITTERS.get(layer.type.lower())
+        emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
