@@ -7,6 +7,7 @@ that only where the value before it is rounded lies at the edge between two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,39 @@ class Rounding:
         return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
 
 
-def quantises(graph: Graph) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dynamic:
+    """What a DynamicQuantizeLinear rounds, which finds its scale itself: before, levels, their scale, and zero.
+
+    An IR has the same tensors, made by about twenty layers.
+    """
+
+    before: str
+    levels: str
+    scale: str
+    zero: str
+
+    @property
+    def tensors(self) -> tuple[str, str, str]:
+        """What it makes."""
+        return self.levels, self.scale, self.zero
+
+    def rounding(self, own: Mapping[str, Array]) -> Rounding:
+        """Return how the source rounds, and between which levels."""
+        step, none = own[self.scale].astype(np.float64), np.zeros(())
+        return Rounding(before=self.before, after=self.levels, start=none, step=step, level=step, low=none)
+
+    def numbers(self, made: Mapping[str, Array], step: Array) -> Array:
+        """Return what levels stand for: they are counted from the one that is zero, which may tie as well."""
+        whole = made[self.levels].astype(np.float64) - made[self.zero].astype(np.float64)
+        return np.asarray(whole * step, np.float32)
+
+
+def quantises(source: Path, result: Path) -> bool:
     """Say whether a model rounds anything that depends on its inputs to levels."""
-    return bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
+    graph = read(source)
+    is_plain = bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
+    return is_plain or bool(_dynamic(source, result))
 
 
 def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_whole: Named) -> Verification:
@@ -66,9 +97,9 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     """
     told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
-    roundings = _roundings(read(source))
-    ends = [each.after for each in roundings]
-    shown = [*ends, *(each.before for each in roundings)]
+    roundings, dynamic = _roundings(read(source)), _dynamic(source, result)
+    ends = [*(each.after for each in roundings), *(name for each in dynamic for name in each.tensors)]
+    shown = [*ends, *(each.before for each in (*roundings, *dynamic))]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     given = {name: own[name] for name in ends if name in own}
     of_channels = [each for each in roundings if each.after in own and each.level.size > 1]
@@ -77,6 +108,12 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
         given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
     got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
+    for each in dynamic:
+        if {*each.tensors, each.before} <= own.keys() and made.keys() >= {*each.tensors}:
+            _check_scale(each, own, made)
+            rounding = each.rounding(own)
+            own, made = (found | {each.levels: each.numbers(found, rounding.step)} for found in (own, made))
+            roundings.append(rounding)
     both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
     at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
@@ -86,7 +123,8 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     )
     for output in outputs:
         check(output)
-    return Verification(outputs=outputs, note=f"{_note(len(both), len(roundings), at_edges, count)}; {told}")
+    known = len(_roundings(read(source))) + len(dynamic)
+    return Verification(outputs=outputs, note=f"{_note(len(both), known, at_edges, count)}; {told}")
 
 
 def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:
@@ -159,6 +197,23 @@ def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
         where = f"the stretch that ends with the quantisation {each.after!r} is the first that differs"
         raise StretchError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {most:.3g} levels")
     return int(off.sum())
+
+
+def _check_scale(each: Dynamic, own: dict[str, Array], made: dict[str, Array]) -> None:
+    """Raise StretchError where a result finds another scale in the same values."""
+    mine, theirs = (float(found[each.scale]) for found in (own, made))
+    if not abs(mine - theirs) <= differences.TOLERANCE * abs(mine):
+        where = f"the stretch that ends with the quantisation {each.levels!r} is the first that differs"
+        raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")
+
+
+def _dynamic(source: Path, result: Path) -> list[Dynamic]:
+    """Return what is rounded by a scale of run time: what the one of two models that is ONNX says of it."""
+    nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
+    return [
+        Dynamic(before=step.inputs[0], levels=step.outputs[0], scale=step.outputs[1], zero=step.outputs[2])
+        for step in nodes
+    ]
 
 
 def _roundings(graph: Graph) -> list[Rounding]:
