@@ -87,9 +87,7 @@ def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tu
     return (node.input[0], factors) if before is not None and before.op_type == made_by else None
 
 
-def kept_in_floats(
-    graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = False, of_integers: bool = False
-) -> str:
+def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = False, of_integers: bool = False) -> str:
     """Return a tensor that is about to be rounded, such that weights before it stay what they are.
 
     Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one

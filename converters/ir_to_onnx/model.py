@@ -54,21 +54,20 @@ def build(
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []
 
+    def writer_of(net: Net, graph: Graph) -> _Writer:
+        short = dynamic.gathered(limits.without_idle(net, conversion))
+        return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
+
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return _Writer(net=_shortened(net, conversion), graph=graph, conversion=conversion, refusals=refusals).write_body(given)
+        return writer_of(net, graph).write_body(given)
 
     conversion = Conversion(semantics=semantics, write_body=write_body)
-    writer = _Writer(net=_shortened(net, conversion), graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
+    writer = writer_of(net, Graph(opset=opset))
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
     layouts = {"layouts": json.dumps(writer.layouts)} if writer.layouts else {}
     helper.set_model_props(made.model, _info(net) | layouts)
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
-
-
-def _shortened(net: Net, conversion: Conversion) -> Net:
-    """Return a net of fewer layers that computes the same."""
-    return dynamic.gathered(limits.without_idle(net, conversion))
 
 
 def _info(net: Net) -> dict[str, str]:

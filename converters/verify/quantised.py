@@ -8,7 +8,6 @@ that only where the value before it is rounded lies at the edge between two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,13 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
 
-from ..onnx import levels, precision, qoperator
+from ..onnx import precision, qoperator
 from ..report import Verification
 from . import differences
 from .differences import StretchError, check, compare
-from .graphs import Graph, Step, Value, read
+from .graphs import read
 from .processes import Runs
+from .roundings import Dynamic, Rounding, dynamic, roundings
 from .runners import Named
 from .spread import apart, own_spread
 
@@ -31,63 +31,11 @@ _OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
 _SLACK = 1e-3  # of a level: what float32 makes of one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounding:
-    """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
-
-    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
-    """
-
-    before: str
-    after: str
-    start: Array
-    step: Array
-    level: Array
-    low: Array
-
-    def as_whole(self) -> dict[str, Array]:
-        """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
-        return {levels.of(self.after): np.zeros(()), levels.counted(self.after): self.low}
-
-    def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
-        """Say which values lie at most ``reach`` from an edge between two levels."""
-        place = (values.astype(np.float64) - self.start) / self.step - 0.5
-        return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dynamic:
-    """What a DynamicQuantizeLinear rounds, which finds its scale itself: before, levels, their scale, and zero.
-
-    An IR has the same tensors, made by about twenty layers.
-    """
-
-    before: str
-    levels: str
-    scale: str
-    zero: str
-
-    @property
-    def tensors(self) -> tuple[str, str, str]:
-        """What it makes."""
-        return self.levels, self.scale, self.zero
-
-    def rounding(self, own: Mapping[str, Array]) -> Rounding:
-        """Return how the source rounds, and between which levels."""
-        step, none = own[self.scale].astype(np.float64), np.zeros(())
-        return Rounding(before=self.before, after=self.levels, start=none, step=step, level=step, low=none)
-
-    def numbers(self, made: Mapping[str, Array], step: Array) -> Array:
-        """Return what levels stand for: they are counted from the one that is zero, which may tie as well."""
-        whole = made[self.levels].astype(np.float64) - made[self.zero].astype(np.float64)
-        return np.asarray(whole * step, np.float32)
-
-
 def quantises(source: Path, result: Path) -> bool:
     """Say whether a model rounds anything that depends on its inputs to levels."""
     graph = read(source)
-    is_plain = bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
-    return is_plain or bool(_dynamic(source, result))
+    is_plain = bool(roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
+    return is_plain or bool(dynamic(source, result))
 
 
 def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_whole: Named) -> Verification:
@@ -97,24 +45,23 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     """
     told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
-    roundings, dynamic = _roundings(read(source)), _dynamic(source, result)
-    ends = [*(each.after for each in roundings), *(name for each in dynamic for name in each.tensors)]
-    shown = [*ends, *(each.before for each in (*roundings, *dynamic))]
+    fixed, moving = roundings(read(source)), dynamic(source, result)
+    ends = [*(each.after for each in fixed), *(name for each in moving for name in each.made)]
+    shown = [*ends, *(each.before for each in fixed), *(each.before for each in moving)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     given = {name: own[name] for name in ends if name in own}
-    of_channels = [each for each in roundings if each.after in own and each.level.size > 1]
+    of_channels = [each for each in fixed if each.after in own and each.level.size > 1]
     whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
     for name, (each, none) in whole.items():
         given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
     got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
-    for each in dynamic:
-        if {*each.tensors, each.before} <= own.keys() and made.keys() >= {*each.tensors}:
-            _check_scale(each, own, made)
-            rounding = each.rounding(own)
-            own, made = (found | {each.levels: each.numbers(found, rounding.step)} for found in (own, made))
-            roundings.append(rounding)
-    both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
+    for number in moving:
+        if own.keys() >= {number.before, *number.made} and made.keys() >= {*number.made}:
+            _check_scale(number, own, made)
+            fixed.append(number.rounding(own))
+            own, made = (found | {number.levels: number.numbers(found, own)} for found in (own, made))
+    both = {each.after: each for each in fixed if {each.after, each.before} <= own.keys() and each.after in made}
     at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
     outputs = tuple(
@@ -123,7 +70,7 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     )
     for output in outputs:
         check(output)
-    known = len(_roundings(read(source))) + len(dynamic)
+    known = len(roundings(read(source))) + len(moving)
     return Verification(outputs=outputs, note=f"{_note(len(both), known, at_edges, count)}; {told}")
 
 
@@ -165,6 +112,14 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
             )
 
 
+def _check_scale(each: Dynamic, own: Mapping[str, Array], made: Mapping[str, Array]) -> None:
+    """Raise StretchError where a result finds another scale in the same values."""
+    mine, theirs = (float(found[each.scale]) for found in (own, made))
+    if not abs(mine - theirs) <= differences.TOLERANCE * abs(mine):
+        where = f"the stretch that ends with the quantisation {each.levels!r} is the first that differs"
+        raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")
+
+
 def _note(stretches: int, roundings: int, at_edges: int, count: int) -> str:
     more = f" ({roundings - stretches} quantisations are not shown by both)" if stretches < roundings else ""
     edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
@@ -197,75 +152,3 @@ def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
         where = f"the stretch that ends with the quantisation {each.after!r} is the first that differs"
         raise StretchError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {most:.3g} levels")
     return int(off.sum())
-
-
-def _check_scale(each: Dynamic, own: dict[str, Array], made: dict[str, Array]) -> None:
-    """Raise StretchError where a result finds another scale in the same values."""
-    mine, theirs = (float(found[each.scale]) for found in (own, made))
-    if not abs(mine - theirs) <= differences.TOLERANCE * abs(mine):
-        where = f"the stretch that ends with the quantisation {each.levels!r} is the first that differs"
-        raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")
-
-
-def _dynamic(source: Path, result: Path) -> list[Dynamic]:
-    """Return what is rounded by a scale of run time: what the one of two models that is ONNX says of it."""
-    nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
-    return [
-        Dynamic(before=step.inputs[0], levels=step.outputs[0], scale=step.outputs[1], zero=step.outputs[2])
-        for step in nodes
-    ]
-
-
-def _roundings(graph: Graph) -> list[Rounding]:
-    """Return what a model rounds to levels, in the order of its file: not its weights."""
-    variable = {each.name for each in graph.inputs}
-    makers: dict[str, Step] = {}
-    found = []
-    for step in graph.steps:
-        if variable & set(step.inputs):
-            variable |= set(step.outputs)
-            makers |= dict.fromkeys(step.outputs, step)
-            if step.type == "fakequantize":
-                found.append(_fake(graph, step))
-            if step.type == "dequantizelinear" and step.inputs[0] in makers:
-                found.append(_pair(graph, makers[step.inputs[0]], step))
-    return [each for each in found if each is not None]
-
-
-def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
-    """Return what QuantizeLinear and DequantizeLinear do together."""
-    if first.type != "quantizelinear":
-        return None
-    steps = [_along(graph, step) for step in (first, second)]
-    if steps[0] is None or steps[1] is None:
-        return None
-    before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
-    return Rounding(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
-
-
-def _along(graph: Graph, step: Step) -> Value:
-    """Return the scale of a quantisation as it lies along its data; None where it is not known, or in blocks."""
-    scale, shape = graph.value(step.inputs[1]), graph.shape(step.inputs[0])
-    if scale is None or scale.size == 1:
-        return None if scale is None else scale.reshape(()).astype(np.float64)
-    if shape is None or scale.ndim != 1:
-        return None
-    axis = int(step.attributes.get("axis", 1)) % len(shape)
-    return scale.astype(np.float64).reshape([-1 if place == axis else 1 for place in range(len(shape))])
-
-
-def _fake(graph: Graph, step: Step) -> Rounding | None:
-    """Return what a FakeQuantize does."""
-    bounds = [graph.value(name) for name in step.inputs[1:5]]
-    low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
-    if low is None or high is None or out_low is None or out_high is None:
-        return None
-    count = int(step.attributes["levels"]) - 1
-    return Rounding(
-        before=step.inputs[0],
-        after=step.outputs[0],
-        start=low,
-        step=(high - low) / count,
-        level=(out_high - out_low) / count,
-        low=out_low,
-    )
