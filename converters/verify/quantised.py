@@ -45,10 +45,13 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     """
     told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
-    fixed, moving = roundings(read(source)), dynamic(source, result)
-    ends = [*(each.after for each in fixed), *(name for each in moving for name in each.made)]
-    shown = [*ends, *(each.before for each in fixed), *(each.before for each in moving)]
+    fixed, found = roundings(read(source)), dynamic(source, result)
+    number = len(fixed) + len(found)
+    ends = [each.after for each in fixed]
+    shown = [*ends, *(each.before for each in fixed), *(name for each in found for name in (each.before, *each.made))]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
+    moving = [each for each in found if own.keys() >= {each.before, *each.made}]
+    ends += [name for each in moving for name in each.made]
     given = {name: own[name] for name in ends if name in own}
     of_channels = [each for each in fixed if each.after in own and each.level.size > 1]
     whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
@@ -56,11 +59,11 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
         given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
     got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
-    for number in moving:
-        if own.keys() >= {number.before, *number.made} and made.keys() >= {*number.made}:
-            _check_scale(number, own, made)
-            fixed.append(number.rounding(own))
-            own, made = (found | {number.levels: number.numbers(found, own)} for found in (own, made))
+    for moved in moving:
+        if made.keys() >= {*moved.made}:
+            _check_scale(moved, own, made)
+            fixed.append(moved.rounding(own))
+            own, made = (values | {moved.levels: moved.numbers(values, own)} for values in (own, made))
     both = {each.after: each for each in fixed if {each.after, each.before} <= own.keys() and each.after in made}
     at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
@@ -70,8 +73,7 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     )
     for output in outputs:
         check(output)
-    known = len(roundings(read(source))) + len(moving)
-    return Verification(outputs=outputs, note=f"{_note(len(both), known, at_edges, count)}; {told}")
+    return Verification(outputs=outputs, note=f"{_note(len(both), number, at_edges, count)}; {told}")
 
 
 def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:

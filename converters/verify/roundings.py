@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..onnx import levels
+from ..onnx import levels as in_levels
 from .graphs import Graph, Step, Value, read
 
 Array = NDArray[Any]
@@ -32,7 +32,7 @@ class Rounding:
 
     def as_whole(self) -> dict[str, Array]:
         """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
-        return {levels.of(self.after): np.zeros(()), levels.counted(self.after): self.low}
+        return {in_levels.of(self.after): np.zeros(()), in_levels.counted(self.after): self.low}
 
     def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
         """Say which values lie at most ``reach`` from an edge between two levels."""
@@ -71,11 +71,11 @@ class Dynamic:
 def dynamic(source: Path, result: Path) -> list[Dynamic]:
     """Return what is rounded by a scale of run time: what the one of two models that is ONNX says of it."""
     nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
-    found = (dict(zip(("levels", "scale", "zero"), each.outputs, strict=True)) for each in nodes)
-    by_levels = {
-        made["levels"]: Dynamic(before=each.inputs[0], **made) for each, made in zip(nodes, found, strict=True)
-    }
-    return list(by_levels.values())
+    found = {}
+    for node in nodes:
+        levels, scale, zero = node.outputs
+        found[levels] = Dynamic(before=node.inputs[0], levels=levels, scale=scale, zero=zero)
+    return list(found.values())
 
 
 def roundings(graph: Graph) -> list[Rounding]:
