@@ -126,6 +126,11 @@ class Ranges:
         is_one = all(side is not None and side.is_single() for side in (self.before, self.after))
         return self.after if is_one and self.axis is not None else None
 
+    def from_lowest(self, step: _Numbers) -> Side:
+        """Return a scale for each channel, of levels that are counted from the lowest."""
+        scale = np.broadcast_to(step, self.spread).ravel()
+        return Side(scale=scale, zero=np.zeros(scale.shape))
+
     def are_within(self, low: float, high: float) -> bool:
         """Say whether what lies beyond two limits becomes the first or the last level, as the limits themselves do."""
         step = (self.high - self.low) / np.float32(4 * (self.count - 1))

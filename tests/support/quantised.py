@@ -49,9 +49,9 @@ def saved(folder: Path, y: Any, parameter: Any) -> Path:
     return folder / "a.xml"
 
 
-def check_levels(source: Path, level: float, channels: int = CHANNELS) -> None:
+def check_levels(source: Path, level: float, channels: int = CHANNELS, opset: int | None = None) -> None:
     """Convert and run: each output is equal, but for a few that lie at the edge between two levels."""
-    written(source)
+    written(source, opset)
     feeds = {"x": np.random.default_rng(2).uniform(-1, 2, [1, channels, 12, 12]).astype(np.float32)}
     (mine,) = in_openvino(str(source), feeds, LP_TRANSFORMS_MODE="NO")  # else it rounds weights of channels once more
     (theirs,) = in_onnxruntime(source.with_suffix(".onnx"), feeds)

@@ -107,19 +107,27 @@ def _counted(graph: Graph, result: str, made: str) -> str:
 
 
 def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
-    """Return levels of channels as bytes, counted from the zero that channels have in common, else from the lowest."""
+    """Return levels of channels as bytes, counted from the lowest: by a convolution whose weights take in their scales.
+
+    Else by a QuantizeLinear along the axis, or by products where an operator set has none.
+    """
     before = levels.before
     own = before.in_levels() if before is not None else None
     shift = None if own is not None else -levels.low * levels.scale
+    if before is None and not levels.are_of_channels:
+        return None
     taken = channel_scales.scaled_before(graph, op, levels.scale, shift) if levels.count == ranges.MOST else None
-    if taken is None and before is not None and graph.opset >= _SINCE_AXIS:
+    if taken is not None:
+        return graph.node("QuantizeLinear", taken, *(own or _ONE).written(graph))
+    if graph.opset >= _SINCE_AXIS:
+        side = before or levels.from_lowest(np.float32(1) / levels.scale)
+        x = x if before is not None else graph.node("Add", x, graph.constant(-levels.low))
         x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero, of_integers=True)
-        return graph.node("QuantizeLinear", x, *before.written(graph), axis=levels.axis)
+        return graph.node("QuantizeLinear", x, *side.written(graph), axis=levels.axis)
     if own is None and not levels.are_of_channels:
         return None
     scaled = _product(graph, x, levels.scale) if shift is None else _line(graph, x, levels.scale, shift)
-    taken = taken or channel_scales.kept_in_floats(graph, op, scaled)
-    return graph.node("QuantizeLinear", taken, *(own or _ONE).written(graph))
+    return graph.node("QuantizeLinear", channel_scales.kept_in_floats(graph, op, scaled), *(own or _ONE).written(graph))
 
 
 def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto | None:
@@ -148,8 +156,12 @@ def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:
     if levels.after is not None:
         return _of_channels(graph, op, levels, op.inputs[0])
     made = _bytes(graph, op, levels, op.inputs[0])
-    result = tensor_name(op.layer, op.layer.outputs[0])
-    return _line(graph, _counted(graph, result, made), levels.out_step, levels.out_low) if made else None
+    if made is None or graph.opset < _SINCE_AXIS:
+        counted = made and _counted(graph, tensor_name(op.layer, op.layer.outputs[0]), made)
+        return counted and _line(graph, counted, levels.out_step, levels.out_low)
+    steps = levels.from_lowest(levels.out_step).written(graph)
+    whole = graph.node("DequantizeLinear", made, *steps, axis=levels.axis)
+    return graph.node("Add", whole, graph.constant(levels.out_low))
 
 
 def _is_constant(op: Op) -> bool:
