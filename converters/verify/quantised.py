@@ -41,31 +41,36 @@ def quantises(source: Path, result: Path) -> bool:
 def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_whole: Named) -> Verification:
     """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs.
 
-    What both make as a whole is told beside it, and proves nothing.
+    What the result rounds at another place, as behind a MaxPool, ends a stretch there too. What both make as a whole is
+    told beside it, and proves nothing.
     """
     told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
     fixed, found = roundings(read(source)), dynamic(source, result)
-    number = len(fixed) + len(found)
-    ends = [each.after for each in fixed]
-    shown = [*ends, *(each.before for each in fixed), *(name for each in found for name in (each.before, *each.made))]
+    number, afters = len(fixed) + len(found), {each.after for each in fixed}
+    elsewhere = [each for each in roundings(read(result)) if each.after not in afters]
+    shown = [*afters, *(each.before for each in fixed), *(each.after for each in elsewhere)]
+    shown += [name for each in found for name in (each.before, *each.made)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     moving = [each for each in found if own.keys() >= {each.before, *each.made}]
-    ends += [name for each in moving for name in each.made]
+    elsewhere = [each for each in elsewhere if each.after in own]
+    ends = [each.after for each in (*fixed, *elsewhere)] + [name for each in moving for name in each.made]
     given = {name: own[name] for name in ends if name in own}
     of_channels = [each for each in fixed if each.after in own and each.level.size > 1]
     whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
     for name, (each, none) in whole.items():
         given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
-    got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
+    got, made = run(result, [*ends, *whole, *(each.before for each in elsewhere)], given=given, in_openvino=second)
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
     for moved in moving:
         if made.keys() >= {*moved.made}:
             _check_scale(moved, own, made)
             fixed.append(moved.rounding(own))
             own, made = (values | {moved.levels: moved.numbers(values, own)} for values in (own, made))
-    both = {each.after: each for each in fixed if {each.after, each.before} <= own.keys() and each.after in made}
-    at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
+    before = {each.after: own[each.before] for each in fixed if each.before in own}
+    before |= {each.after: made[each.before] for each in elsewhere if each.before in made}
+    both = {each.after: each for each in (*fixed, *elsewhere) if each.after in own.keys() & made.keys() & before.keys()}
+    at_edges = sum(_check(each, own[name], made[name], before[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
     outputs = tuple(
         compare(name, mine, theirs, differences.TOLERANCE, least=_least(mine, both.get(name)))
@@ -73,7 +78,8 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     )
     for output in outputs:
         check(output)
-    return Verification(outputs=outputs, note=f"{_note(len(both), number, at_edges, count)}; {told}")
+    hidden = number - len(both.keys() & {each.after for each in fixed})
+    return Verification(outputs=outputs, note=f"{_note(len(both), hidden, at_edges, count)}; {told}")
 
 
 def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:
@@ -122,8 +128,8 @@ def _check_scale(each: Dynamic, own: Mapping[str, Array], made: Mapping[str, Arr
         raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")
 
 
-def _note(stretches: int, roundings: int, at_edges: int, count: int) -> str:
-    more = f" ({roundings - stretches} quantisations are not shown by both)" if stretches < roundings else ""
+def _note(stretches: int, hidden: int, at_edges: int, count: int) -> str:
+    more = f" ({hidden} quantisations are not shown by both)" if hidden else ""
     edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
     return f"{stretches} stretches between quantisations{more}, each on the source's own values: {edges}"
 
@@ -134,16 +140,14 @@ def _least(output: Array, rounding: Rounding | None) -> float:
     return max(level, differences.of_coordinates(output))
 
 
-def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
+def _check(each: Rounding, mine: Array, made: Array, before: Array) -> int:
     """Return how many values of a stretch differ by a level. Raises StretchError where one does without reason.
 
     Levels may lie so close that what float32 makes of the values before is worth several.
     """
-    mine = own[each.after]
     if mine.shape != made.shape:
         shapes = f"{list(made.shape)}, in the source {list(mine.shape)}"
         raise StretchError(f"the stretch that ends with the quantisation {each.after!r} has shape {shapes}")
-    before = own[each.before]
     apart = differences.differences(mine, made)
     off = ~(apart <= np.abs(each.level) * _SLACK)
     reach = max(compare("", before, before).limit, differences.of_coordinates(before))
