@@ -93,8 +93,11 @@ def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = Fa
     Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one
     scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing, nor
     that a LeakyRelu that leaves nothing is a Relu, which costs no more than that; one may stand where the lowest level
-    ``ends_at_zero``. With ``of_integers`` weights that are integers are kept from it as well.
+    ``ends_at_zero``. With ``of_integers`` weights that are integers are kept from it as well. Levels that are rounded
+    to other levels it would make one rounding of, to neither.
     """
+    if _are_levels(graph, tensor):
+        return in_floats(graph, tensor)
     node = graph.maker(_through(graph, tensor, _SEEN_THROUGH))
     if node is None or node.op_type not in _ROUNDED_BY_ONNXRUNTIME:
         return tensor
@@ -109,6 +112,13 @@ def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = Fa
     if ends_at_zero:
         return graph.node("LeakyRelu", tensor, alpha=0.0)
     return in_floats(graph, tensor)
+
+
+def _are_levels(graph: Graph, tensor: str) -> bool:
+    node = graph.maker(tensor)
+    while node is not None and node.op_type in _MOVES:
+        node = graph.maker(node.input[0])
+    return node is not None and node.op_type == "DequantizeLinear"
 
 
 def in_floats(graph: Graph, tensor: str) -> str:

@@ -10,6 +10,10 @@ import onnx
 import pytest
 from openvino import opset13 as ops
 
+import ir_interp
+from ir_interp import VerificationError
+from ir_interp.converters.ir_to_onnx import channel_scales
+from ir_interp.converters.onnx.graph import Graph
 from tests.support.quantised import CHANNELS, OF_CHANNELS, check_levels, convolved, quantised, run_as, saved, types
 
 STEP = 3 / 255
@@ -83,3 +87,33 @@ def test_a_sum_of_two_tensors_is_no_bias(tmp_path: Path, x: Any) -> None:
     y = ops.add(convolved(held, False, ends_in_relu=False), ops.tanh(x))
     check_levels(saved(tmp_path, quantised(y, -3, 3 * 127 / 128), x), 3 / 128)
     assert made(tmp_path).count("DequantizeLinear") == 2
+
+
+@pytest.mark.parametrize("levels", [16, 255])
+def test_a_relu_of_fewer_levels_stays_before_them(tmp_path: Path, x: Any, levels: int) -> None:
+    """What is above the highest of them is no level of theirs, though bytes have more."""
+    y = convolved(quantised(x, -1, 127 / 128), False)
+    step, zero = 1.2 / (levels - 1), levels // 4
+    low, high = -step * zero, step * (levels - 1 - zero)
+    check_levels(saved(tmp_path, quantised(y, low, high, levels), x), step, least=levels // 2)
+
+
+def test_levels_of_levels_are_rounded_twice(tmp_path: Path, x: Any) -> None:
+    """onnxruntime would make one rounding of both, to neither."""
+    twice = quantised(quantised(x, -0.9, 0.9 * 127 / 128), -1.77 * 161 / 255, 1.77 * 94 / 255)
+    check_levels(saved(tmp_path, twice, x), 1.77 / 255)
+
+
+@pytest.mark.long
+def test_a_wrong_place_of_a_pool_is_caught(tmp_path: Path, x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is pooled before it is rounded ends a stretch behind the pool."""
+    y = ops.max_pool(quantised(ops.tanh(x), -1, 127 / 128), [1, 1], [1, 1], [0, 0], [0, 0], [3, 3]).output(0)
+    source = saved(tmp_path, quantised(convolved(y, False), 0, 3), x)
+    right = channel_scales.in_floats
+
+    def wrong(graph: Graph, tensor: str) -> str:
+        return right(graph, graph.node("Mul", tensor, graph.constant(np.float32(1.01))))
+
+    monkeypatch.setattr(channel_scales, "in_floats", wrong)
+    with pytest.raises(VerificationError, match="is the first that differs: "):
+        ir_interp.convert(source, tmp_path / "a.onnx")

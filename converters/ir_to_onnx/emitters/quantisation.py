@@ -69,7 +69,7 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
         return _of_channels(graph, op, levels, x)
-    relu = _movable(graph, op, before, after)
+    relu = _movable(graph, op, before, after) if levels.count == ranges.MOST else None
     if relu is not None:
         made = integers.rounded(graph, relu.input[0], before)
         return integers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
