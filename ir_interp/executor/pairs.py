@@ -22,7 +22,6 @@ from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 _TILE_ELEMENTS = 2**15  # of an output: what is made of them in 8 bytes each fits the second cache
-_ABOUT_ONE = 1.001  # what weights may sum to, rounded to whole numbers: 255 times it is rounded to 255
 _FEW = 0.9  # of the columns of a row: where more are needed, products are faster
 _MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
 _MIN_ELEMENTS_FOR_THREADS = 2**22  # of input and output together
@@ -70,9 +69,7 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     if len(sums.windows) != 2 or any(window.weights.shape[1] > 2 for window in sums.windows):
         return None
     rows, columns = sums.windows
-    is_mean = min(window.weights.min() for window in sums.windows) >= 0  # so no sum is cut at the ends of a type
-    is_mean &= rows.largest * columns.largest <= _ABOUT_ONE * 2**sums.bits
-    if not is_mean or sums.rounding is Integers.HALF_AWAY or len(columns.first) * 2 > _FEW * shape[columns.axis]:
+    if not sums.is_mean or sums.rounding is Integers.HALF_AWAY or len(columns.first) * 2 > _FEW * shape[columns.axis]:
         return None
     indices = [window.first[:, None] + np.arange(window.weights.shape[1]) for window in (rows, columns)]
     above = _sides(indices[0], np.ldexp(rows.weights.astype(np.float64), -sums.bits), np.float64)

@@ -31,6 +31,7 @@ from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
 from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
+from ir_interp.executor.order import in_order
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
@@ -41,7 +42,7 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import axis_taps
-from ir_interp.plan.whole import WholeSum, at_once, in_passes, taps_of
+from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -91,7 +92,7 @@ class Prepared:
                     self._reduced[1].ready()
                     return self
                 is_compiled = self._jobs and compiled.load()
-                _ = is_compiled or self._direct or self._tiles
+                _ = is_compiled or self._direct or self._proposed or self._tiles
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -132,10 +133,11 @@ class Prepared:
         if self._direct:
             self._direct(x, y)
             return
-        if self._is_proposed:
-            rounding = whole.Rounding(self._sums[0])
-            tiles.run(x, y, self._tiles, self._work, rounding.store)
-            rounding.settle(x, y)
+        if self._proposed:
+            for each in self._proposed:
+                made = y if each is self._proposed[-1] else np.empty(each.shape, y.dtype)
+                each.run(x, made)
+                x = made
             return
         found = self._integers(x)
         if found is not None:
@@ -179,10 +181,14 @@ class Prepared:
         once = at_once(self._bound, self._piece, self.dtype.name)
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
-    @property
-    def _is_proposed(self) -> bool:
-        """Say whether float32 proposes sums of whole numbers, and some of them are made again."""
-        return bool(self._sums) and self._sums[0].doubt > 0
+    @cached_property
+    def _proposed(self) -> tuple[whole.Proposed, ...]:
+        """The sums of whole numbers as float32 proposes them, one after the other; none where there are no such."""
+        made, shape = [], self._padded
+        for each in self._sums:
+            made.append(whole.proposed(each, shape, self.dtype))
+            shape = made[-1].shape
+        return tuple(made)
 
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
@@ -223,8 +229,8 @@ class Prepared:
     @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
-        taps = taps_of(self._bound, self._sums[0]) if self._is_proposed else axis_taps(self._bound)
-        return tiles.tiled(self._bound, piece, self._work, taps)
+        taps = {axis.axis: each for axis, each in zip(self._bound.axes, axis_taps(self._bound), strict=True)}
+        return tiles.tiled({axis.axis: taps[axis.axis] for axis in in_order(self._bound)}, piece, self._work)
 
     @cached_property
     def _rounding(self) -> Integers:

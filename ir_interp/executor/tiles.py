@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
-from ir_interp.executor.order import in_order
 from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
-from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps
 
@@ -121,12 +119,14 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     return loaded
 
 
-def tiled(bound: Plan, piece: Piece, work: np.dtype[Any], taps_of_axes: Sequence[Taps]) -> Tiles:
-    """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in in_order(bound)]
+def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
+    """Return the tiles of a piece, whose axes go in the order of ``taps``.
+
+    A tile is several outer items, whole, or one item in spans of its first resized axis.
+    """
+    order = list(taps)
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
-    taps = {axis.axis: each for axis, each in zip(bound.axes, taps_of_axes, strict=True)}
     used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
     held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
     shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
