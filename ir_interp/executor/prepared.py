@@ -23,6 +23,7 @@ from ir_interp.executor import (
     integers,
     ipp,
     jobs,
+    ordered,
     pairs,
     tiles,
     whole,
@@ -183,7 +184,15 @@ class Prepared:
 
     @cached_property
     def _proposed(self) -> tuple[whole.Proposed, ...]:
-        """The sums of whole numbers as float32 proposes them, one after the other; none where there are no such."""
+        """The sums of bytes as float32 proposes them, one after the other; none where there are no such."""
+        if self._passes:
+            is_of_intel = is_of_ipp(self._bound)
+            found = (
+                ipp.proposed(self._bound, self._piece, self._padded)
+                if is_of_intel
+                else ordered.chains(self._passes, self._padded)
+            )
+            return (found,) if found else ()
         made, shape = [], self._padded
         for each in self._sums:
             made.append(whole.proposed(each, shape, self.dtype))
@@ -206,9 +215,7 @@ class Prepared:
             made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
             only = made[0] if made and len(made) == 1 else None
             return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
-        if self.dtype != np.uint8:
-            return ()
-        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape)
+        return jobs.in_order(self._passes, piece, bound.out_shape)
 
     @cached_property
     def _direct(self) -> partial[None] | None:
@@ -221,10 +228,19 @@ class Prepared:
                 return partial(factors.run, made=by_factors)
             found = pairs.of_sum(self._sums[0], self._padded)
             return partial(pairs.run, pairs=found) if found else None
-        is_named = self.dtype == np.uint8 and passes.are_named(self._bound)
-        made = [self._piece.of_pass(each) for each in passes.passes(self._bound, "uint8")] if is_named else []
-        found = pairs.shortened(made[0], made[1], self._padded) if len(made) == 2 else None
+        found = pairs.shortened(*self._passes, self._padded) if len(self._passes) == 2 else None
         return partial(pairs.run, pairs=found) if found else None
+
+    @cached_property
+    def _passes(self) -> tuple[passes.Pass, ...]:
+        """The passes over bytes that an image library makes, in an order of its own; none where there are no such."""
+        if self._sums or self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
+            return ()
+        return (
+            tuple(map(self._piece.of_pass, passes.passes(self._bound, "uint8")))
+            if passes.are_named(self._bound)
+            else ()
+        )
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:

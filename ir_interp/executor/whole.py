@@ -6,8 +6,8 @@ So the bytes are the same whatever adds them up: matrix products of any processo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,7 +19,7 @@ from ir_interp.executor.store import make_whole, store
 from ir_interp.executor.threads import scratch
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps
-from ir_interp.plan.whole import ABOUT_ONE, WholeSum, Windows, doubt
+from ir_interp.plan.whole import ABOUT_ONE, WholeSum, doubt
 from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
 
@@ -27,24 +27,37 @@ Array = NDArray[Any]
 Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
 _MANY_TAPS = 2**14  # of a tile, which are read while its inputs are in the cache; fewer wait, for a call costs as much
-_MOST_OF_BYTES = 255
+MOST_OF_BYTES = 255
 _SINGLE = np.dtype(np.float32)
 
 
-class Proposed:
-    """A sum of bytes of a shape along some axes, in float32: what lies near a half is summed again by ``exact``.
+class Sums(Protocol):
+    """What sums single outputs so that no byte of them is in doubt; ``taps`` is how many inputs each weighs."""
 
-    ``taps`` are those of each axis, the first to be summed first; ``doubt`` is how far float32 may be from ``exact``.
+    rounding: Integers | None
+    taps: int
+
+    def windows(self, source: Array) -> Array:
+        """Return what ``at`` takes inputs from."""
+
+    def at(self, places: Places, windows: Array) -> Array:
+        """Return the sums of the outputs at ``places``, as they are before rounding."""
+
+
+class Proposed:
+    """A sum of bytes of a shape along one axis or two, in float32: what lies near a half is summed again by ``exact``.
+
+    ``taps`` are those of each axis; ``doubt`` is how far float32 may be from ``exact``.
     """
 
-    def __init__(self, taps: Mapping[int, Taps], shape: Shape, exact: Exact, doubt: float) -> None:
+    def __init__(self, taps: Mapping[int, Taps], shape: Shape, exact: Sums, doubt: float) -> None:
         self.exact, self.doubt = exact, doubt
         out = tuple(len(taps[axis].indices) if axis in taps else length for axis, length in enumerate(shape))
         piece = Piece(tuple((0, length) for length in out), tuple((0, length) for length in shape))
-        self.shape, self.axis, self._tiles = out, min(taps), tiles.tiled(taps, piece, _SINGLE)
+        self.shape, self.axis, self._tiles = out, min(taps), tiles.tiled(_in_order(taps, shape), piece, _SINGLE)
         weights = [np.zeros(1) if each.weights is None else each.weights for each in taps.values()]
-        most = 2 * _MOST_OF_BYTES * math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
-        self.is_mean = min(each.min() for each in weights) >= 0 and most <= 2 * _MOST_OF_BYTES * ABOUT_ONE
+        most = 2 * MOST_OF_BYTES * math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
+        self.is_mean = min(each.min() for each in weights) >= 0 and most <= 2 * MOST_OF_BYTES * ABOUT_ONE
         self.held = np.dtype(np.uint8 if self.is_mean else np.int16 if most < np.iinfo(np.int16).max else np.int32)
 
     def run(self, x: Array, y: Array) -> None:
@@ -56,21 +69,22 @@ class Proposed:
 
 def proposed(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Proposed:
     """Return a sum of whole numbers of arrays of a shape as float32 proposes it."""
-    bits, left = divmod(sums.bits, len(sums.windows))
-    taps = {}
-    for place, window in enumerate(_in_order(sums.windows, shape)):
+    taps, bits = {}, sums.bits
+    for window in sums.windows:
         indices = window.first[:, None] + np.arange(window.weights.shape[1])
-        taps[window.axis] = Taps(indices, np.ldexp(window.weights.astype(np.float64), -bits - (left if place == 0 else 0)))
+        taps[window.axis] = Taps(indices, np.ldexp(window.weights.astype(np.float64), -bits))
+        bits = 0  # where the point is of the others: float32 does not mind
     bounds = np.iinfo(dtype)
     return Proposed(taps, shape, Exact(sums, shape), doubt(sums, max(bounds.max, -bounds.min)))
 
 
-def _in_order(windows: Sequence[Windows], shape: Shape) -> Sequence[Windows]:
-    if len(windows) == 1:
-        return windows
-    rows, columns = windows
-    extents = [Extent(shape[each.axis], len(each.first), each.weights.size) for each in windows]
-    return windows if are_rows_first(*extents, math.prod(shape[columns.axis + 1 :])) else (columns, rows)
+def _in_order(taps: Mapping[int, Taps], shape: Shape) -> Mapping[int, Taps]:
+    """Return taps along axes, the first to be summed first."""
+    axes = sorted(taps)
+    if len(axes) == 2:
+        rows, columns = (Extent(shape[axis], len(taps[axis].indices), taps[axis].indices.size) for axis in axes)
+        axes = axes if are_rows_first(rows, columns, math.prod(shape[axes[1] + 1 :])) else axes[::-1]
+    return {axis: taps[axis] for axis in axes}
 
 
 class Exact:
@@ -82,13 +96,9 @@ class Exact:
         self._first = [window.first for window in sums.windows]
         self._weights = [window.weights.astype(np.float64) for window in sums.windows]
         self._widths = tuple(window.weights.shape[1] for window in sums.windows)
+        self.taps = math.prod(self._widths)
         out = dict(zip(self._axes, map(len, self._first), strict=True))
         self._shape = tuple(out.get(axis, length) for axis, length in enumerate(shape))
-
-    @property
-    def taps(self) -> int:
-        """How many inputs an output weighs."""
-        return math.prod(self._widths)
 
     def windows(self, source: Array) -> Array:
         """Return what outputs may weigh: windows of ``source``."""

@@ -54,7 +54,8 @@ class WholeSum:
     def is_mean(self) -> bool:
         """Whether no sum has to be cut at the ends of its type: no weight is below 0, and they are 1 together."""
         largest = math.prod(window.largest for window in self.windows)
-        return min(window.weights.min() for window in self.windows) >= 0 and largest <= ABOUT_ONE * 2**self.bits
+        least = min(int(window.weights.min()) for window in self.windows)
+        return least >= 0 and largest <= ABOUT_ONE * 2**self.bits
 
 
 ABOUT_ONE = 1.001
