@@ -56,9 +56,8 @@ class Proposed:
         piece = Piece(tuple((0, length) for length in out), tuple((0, length) for length in shape))
         self.shape, self.axis, self._tiles = out, min(taps), tiles.tiled(_in_order(taps, shape), piece, _SINGLE)
         weights = [np.zeros(1) if each.weights is None else each.weights for each in taps.values()]
-        most = 2 * MOST_OF_BYTES * math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
-        self.is_mean = min(each.min() for each in weights) >= 0 and most <= 2 * MOST_OF_BYTES * ABOUT_ONE
-        self.held = np.dtype(np.uint8 if self.is_mean else np.int16 if most < np.iinfo(np.int16).max else np.int32)
+        largest = math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
+        self.is_mean = min(each.min() for each in weights) >= 0 and largest <= ABOUT_ONE
 
     def run(self, x: Array, y: Array) -> None:
         """Fill ``y`` from ``x``."""
@@ -129,7 +128,7 @@ class Rounding:
 
     def __init__(self, proposed: Proposed, x: Array, y: Array) -> None:
         self._proposed, self._exact, self._made = proposed, proposed.exact, y
-        self._windows = self._exact.windows(x)
+        self._windows, self._lowest = self._exact.windows(x), int(np.iinfo(y.dtype).min)
         self._waiting: list[Places] = []
 
     def store(self, values: Array, target: Array, tile: tiles.Tile) -> None:
@@ -144,15 +143,14 @@ class Rounding:
             store(values, target, self._exact.rounding)
 
     def _propose(self, values: Array, target: Array, doubt: float, tile: tiles.Tile) -> None:
-        lowest, bits, held = int(np.iinfo(target.dtype).min), target.view(np.uint8), self._proposed.held
+        lowest, bits = self._lowest, target.view(np.uint8)
         np.add(values, np.float32(0.5 - doubt - lowest), out=values)
-        least, most = (scratch(which, values.shape, held) for which in (3, 4))
+        if not self._proposed.is_mean:
+            np.clip(values, 0.0, 255.5, out=values)
+        least = scratch(3, values.shape, bits.dtype)
         np.copyto(least, values, casting="unsafe")
-        np.copyto(most, np.add(values, np.float32(2 * doubt), out=values), casting="unsafe")
-        places = np.flatnonzero(np.not_equal(least, most))
-        if held != bits.dtype:
-            np.clip(most, 0, 255, out=most)
-        np.copyto(bits, most, casting="unsafe")
+        np.copyto(bits, np.add(values, np.float32(2 * doubt), out=values), casting="unsafe")
+        places = np.flatnonzero(np.not_equal(least, bits))
         if lowest:
             np.bitwise_xor(bits, 128, out=bits)
         if len(places):
