@@ -20,6 +20,7 @@ from ir_interp.plan.taps import Taps
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
+_MIN_ROWS = 32  # of a tile of wide rows: fewer need many of the inputs of their neighbours again
 _ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
@@ -168,7 +169,7 @@ def _tile_size(outer: int, rows: int, item: int, *, is_along_rows: bool) -> tupl
     if is_along_rows and most // item < min(_ITEMS_ALONG_ROWS, outer):
         items = min(_ITEMS_ALONG_ROWS, outer, share)
         return items, max(16, most // items * rows // item // 16 * 16)
-    height = rows if item <= most else max(16, most * rows // item // 16 * 16)
+    height = rows if item <= most else max(_MIN_ROWS, most * rows // item // 16 * 16)
     return max(1, min(most // item, share)), height
 
 
