@@ -20,7 +20,7 @@ from ir_interp.plan.taps import Taps
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
-_MIN_ROWS = 32  # of a tile of wide rows: fewer need many of the inputs of their neighbours again
+_MIN_ROWS = {False: 16, True: 32}  # of a tile; True: where an axis shrinks, tiles share many of their inputs
 _ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
@@ -141,7 +141,8 @@ def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
     whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
     outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
     item = max(math.prod(stage[first:]) for stage in shapes)
-    batch, height = _tile_size(outer, stop - start, item, is_along_rows=inner[first] < _MOST_TOGETHER * 2)
+    least = _MIN_ROWS[shape[first] > stop - start]
+    batch, height = _tile_size(outer, stop - start, item, least, is_along_rows=inner[first] < _MOST_TOGETHER * 2)
     tiles = []
     for rows in _slices(stop - start, height):
         operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
@@ -162,14 +163,14 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def _tile_size(outer: int, rows: int, item: int, *, is_along_rows: bool) -> tuple[int, int]:
+def _tile_size(outer: int, rows: int, item: int, least: int, *, is_along_rows: bool) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
     share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
     most = tile_elements(_TILE_ELEMENTS)
     if is_along_rows and most // item < min(_ITEMS_ALONG_ROWS, outer):
         items = min(_ITEMS_ALONG_ROWS, outer, share)
         return items, max(16, most // items * rows // item // 16 * 16)
-    height = rows if item <= most else max(_MIN_ROWS, most * rows // item // 16 * 16)
+    height = rows if item <= most else max(least, most * rows // item // 16 * 16)
     return max(1, min(most // item, share)), height
 
 
