@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ir_interp
-from ir_interp import parts, shapes
+from ir_interp import kernel, shapes
 from ir_interp.views import explain
 
 PATH = Path(__file__).with_name("api.md")
@@ -25,7 +25,7 @@ from `ir_interp`, is typed, and `help()` shows the same.
 ALIASES = {
     "Source": ir_interp.Source,
     "Progress": ir_interp.Progress,
-    "Kernel": parts.Kernel,
+    "Kernel": kernel.Kernel,
     "PartialShape": shapes.PartialShape,
     "Readings": explain.Readings,
     "Way": explain.Way,

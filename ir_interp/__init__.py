@@ -88,9 +88,9 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.images import Images
     from ir_interp.translation.grades import Grade
+    from ir_interp.views.candidates import Candidate, Identified
     from ir_interp.views.explain import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
-    from ir_interp.views.origin import Candidate, Identified
 
 __all__ = [
     "Alpha",
@@ -209,7 +209,7 @@ _RESULTS = {
     "translation.translate": ("Grade",),
     "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
-    "views.origin": ("Candidate", "Identified"),
+    "views.candidates": ("Candidate", "Identified"),
 }
 """Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
 

@@ -163,6 +163,9 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
             if code in ("IRI007", "IRI009") and _are_alike(spec, other, context.shape):
                 continue
             found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
+    for name, value in dialect.tolerated_of(attributes, context.version).items():
+        message = f"{RULES['IRI010'].summary} {name}={spelled(value)}, version {context.version}"
+        found["IRI010"] = Diagnostic(code="IRI010", message=message)
     for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
         found[code] = Diagnostic(code=code, message=message)
     return tuple(found[code] for code in sorted(found))

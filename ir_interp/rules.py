@@ -172,6 +172,21 @@ RULES = _by_code(
             test="onnx/test_onnx_page.py::test_the_note",
         ),
         Rule(
+            code="IRI010",
+            severity=Severity.NOTE,
+            summary="A word that this version of the operator does not have; onnxruntime takes it all the same.",
+            story=(
+                "Resize has tf_half_pixel_for_nn in operator sets 11 and 12 only, and half_pixel_symmetric from 19 on. "
+                "tf2onnx writes the first for nearest resizes in any set. onnxruntime and OpenVINO's frontend do not "
+                "ask for the set, and compute what the word means where it is known; ONNX's checker lets it pass."
+            ),
+            remedy=(
+                "Nothing where onnxruntime or OpenVINO runs the model. For others see what `ir-interp audit` says of "
+                "them: `ir-interp convert --target` writes what they compute the same."
+            ),
+            test="onnx/test_onnx_files.py::test_a_word_of_another_operator_set",
+        ),
+        Rule(
             code="IRI011",
             severity=Severity.WARNING,
             summary="Antialiased cubic with the coefficient -0.75, where those who antialias use -0.5.",

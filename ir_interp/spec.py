@@ -9,6 +9,21 @@ from typing import Any
 from ir_interp.before import Reduce, Smooth
 from ir_interp.errors import SpecError, spelled
 from ir_interp.fields import settle
+from ir_interp.kernel import (
+    Area,
+    Box,
+    Continuous,
+    Cubic,
+    Gaussian,
+    Hamming,
+    Kernel,
+    Lanczos,
+    Linear,
+    Magic,
+    Mean,
+    Mitchell,
+    Nearest,
+)
 from ir_interp.modes import (
     Alpha,
     Antialias,
@@ -24,25 +39,7 @@ from ir_interp.modes import (
     Rounding,
     Step,
 )
-from ir_interp.parts import (
-    Area,
-    Box,
-    Continuous,
-    Crop,
-    Cubic,
-    Gaussian,
-    Hamming,
-    Kernel,
-    Lanczos,
-    Linear,
-    Magic,
-    Mean,
-    Mitchell,
-    Nearest,
-    Pad,
-    Scales,
-    Sizes,
-)
+from ir_interp.parts import Crop, Pad, Scales, Sizes
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
 from ir_interp.sums import FixedPoint, FloatingPoint
 

@@ -18,7 +18,8 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree
-from ir_interp.translation.meaning import differences, listed
+from ir_interp.translation.axes import listed
+from ir_interp.translation.meaning import differences
 
 from ..forecasts.table import runtimes_of
 from ..runtimes.outcome import Kind, Outcome

@@ -19,7 +19,8 @@ from ir_interp.executor.integers import sampled
 from ir_interp.op import ResizeOp
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
-from ir_interp.plan.integers import Along, Sampled, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
+from ir_interp.plan.integer_weights import Sampled
+from ir_interp.plan.integers import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
@@ -37,9 +38,9 @@ from ir_interp.spec import (
     Scales,
     Sizes,
 )
+from ir_interp.translation.axes import listed
 from ir_interp.translation.bounds import within
 from ir_interp.translation.grades import Grade
-from ir_interp.translation.meaning import listed
 
 from .any_size import resized_along
 from .apply_taps import AxisTaps, aligned, entry

@@ -153,6 +153,9 @@ DIALECT = Dialect(
         "exclude_outside": (0, since(11)),
         "keep_aspect_ratio_policy": ("stretch", since(18)),
     },
+    tolerated={
+        "coordinate_transformation_mode": {"tf_half_pixel_for_nn": since(13), "half_pixel_symmetric": range(11, 19)}
+    },
     omitted={"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": "stretch"},
     read=read,
 )

@@ -17,8 +17,8 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
+from ir_interp.translation.axes import listed
 from ir_interp.translation.grades import Grade, Translation
-from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import write
 
 from ..dialects.onnx import DIALECT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
 from .files import check_model, default_opset, inlined, read_model
+from .inference import infer
 from .nodes import place as place_of
 from .nodes import subgraphs
 from .values import Values
@@ -28,8 +28,6 @@ OPS = ("Resize", "Upsample")
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
 _LISTS = (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
 _PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING, *_LISTS)
-_MOST_ENTRIES = 2**20
-_LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
@@ -90,7 +88,7 @@ def known_values(path: Path) -> Values:
     """Return what is known of the tensors of a model's main graph, its local functions inlined."""
     model = read_model(path)
     opset = default_opset(model, path.name)
-    return Values(graph=model.graph, inferred=_inferred(model).graph, opset=opset, folder=str(path.parent))
+    return Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
 
 
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
@@ -121,7 +119,7 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
 def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every node of a model with its place and the values that it sees, its local functions apart."""
     opset = default_opset(model, path.name)
-    values = Values(graph=model.graph, inferred=_inferred(model).graph, opset=opset, folder=str(path.parent))
+    values = Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
     return _nodes(f"{path.name}:", values)
 
 
@@ -243,44 +241,3 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
         return None
     rank = len(output)
     return static_shape(tuple(output[axis] for axis in axes or range(rank) if -rank <= axis < rank))
-
-
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model without its weights, completed by ONNX's shape inference."""
-    light = without_weights(model)
-    described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
-    carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
-    # A model that inference refuses may still be readable: what it declares itself is kept.
-    with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
-        return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
-    return light
-
-
-def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
-    """Say whether propagating data would list every entry, though sizes are never so many."""
-    return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
-
-
-def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
-    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
-    graph = light.graph
-    graph.name = model.graph.name
-    for part in ("node", "input", "output", "value_info"):
-        getattr(graph, part).extend(getattr(model.graph, part))
-    declared = {tensor.name for tensor in graph.input}
-    for tensor in model.graph.initializer:
-        if _elements(tensor) <= _LARGE and tensor.data_location != onnx.TensorProto.EXTERNAL:
-            graph.initializer.append(tensor)
-        elif tensor.name not in declared:
-            is_long = len(tensor.dims) == 1 and tensor.dims[0] > _MOST_ENTRIES
-            lengths = [None] if is_long else tensor.dims
-            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, lengths))
-    return light
-
-
-def _elements(tensor: onnx.TensorProto) -> int:
-    count = 1
-    for length in tensor.dims:
-        count *= length
-    return count

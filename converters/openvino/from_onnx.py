@@ -112,7 +112,8 @@ def _converted(source: Path, builder: Builder) -> Built:
             raise builder.errors[0] from None
         if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
             builder.rows()  # what stands in for refused resizes makes no whole model
-        raise UnsupportedLayerError(f"OpenVINO's ONNX frontend refuses it: {reason(error)}", builder.file) from error
+        said = f"OpenVINO's ONNX frontend refuses it: {reason(error)}"
+        raise UnsupportedLayerError(said + (_ADVICE if _OPTIMIZED in said else ""), builder.file) from error
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
@@ -123,4 +124,6 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
     return frozenset(taken & {each.name for each in model.graph.input})
 
 
+_OPTIMIZED = "com.microsoft.nchwc."  # the domain of what onnxruntime writes for the processor it runs on
+_ADVICE = "; onnxruntime optimized it for one kind of processor: give the model that this was made from"
 _INCOMPLETE = "Conversion is failed for"  # operations, by the frontend, which goes on with others

@@ -15,8 +15,8 @@ from ir_interp.errors import Cause, InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Integers, Nearest, Scales, Sizes
+from ir_interp.translation.axes import listed
 from ir_interp.translation.grades import Grade, Translation
-from ir_interp.translation.meaning import listed
 from ir_interp.translation.translate import write
 
 from ..decompose.resize import decompose

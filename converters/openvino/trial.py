@@ -17,8 +17,8 @@ from ir_interp.scratch import scratch
 
 from ..child import started
 from ..onnx.files import external_files
+from ..onnx.inference import without_weights
 from ..onnx.native import invalid
-from ..onnx.resizes import without_weights
 
 _SECONDS = 30.0
 

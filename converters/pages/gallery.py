@@ -17,8 +17,8 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
+from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.meaning import listed
 from ir_interp.views import canvas, describe, figures, images, pictures, positions
 from ir_interp.views.explain import tables
 

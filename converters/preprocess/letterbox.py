@@ -7,8 +7,9 @@ import numpy as np
 from ir_interp.op import ResizeOp
 
 from .numbers import Number
-from .resizes import Size, lengths_of, resized
+from .resizes import lengths_of, resized
 from .tables import tabled
+from .weights import Size
 
 
 def letterboxed(op: ResizeOp, x: Number, sizes: tuple[int, int], colour: int) -> Number:

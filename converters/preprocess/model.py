@@ -27,8 +27,9 @@ from ..onnx.save import LARGEST
 from ..verify.images import Images
 from .letterbox import letterboxed, letterboxed_table
 from .numbers import Number
-from .resizes import Size, resized
+from .resizes import resized
 from .tables import tabled
+from .weights import Size
 
 _OLDEST = 11
 _UINT8 = 2

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from ir_interp.executor import corners
 from ir_interp.plan.coordinates import AxisPlan, positions
 from ir_interp.plan.geometry import Plan
+from ir_interp.plan.integer_weights import SINGLE, Sampled
 from ir_interp.plan.integers import (
     FIXED_BITS,
-    SINGLE,
     Along,
     Corners,
-    Sampled,
     Step,
     Sum,
     axes_of_steps,

@@ -20,7 +20,7 @@ from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
-from ir_interp.translation.meaning import listed
+from ir_interp.translation.axes import listed
 
 
 @checked

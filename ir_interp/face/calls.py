@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ir_interp.converters.verify.images import Images
-    from ir_interp.views.origin import Identified
+    from ir_interp.views.candidates import Identified
 
 
 @checked

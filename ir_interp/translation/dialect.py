@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -64,10 +64,11 @@ class Dialect:
     carries it, with the versions that have it; a format without axes gives targets for every axis, or for those that
     its reader names (``fixed_axes``). ``defaults`` holds what a missing attribute means, and since when; without an
     entry it must be there. ``omitted`` holds the values that are left out when attributes are written: switches
-    that are off. ``read`` is total on complete attribute sets and raises SpecError for combinations, ranks and
-    types that the format forbids. ``remarks`` are codes and messages of what else there is to know of a complete
-    attribute set. ``doubt`` is why a spec is not written for elements of a type, although the attributes can say it:
-    nobody knows what its runtime makes of them.
+    that are off. ``tolerated`` values, by attribute, are taken by runtimes in versions that do not have them: they are
+    read, but not as the document's, and never written. ``read`` is total on complete attribute sets and raises
+    SpecError for combinations, ranks and types that the format forbids. ``remarks`` are codes and messages of what else
+    there is to know of a complete attribute set. ``doubt`` is why a spec is not written for elements of a type,
+    although the attributes can say it: nobody knows what its runtime makes of them.
 
     Raises SpecError for a part that no spec has, and for a default or an omitted value that is no attribute's.
     """
@@ -81,12 +82,14 @@ class Dialect:
     read: Callable[[Attributes, Context], ResizeSpec]
     remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
     doubt: Callable[[ResizeSpec, str | None], str] = no_doubt
+    tolerated: Mapping[str, Mapping[Any, range]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for table, names, known in (
             ("numbers", self.numbers, PARTS),
             ("defaults", self.defaults, self.vocabulary),
             ("omitted", self.omitted, self.vocabulary),
+            ("tolerated", self.tolerated, self.vocabulary),
         ):
             for name in names:
                 if name not in known:
@@ -97,12 +100,25 @@ class Dialect:
 
         Raises ReadError, whose place is ``@attribute``, for a missing or unknown word.
         """
-        return self.read(self.complete(raw, context.version), context)
+        return self.read(self.complete(raw, context.version, context.semantics), context)
 
-    def complete(self, raw: Attributes, version: int) -> dict[str, Any]:
+    def complete(self, raw: Attributes, version: int, semantics: Semantics = Semantics.RUNTIME) -> dict[str, Any]:
         """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""
-        choices = {name: self._choice(name, known, raw, version) for name, known in self.choices(version).items()}
-        return choices | self._given_numbers(raw, version)
+        tolerated = {} if semantics is Semantics.DOCUMENT else self.tolerated_of(raw, version)
+        choices = {
+            name: self._choice(name, known, raw, version)
+            for name, known in self.choices(version).items()
+            if name not in tolerated
+        }
+        return choices | tolerated | self._given_numbers(raw, version)
+
+    def tolerated_of(self, raw: Attributes, version: int) -> dict[str, Any]:
+        """Return the attributes of a file whose values are taken although ``version`` does not know them."""
+        return {
+            name: raw[name]
+            for name, values in self.tolerated.items()
+            if name in raw and any(raw[name] == value and version in versions for value, versions in values.items())
+        }
 
     def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
         return {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from ir_interp.errors import Difference
 from ir_interp.plan.libraries import is_own
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -29,6 +27,7 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
+from ir_interp.translation.axes import WHOLE_WINDOW, from_first, keeps, resized_axes, windows
 
 
 @lru_cache(maxsize=2**13)  # a model may hold thousands of resizes, each compared with hundreds of offers
@@ -66,7 +65,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     named["output length"] = _output_length(spec)
     named |= {"before": spec.before, "box": _boxed(spec, shape)}
-    named["pads"] = frozenset((_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
+    named["pads"] = frozenset((from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
         named["windows"] = _windowed(spec, spec.coordinates, shape)
@@ -196,66 +195,31 @@ def _target(spec: ResizeSpec) -> Hashable:
     return spec.target
 
 
-def _resized(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return the axes, from the first where the rank is known; None for all of an unknown number."""
-    return spec.axes if shape is None else resolve_axes(spec.axes, len(shape))
-
-
 def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     """Return the axes, each with its target where that is known, without those that stay as they are."""
-    axes = _resized(spec, shape)
+    axes = resized_axes(spec, shape)
     values = spec.target.values if isinstance(spec.target, Sizes | Scales) else None
     if axes is None:
         return "all", values
     if values is None:
         return axes  # the order in which run time gives them
-    entries = zip(axes, values, _windows(spec, len(axes)), strict=True)
-    return frozenset(entry[:2] for entry in entries if not _keeps(spec, *entry, shape))
+    entries = zip(axes, values, windows(spec, len(axes)), strict=True)
+    return frozenset(entry[:2] for entry in entries if not keeps(spec, *entry, shape))
 
 
 def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hashable:
     """Return the axes that a crop takes a part of, each with its window."""
-    axes = _resized(spec, shape)
+    axes = resized_axes(spec, shape)
     if crop.roi is None:
         return "at run time", axes
     pairs = zip(range(len(crop.roi)) if axes is None else axes, crop.roi, strict=True)
-    return frozenset(pair for pair in pairs if pair[1] != _WHOLE_WINDOW)
+    return frozenset(pair for pair in pairs if pair[1] != WHOLE_WINDOW)
 
 
 def _boxed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     """Return the axes of which a box takes a part, each with its start and its stop."""
-    pairs = [] if spec.box is None else zip(_resized(spec, shape) or (), spec.box, strict=True)
+    pairs = [] if spec.box is None else zip(resized_axes(spec, shape) or (), spec.box, strict=True)
     return frozenset((axis, part) for axis, part in pairs if shape is None or part != (0, shape[axis]))
-
-
-_WHOLE_WINDOW = (0.0, 1.0)
-
-
-def _windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
-    """Return the window of each axis, or of a box its stretch; None where known only at run time."""
-    if spec.box is not None:
-        return spec.box
-    if not isinstance(spec.coordinates, Crop):
-        return [_WHOLE_WINDOW] * count
-    return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
-
-
-def _keeps(
-    spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
-) -> bool:
-    """Say whether an axis with this target is known to stay as it is."""
-    whole = _WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
-    moved = spec.coordinates is Coordinates.TF_HALF_PIXEL_THROUGHOUT
-    if window != whole or spec.aspect is not Aspect.STRETCH or moved:
-        return False
-    if isinstance(spec.target, Scales):
-        return value == 1
-    padded = any(_from_first(pad.axis, shape) == axis for pad in spec.pads)
-    return shape is not None and shape[axis] == value and not padded
-
-
-def _from_first(axis: int, shape: PartialShape | None) -> int:
-    return axis % len(shape) if shape else axis
 
 
 def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
@@ -266,42 +230,3 @@ def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
         pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
-
-
-def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
-    """Return the same resize with its axes listed from the first, without those known to stay as they are."""
-    axes = resolve_axes(spec.axes, len(shape))
-    if not isinstance(spec.target, Sizes | Scales):
-        return replace(spec, axes=axes)
-    entries = zip(axes, spec.target.values, _windows(spec, len(axes)), strict=True)
-    changing = [place for place, entry in enumerate(entries) if not _keeps(spec, *entry, shape)]
-    return replace(spec, axes=axes).only(changing)
-
-
-def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
-    """Return the same resize with a target for each of ``axes``, for every axis where that is None.
-
-    Return None where it resizes other axes too, or needs a length that is unknown.
-    """
-    own, wanted = (resolve_axes(each, len(shape)) for each in (spec.axes, axes))
-    if isinstance(spec.coordinates, Crop):
-        return _spread_crop(spec, spec.coordinates, shape, axes)
-    if own == wanted:
-        return replace(spec, axes=axes)
-    if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH or not set(own) <= set(wanted):
-        return None
-    if spec.box is not None:
-        return None
-    given = dict(zip(own, spec.target.values, strict=True))
-    values: list[Any] = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]
-    return None if None in values else replace(spec, axes=axes, target=type(spec.target)(tuple(values)))
-
-
-def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
-    """Return a crop of more axes: those not listed keep their whole window."""
-    plain = spread(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape, axes)
-    if plain is None or crop.roi is None:
-        return None
-    given = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
-    windows = tuple(given.get(axis, _WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
-    return replace(plain, coordinates=replace(crop, roi=windows))

@@ -13,8 +13,8 @@ from ir_interp.errors import Difference
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Aspect, AtRunTime, Crop, Cubic, Reduce, ResizeSpec, Scales, Sizes
+from ir_interp.translation.axes import listed, spread
 from ir_interp.translation.dialect import Context, Dialect
-from ir_interp.translation.meaning import listed, spread
 
 
 def offered_by(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:

@@ -17,8 +17,8 @@ from ir_interp.plan.geometry import Plan, check_rank, plan
 from ir_interp.plan.taps import Taps, axis_taps, count
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
+from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.meaning import listed
 from ir_interp.views import describe
 
 Way = tuple[Semantics, Arithmetic]

@@ -22,8 +22,9 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
+from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.meaning import differences, listed
+from ir_interp.translation.meaning import differences
 from ir_interp.views import images, pictures, positions
 from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
 

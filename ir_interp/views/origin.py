@@ -3,109 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ir_interp.errors import ReadError, ShapeError, SpecError, spelled
-from ir_interp.library import get, names
+from ir_interp.errors import ShapeError, SpecError
 from ir_interp.op import ResizeOp
-from ir_interp.plan.reduced import reduced
-from ir_interp.spec import Reduce, ResizeSpec, Sizes
-from ir_interp.translation.dialect import Context
-from ir_interp.translation.library import Library
+from ir_interp.spec import ResizeSpec
+from ir_interp.views.calls import Array, Known, Pair, known_calls
+from ir_interp.views.candidates import SHOWN, Candidate, Identified
 from ir_interp.views.likeness import check_numbers, resized
 
-Array = NDArray[Any]
-Pair = tuple[Array, Array]
-"""An image before, and after it was resized; channels last."""
 Piece = tuple[slice, slice]
 """Rows and columns of an image."""
 
-_MODES = {1: ("L",), 2: ("LA", "L"), 3: ("RGB",), 4: ("RGBA", "RGB")}
-_DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
 _RARE = 1e-3  # of the values of a call whose bytes are not all known: so many may differ, by 1
 _CLOSE = 3e-5  # of the largest value: what floats differ by that are summed in two orders, at float32 coordinates
-_SHOWN = 3  # of the candidates where none fits
 _SIDE = 256  # of a piece that is tried first
 _TRIED = 8  # places of a piece along an axis
 _SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A resize of libraries: how it can be called, and how far its results are from those that are known.
-
-    ``approximate`` says why not all of its bytes are known, if so.
-    """
-
-    calls: tuple[str, ...]
-    unequal: int
-    count: int
-    largest: float
-    mean: float
-    approximate: str = ""
-    fits: bool = False
-
-    @property
-    def text(self) -> str:
-        """The same as a line."""
-        named = " = ".join(self.calls)
-        if not self.unequal:
-            return f"{named}: equal, all {self.count} values"
-        share = f"{self.unequal} of {self.count} values differ"
-        apart = f"{share}, by up to {self.largest:.3g}, by {self.mean:.3g} in the mean"
-        return f"{named}: {apart}" + (f" ({self.approximate})" if self.approximate else "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identified:
-    """What may have made an image: all candidates, the likeliest first, and which further pair tells more.
-
-    ``further`` is the height and width of an image, and those to resize it to; None where nothing is left to tell, or
-    none of those tried would.
-    """
-
-    candidates: tuple[Candidate, ...]
-    further: tuple[tuple[int, int], tuple[int, int]] | None = None
-
-    @property
-    def fitting(self) -> tuple[Candidate, ...]:
-        """The candidates that can have made all the images."""
-        return tuple(each for each in self.candidates if each.fits)
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether one resize alone can have made them, of all that are known."""
-        return len(self.fitting) == 1
-
-    @property
-    def text(self) -> str:
-        """What is known, in lines."""
-        fitting = self.fitting
-        if not fitting:
-            nearest = [f"  {each.text}" for each in self.candidates[:_SHOWN]]
-            return "\n".join(["made by none of the calls that are known; the nearest:", *nearest])
-        if self.is_sure:
-            return fitting[0].text
-        lines = [f"{len(fitting)} resizes cannot be told apart here:", *(f"  {each.text}" for each in fitting)]
-        if self.further is None:
-            return "\n".join([*lines, "none of the sizes that were tried would tell them apart"])
-        (height, width), (rows, columns) = self.further
-        return "\n".join([*lines, f"an image of {height}x{width} resized to {rows}x{columns} tells more"])
-
-    def record(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
-        return {
-            "sure": self.is_sure,
-            "fitting": [asdict(each) for each in self.fitting],
-            "nearest": [asdict(each) for each in self.candidates[:_SHOWN]],
-            "further": self.further,
-        }
 
 
 def identified(pairs: Sequence[Pair]) -> Identified:
@@ -118,20 +36,16 @@ def identified(pairs: Sequence[Pair]) -> Identified:
         check_numbers(after)
     is_float = pairs[0][0].dtype.kind == "f"
     greatest = max(float(np.abs(before).max()) for before, _ in pairs) if is_float else 0.0
-    known = _known(pairs)
+    known = known_calls(pairs)
     pieces = [_piece(after) for _, after in pairs]
     found = _ranked(known, pairs, pieces, greatest)
     if any(each is not None for each in pieces):  # what differs there is no candidate for the whole
-        likely = [spec for spec, each in found if each.fits] or [spec for spec, _ in found[:_SHOWN]]
+        likely = [spec for spec, each in found if each.fits] or [spec for spec, _ in found[:SHOWN]]
         whole = _ranked({spec: known[spec] for spec in likely}, pairs, [None] * len(pairs), greatest)
         found = [*whole, *((spec, each) for spec, each in found if spec not in likely)]
     fitting = [spec for spec, candidate in found if candidate.fits]
     further = _further(fitting, pairs[0][0]) if len(fitting) > 1 else None
     return Identified(candidates=tuple(candidate for _, candidate in found), further=further)
-
-
-Known = dict[ResizeSpec, tuple[tuple[str, ...], str]]
-"""Resizes, each with its calls, and why not all of its bytes are known."""
 
 
 def _ranked(
@@ -177,66 +91,6 @@ def _check(before: Array, after: Array) -> None:
     if before.ndim not in (2, 3) or not same or not before.size or not after.size:
         shapes = f"{before.dtype} {list(before.shape)} and {after.dtype} {list(after.shape)}"
         raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type and channels")
-
-
-def _known(pairs: Sequence[Pair]) -> Known:
-    """Return every resize of libraries for such images, with its calls, and why its bytes are not all known."""
-    found: Known = {}
-    x = pairs[0][0]
-    for name in names():
-        library = get(name)
-        for version in library.dialect.versions:
-            context = Context(version=version, dtype=x.dtype.name)
-            numbers: tuple[Mapping[str, Any], ...] = ({}, *library.usual)
-            for attributes in (each for given in numbers for each in library.dialect.attribute_sets(version, given)):
-                if _suits(library, attributes, x):
-                    with suppress(SpecError, ReadError):
-                        spec = effective(library.dialect.read(attributes, context), pairs)
-                        calls, _ = found.get(spec, ((), ""))
-                        reason = library.approximate(attributes, context)
-                        found[spec] = ((*calls, _text(library, version, attributes)), reason)
-    return {spec: (tuple(_brief(calls)), reason) for spec, (calls, reason) in found.items()}
-
-
-def effective(spec: ResizeSpec, pairs: Sequence[Pair]) -> ResizeSpec:
-    """Return a resize without blocks that are averaged before, where that happens to none of the images."""
-    if not isinstance(spec.before, Reduce):
-        return spec
-    shapes = [(before.shape, replace(spec, target=Sizes(after.shape[:2]))) for before, after in pairs]
-    return spec if any(reduced(each, shape) for shape, each in shapes) else replace(spec, before=None)
-
-
-def _suits(library: Library, attributes: dict[str, Any], x: Array) -> bool:
-    """Say whether a call is one for images like ``x``."""
-    if "mode" in library.dialect.vocabulary and library.first != "mode":
-        channels = x.shape[2] if x.ndim == 3 else 1
-        modes = _DEEP_MODES.get(x.dtype.name) or _MODES.get(channels, ())
-        return attributes["mode"] in modes
-    is_pillow = attributes.get("backend") == "pil"
-    return not is_pillow and not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
-
-
-def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
-    """Return a call as text, without what has its default."""
-    defaults = {name: value for name, (value, _) in library.dialect.defaults.items()}
-    rest = [
-        f",{name}={spelled(value)}"
-        for name, value in attributes.items()
-        if name != library.first and value != defaults.get(name)
-    ]
-    return f"{library.name}@{version}:{attributes[library.first]}{''.join(rest)}"
-
-
-def _brief(calls: Sequence[str]) -> Iterator[str]:
-    """Yield calls, the shortest of each library and word; without its version where every one computes so."""
-    shortest: dict[tuple[str, str], str] = {}
-    for call in sorted(calls, key=len):
-        library, words = call.split("@")[0], call.partition(":")[2]
-        shortest.setdefault((library, words.split(",")[0]), words)
-    for (library, _), words in shortest.items():
-        versions = [version for version in get(library).dialect.versions if f"{library}@{version}:{words}" in calls]
-        every = len(versions) == len(get(library).dialect.versions)
-        yield f"{library}:{words}" if every else f"{library}@{versions[0]}:{words}"
 
 
 def _apart(spec: ResizeSpec, name: str, pairs: Sequence[Pair], pieces: Sequence[Piece | None]) -> list[Array] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.support.commands import command
@@ -152,6 +153,16 @@ def test_a_refusal_of_the_frontend_names_the_operation(
     assert code == 2
     assert errors.startswith(f"error: b.onnx: OpenVINO's ONNX frontend refuses it: {said}")
     assert ".cpp" not in errors
+
+
+def test_a_model_that_onnxruntime_optimized_for_one_processor(capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = "c = com.microsoft.nchwc.ReorderInput (x)  y = com.microsoft.nchwc.ReorderOutput <channels = 16> (c)"
+    sets = '<ir_version: 8, opset_import: ["" : 17, "com.microsoft.nchwc" : 1]>'
+    graph = f"g (float[1,16,8,8] x) => (float[1,16,8,8] y) {{ {nodes} }}"
+    onnx.save(onnx.parser.parse_model(f"{sets} {graph}"), "b.onnx")
+    code, _, errors = command(capsys, "convert", "b.onnx", "b.xml")
+    assert code == 2
+    assert errors.endswith("optimized it for one kind of processor: give the model that this was made from\n")
 
 
 def test_what_does_not_run_can_be_written_all_the_same(

@@ -27,6 +27,7 @@ from ir_interp import (
     Sizes,
     UnsupportedLayerError,
 )
+from ir_interp.converters.dialects.onnx import DIALECT
 from tests.support.runtimes import Array, onnx_model, onnxruntime_resize
 
 SHAPE = (1, 3, 4, 6)
@@ -153,6 +154,21 @@ def test_versions_that_are_not_interpreted(op: str, opset: int, tmp_path: Path) 
     with pytest.raises(UnsupportedLayerError) as caught:
         ir_interp.load(path)
     assert str(caught.value) == f'model.onnx:node[0 "up"]: {op} of operator set {opset} is not interpreted'
+
+
+@pytest.mark.parametrize(("word", "opset"), [("tf_half_pixel_for_nn", 15), ("half_pixel_symmetric", 13)])
+def test_a_word_of_another_operator_set(word: str, opset: int, tmp_path: Path) -> None:
+    x = np.arange(42, dtype=np.float32).reshape(1, 1, 6, 7)
+    attributes = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": word}
+    model = onnx_model("Resize", opset, x.shape, x.dtype, attributes, scales=(1, 1, 2.6, 0.7))
+    onnx.save(model, tmp_path / "m.onnx")
+    (op,) = ir_interp.load(tmp_path / "m.onnx")
+    assert op.spec.coordinates is Coordinates(word)
+    assert [each.code for each in op.diagnostics if each.code == "IRI010"] == ["IRI010"]
+    np.testing.assert_array_equal(op.run(x), onnxruntime_resize(model, {"x": x}))
+    with pytest.raises(ReadError, match=f"unknown value '{word}'; expected one of"):
+        ir_interp.load(tmp_path / "m.onnx", semantics="document")
+    assert not any(word in each for each in DIALECT.choices(opset).values())  # it is never written
 
 
 def test_operators_of_others_are_left_alone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_interp.converters.dialects.onnx import DIALECT
 from tests.support.runtimes import Array, interpolate_ir, onnx_model, onnxruntime_resize, openvino_resize
 
 CUBIC_COEFFICIENTS = (-0.75, -0.5, -0.3)
@@ -22,6 +23,10 @@ LARGEST = 200_000  # elements, of the input and of the output
 ONNX_OPS = (("Upsample", 7), ("Upsample", 9), *(("Resize", opset) for opset in (10, 11, 13, 18, 19)))
 ONNX_TYPES = ("float32", "float16", "uint8", "int8", "int32")  # those that onnxruntime resizes
 NUMERIC_TYPES = (*ONNX_TYPES, "float64", "bfloat16", "int16", "int64", "uint16", "uint32", "uint64")
+ONNX_COORDINATES = (  # onnxruntime takes each in every operator set
+    *("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
+    *("tf_half_pixel_for_nn", "half_pixel_symmetric"),
+)
 OPENVINO_COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
 PILLOW_MODES = ("bilinear_pillow", "bicubic_pillow")
 REPEATABLE_OPENVINO_BUGS = ("B1", "B5", "B8", "B9")
@@ -60,6 +65,12 @@ class OnnxCase:
         """The listed axes, counted from the first: every axis where none are listed."""
         rank = len(self.shape)
         return tuple(axis % rank for axis in self.attributes.get("axes", range(rank)))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the page of its version has its words."""
+        word = self.attributes.get("coordinate_transformation_mode")
+        return word in (None, *DIALECT.choices(self.opset).get("coordinate_transformation_mode", ()))
 
     @property
     def crops(self) -> bool:
@@ -242,7 +253,7 @@ def _onnx_attributes(rng: Rng, opset: int, mode: str) -> dict[str, Any]:
     if opset < 11:
         return attributes
     if _chance(rng, 0.9):
-        attributes["coordinate_transformation_mode"] = _pick(rng, _onnx_coordinates(opset))
+        attributes["coordinate_transformation_mode"] = _pick(rng, ONNX_COORDINATES)
     if mode == "nearest":
         attributes["nearest_mode"] = _pick(rng, ROUNDINGS)
         return attributes
@@ -253,11 +264,6 @@ def _onnx_attributes(rng: Rng, opset: int, mode: str) -> dict[str, Any]:
     if (mode == "cubic" or "antialias" in attributes) and _chance(rng, 0.4):
         attributes["exclude_outside"] = 1
     return attributes
-
-
-def _onnx_coordinates(opset: int) -> list[str]:
-    modes = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
-    return modes + ["tf_half_pixel_for_nn"] * (opset < 13) + ["half_pixel_symmetric"] * (opset >= 19)
 
 
 def _onnxruntime_layout(rng: Rng, mode: str) -> tuple[int, tuple[int, ...]]:

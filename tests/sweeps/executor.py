@@ -68,7 +68,8 @@ def sweep_oracle(cases: int, seed: int) -> Iterator[Verdict]:
         case = random_onnx_case(rng) if number % 2 else _maybe_area(random_ir_case(rng), rng)
         readings = [Semantics.RUNTIME, Semantics.DOCUMENT]
         if isinstance(case, OnnxCase):
-            readings = [Semantics.RUNTIME, Semantics.REFERENCE, *[Semantics.DOCUMENT] * (not case.scales_mirrored)]
+            by_page = case.has_words and not case.scales_mirrored
+            readings = [Semantics.RUNTIME, Semantics.REFERENCE, *[Semantics.DOCUMENT] * by_page]
         yield compare_with_oracle(case, readings[int(rng.integers(len(readings)))])
 
 

@@ -9,7 +9,8 @@ import pytest
 from ir_interp import Arithmetic, Coordinates, Crop, InexactError, Linear, Nearest, ResizeSpec, Rounding, Scales, Sizes
 from ir_interp.converters import registry
 from ir_interp.errors import Cause, Difference
-from ir_interp.translation.meaning import differences, listed, meaning
+from ir_interp.translation.axes import listed
+from ir_interp.translation.meaning import differences, meaning
 from ir_interp.translation.translate import write
 
 WHOLE, HALF = (0.0, 1.0), (0.25, 0.75)

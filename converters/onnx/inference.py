@@ -1,0 +1,55 @@
+"""What ONNX's shape inference finds out about a model, without its weights."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import onnx
+import onnx.inliner
+import onnx.shape_inference
+
+_MOST_ENTRIES = 2**20
+
+
+_LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
+
+
+def infer(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model without its weights, completed by ONNX's shape inference."""
+    light = without_weights(model)
+    described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
+    carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
+    # A model that inference refuses may still be readable: what it declares itself is kept.
+    with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
+        return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
+    return light
+
+
+def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
+    """Say whether propagating data would list every entry, though sizes are never so many."""
+    return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    graph = light.graph
+    graph.name = model.graph.name
+    for part in ("node", "input", "output", "value_info"):
+        getattr(graph, part).extend(getattr(model.graph, part))
+    declared = {tensor.name for tensor in graph.input}
+    for tensor in model.graph.initializer:
+        if _elements(tensor) <= _LARGE and tensor.data_location != onnx.TensorProto.EXTERNAL:
+            graph.initializer.append(tensor)
+        elif tensor.name not in declared:
+            is_long = len(tensor.dims) == 1 and tensor.dims[0] > _MOST_ENTRIES
+            lengths = [None] if is_long else tensor.dims
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, lengths))
+    return light
+
+
+def _elements(tensor: onnx.TensorProto) -> int:
+    count = 1
+    for length in tensor.dims:
+        count *= length
+    return count
