@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -151,10 +151,18 @@ def joined(op: Op, body: JoinedBody) -> list[End]:
     return [ends[port.id] for port in op.layer.outputs]
 
 
-def output(inner: Graph, body: JoinedBody, result: int, tensor: str) -> onnx.ValueInfoProto:
-    """Return an output of an inner graph; it is a tensor of its own, for it may be one from outside."""
-    port = body.source(result)
-    return value_info(inner.node("Identity", tensor), computed(port) or "", body.shape(port))
+def outputs(
+    inner: Graph, body: JoinedBody, numbers: Iterable[int], results: Mapping[int, str]
+) -> Iterator[onnx.ValueInfoProto]:
+    """Yield the outputs of an inner graph, by the numbers of Results: each is a tensor of its own, made inside."""
+    taken = set()
+    for number in numbers:
+        tensor = results[number]
+        if tensor in taken or inner.maker(tensor) is None:
+            tensor = inner.node("Identity", tensor)
+        taken.add(tensor)
+        port = body.source(number)
+        yield value_info(tensor, computed(port) or "", body.shape(port))
 
 
 def value_info(name: str, dtype: str, shape: PartialShape | None) -> onnx.ValueInfoProto:

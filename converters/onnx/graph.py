@@ -14,7 +14,7 @@ from onnx import helper
 
 from ir_interp.memory import blocks
 
-from .nodes import needed, with_inner
+from .nodes import merged, needed, with_inner
 from .save import Unsaved
 
 Array = NDArray[Any]
@@ -97,8 +97,9 @@ class Graph:
     def proto(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.GraphProto:
-        """Return what was written, without what no output depends on; constants apart."""
-        return helper.make_graph(needed(self.nodes, (each.name for each in outputs)), name, inputs, outputs)
+        """Return what was written, each thing once, without what no output depends on; constants apart."""
+        kept = [each.name for each in outputs]
+        return helper.make_graph(needed(merged(self.nodes, kept), kept), name, inputs, outputs)
 
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]

@@ -39,6 +39,32 @@ def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
     return kept[::-1]
 
 
+def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return nodes of which no two do the same to the same tensors; ``outputs`` keep their names.
+
+    Quantisation stays with each of its readers, since runtimes look for it there.
+    """
+    kept, first, instead, named = [], dict[bytes, onnx.NodeProto](), dict[str, str](), set(outputs)
+    for node in nodes:
+        for each in with_inner([node]):
+            each.input[:] = [instead.get(name, name) for name in each.input]
+        alike = onnx.NodeProto(op_type=node.op_type, input=node.input, attribute=node.attribute)
+        key = bytes([len(node.output)]) + alike.SerializeToString(deterministic=True)
+        before = first.setdefault(key, node)
+        if before is node or node.op_type in _APART or named.intersection(node.output) or _has_graphs(node):
+            kept.append(node)
+        else:
+            instead.update(zip(node.output, before.output, strict=True))
+    return kept
+
+
+_APART = ("QuantizeLinear", "DequantizeLinear")
+
+
+def _has_graphs(node: onnx.NodeProto) -> bool:
+    return any(subgraphs(attribute) for attribute in node.attribute)
+
+
 def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield nodes, and those of the graphs inside them: they too read tensors from outside."""
     for node in nodes:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from onnx import helper
 
 from ir_interp.errors import ReadError
+from ir_interp.shapes import PartialShape
 
 from .graph import Graph
 
@@ -31,8 +32,15 @@ def scalar(graph: Graph, value: Any, dtype: str) -> str:
 
 
 def squeeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
-    """Remove axes of length 1."""
-    return _with_axes(graph, "Squeeze", x, axes) if axes else x
+    """Remove axes of length 1: where axes were permuted before, before that, so that less is permuted."""
+    if not axes:
+        return x
+    order = permuted(graph, x)
+    if order is None:
+        return _with_axes(graph, "Squeeze", x, axes)
+    left = [source for axis, source in enumerate(order) if axis not in axes]
+    whole = _with_axes(graph, "Squeeze", _before(graph, x), sorted(order[axis] for axis in axes))
+    return transposed(graph, whole, [sorted(left).index(source) for source in left])
 
 
 def unsqueeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
@@ -75,15 +83,32 @@ def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") 
 
 def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
     """Permute axes; a constant is permuted at once, and what was permuted before from what it was then."""
-    before = next((node for node in reversed(graph.nodes) if x in node.output), None)
-    if before is not None and before.op_type == "Transpose" and before.attribute:
-        first = before.attribute[0].ints
-        x, order = before.input[0], [first[axis] for axis in order]
+    first = permuted(graph, x)
+    if first is not None:
+        x, order = _before(graph, x), [first[axis] for axis in order]
     if list(order) == list(range(len(order))):
         return x
     if x in graph.initialisers:
         return graph.constant(graph.initialisers[x].transpose(order), name=x)
     return graph.node("Transpose", x, perm=list(order))
+
+
+def permuted(graph: Graph, x: str) -> Sequence[int] | None:
+    """Return the order of axes in which a Transpose makes ``x`` of something; None where none does."""
+    node = graph.maker(x)
+    return list(node.attribute[0].ints) if node is not None and node.op_type == "Transpose" and node.attribute else None
+
+
+def unpermuted(graph: Graph, x: str, shape: PartialShape) -> str:
+    """Return ``x`` before a Transpose that moves axes of length 1 only, which leaves the order of the elements."""
+    order = permuted(graph, x)
+    longer = [source for source, length in zip(order or (), shape, strict=False) if length != 1]
+    return _before(graph, x) if order is not None and longer == sorted(longer) else x
+
+
+def _before(graph: Graph, x: str) -> str:
+    node = graph.maker(x)
+    return x if node is None else str(node.input[0])
 
 
 def cut(

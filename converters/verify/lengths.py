@@ -75,11 +75,12 @@ def _closed(
     """Return the lengths of an input, dynamic ones filled in: those of one name all alike."""
     named = _by_symbol(graph, inputs)
     lengths, channels = inputs[each.name], _channels(graph, each.name)
+    batch = 1 if _is_state(each, graph) else None
     closed = []
     for axis, length in enumerate(lengths):
         symbol = each.symbols[axis] if axis < len(each.symbols) else ""
         if length is None:
-            length = named.get(symbol) or _likely(axis, len(lengths), channels, height, width)
+            length = named.get(symbol) or batch or _likely(axis, len(lengths), channels, height, width)
             most = each.most[axis] if axis < len(each.most) else None
             length = min(length, most) if most else length
         closed.append(length)
@@ -92,6 +93,12 @@ def _likely(axis: int, rank: int, channels: int | None, height: int, width: int)
     if axis == 1 and channels is not None and rank > 2:
         return channels
     return width if axis == rank - 1 else height
+
+
+def _is_state(each: Described, graph: Graph) -> bool:
+    """Say whether an input looks like what a recurrence carries on: layers, the batch, numbers of each."""
+    shaped = len(each.lengths) == 3 and [length is None for length in each.lengths] == [False, True, False]
+    return shaped and any(other.lengths[:1] == (None,) for other in graph.inputs)
 
 
 def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, int]:

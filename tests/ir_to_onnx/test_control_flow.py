@@ -12,7 +12,7 @@ from openvino import opset13 as ops
 
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.translation.dialect import Semantics
-from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
+from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
 
 def inside(shape: Any, dtype: Any = np.float32) -> Any:
@@ -137,6 +137,28 @@ TABLE: dict[str, Configuration] = {
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
+
+
+def test_what_a_branch_makes_it_returns(tmp_path: Path) -> None:
+    """A tensor from outside, or one that is returned already, goes through an Identity."""
+    node, x = ops.if_op(ops.parameter([1], np.bool_)), ops.parameter([2], np.float32)
+    taken, other = inside([2]), inside([2])
+    kept, changed = ops.relu(taken), ops.relu(other)
+    results = [[ops.result(each) for each in outs] for outs in ((kept, kept, taken), (changed, other, other))]
+    node.set_then_body(ov.Model(results[0], [taken]))
+    node.set_else_body(ov.Model(results[1], [other]))
+    node.set_input(x.output(0), taken, other)
+    outputs = [node.set_output(*pair) for pair in zip(*results, strict=True)]
+    source = tmp_path / "net.xml"
+    condition = node.input_value(0).get_node()
+    ov.save_model(ov.Model([ops.result(each) for each in outputs], [condition, x]), source)
+    write.write_model(source, tmp_path / "net.onnx", Semantics.RUNTIME)
+    made = loaded(tmp_path / "net.onnx").graph.node[0]
+    kinds = {each.name: [inner.op_type for inner in each.g.node] for each in made.attribute}
+    assert kinds == {
+        "then_branch": ["Relu", "Identity", "Identity"],
+        "else_branch": ["Relu", "Identity", "Identity"],
+    }
 
 
 def test_refusals_inside_come_with_the_others(tmp_path: Path) -> None:

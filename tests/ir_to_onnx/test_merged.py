@@ -88,6 +88,43 @@ def largest_of_several(draw: Draw) -> Any:
     return made
 
 
+def turned_and_shortened(draw: Draw) -> Any:
+    """Axes of length 1 that were moved are removed, or reshaped away."""
+    lengths, order = draw.among([1, 2, 3, 1], [2, 1, 1, 3]), draw.random.permutation(4)
+    turned = layer("Transpose", 1, draw.numbers(lengths), constant(order))
+    ones = [axis for axis, source in enumerate(order) if lengths[source] == 1]
+    short = layer("Squeeze", 1, turned, constant(draw.among(ones, ones[:1])))
+    again = layer("Transpose", 1, short, constant(draw.random.permutation(len(short.get_output_shape(0)))))
+    return again, layer("Reshape", 1, turned, constant([3, -1]), special_zero=draw.chance())
+
+
+def counted(x: Any, axis: int, times: Any) -> Any:
+    """Return the length of a tensor along an axis, repeated."""
+    length = layer("Gather", 8, layer("ShapeOf", 3, x, output_type="i32"), constant([axis]), constant(0))
+    return layer("Broadcast", 3, length, times, mode="numpy")
+
+
+def recurrence(draw: Draw, x: Any, lengths: Any) -> Any:
+    weights = [constant(draw.values(shape)) for shape in ([1, 12, 3], [1, 12, 4], [1, 12])]
+    stated = {"hidden_size": 4, "direction": "forward", "activations": ["sigmoid", "tanh"]}
+    made = layer("GRUSequence", 5, x, constant(draw.values([2, 1, 4])), lengths, *weights, **stated)
+    return layer("Relu", 1, made.output(0))
+
+
+def counted_sequences(draw: Draw) -> Any:
+    x = draw.input(draw.values([2, 5, 3]), open_axes=[1])
+    return recurrence(draw, x, counted(x, 1, constant([2])))
+
+
+def sequences_counted_before(draw: Draw) -> Any:
+    """The lengths of another tensor are those of this one, which is a word's row for each number, turned around."""
+    words = draw.input(draw.values([5, 2], np.int32, 0, 6), open_axes=[0])
+    rows = layer("Relu", 1, layer("Gather", 8, constant(draw.values([7, 3])), words, constant(0)))
+    x = layer("Transpose", 1, rows, constant([1, 0, 2]))
+    copied = layer("Reshape", 1, x, constant([0, 0, 3]), special_zero=True)
+    return recurrence(draw, copied, counted(words, 0, constant([2])))
+
+
 MERGED: dict[str, Configuration] = {
     "Transpose of a Transpose": turned_twice,
     "extremes of extremes": largest_of_several,
@@ -96,6 +133,9 @@ MERGED: dict[str, Configuration] = {
     "MatMul of integers": whole_product_and_constant,
     "MVN": normalised_and_constants,
     "Clip": two_limits,
+    "shorter behind Transpose": turned_and_shortened,
+    "GRUSequence of whole lengths": counted_sequences,
+    "GRUSequence of whole lengths, counted before": sequences_counted_before,
 }
 
 
@@ -171,9 +211,40 @@ def larger_than_itself(draw: Draw) -> Any:
     return layer("Exp", 1, layer("Maximum", 1, y, larger))
 
 
+def sequences_counted_elsewhere(draw: Draw) -> Any:
+    x, y = (draw.input(draw.values([2, 5, 3]), open_axes=[1]) for _ in range(2))
+    return recurrence(draw, x, counted(y, 1, constant([2])))
+
+
+def the_same_twice(draw: Draw) -> Any:
+    x = draw.numbers([2, 3])
+    twice = [layer("Softmax", 8, x, axis=1) for _ in range(2)]
+    return layer("Multiply", 1, layer("Softmax", 8, x, axis=0), layer("Multiply", 1, *twice))
+
+
+def removed_behind_transpose(draw: Draw) -> Any:
+    turned = layer("Transpose", 1, draw.numbers([3, 1, 2]), constant([2, 1, 0]))
+    back = layer("Transpose", 1, layer("Squeeze", 1, turned, constant([1])), constant([1, 0]))
+    return layer("Relu", 1, back)
+
+
+def reshaped_behind_transpose(draw: Draw) -> Any:
+    turned = layer("Transpose", 1, draw.input(draw.values([3, 1, 2]), open_axes=[0]), constant([1, 0, 2]))
+    return layer("Reshape", 1, turned, constant([2, -1]), special_zero=False)
+
+
 @pytest.mark.parametrize(
     ("draw_layer", "nodes"),
     [
+        (the_same_twice, ["Softmax", "Softmax", "Mul", "Mul"]),
+        (removed_behind_transpose, ["Squeeze", "Relu"]),
+        (reshaped_behind_transpose, ["Reshape"]),
+        (counted_sequences, ["Transpose", "GRU", "Transpose", "Relu"]),
+        (
+            sequences_counted_elsewhere,
+            ["Shape", "Cast", "Gather", "Expand", "Transpose", "GRU", "Transpose", "Relu"],
+        ),
+        (sequences_counted_before, ["Gather", "Relu", "Transpose", "Reshape", "Transpose", "GRU", "Transpose", "Relu"]),
         (turned_back, ["Transpose", "Relu", "Relu"]),
         (larger_than_itself, ["Max", "Exp"]),
         (biased_convolution, ["Conv"]),

@@ -216,6 +216,12 @@ def _pooled(path: Path, kernel: int) -> Path:
     return save_model(path, text)
 
 
+def test_the_batch_of_a_state_is_that_of_other_inputs() -> None:
+    text = "g (float[n,t,4] x, float[2,n,3] h, float[5,n,3] w) => (float[a,b] y) { y = Concat <axis = 0> (x, h, w) }"
+    found = given(save_model(Path("a.onnx"), text.replace("[5,n,3]", "[5,n,k]")))
+    assert [found[name].shape for name in "xhw"] == [(1, 64, 4), (2, 1, 3), (5, 64, 64)]
+
+
 def test_lengths_that_the_source_can_run_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
     """The pool is longer than 64, of which onnxruntime says nothing; OpenVINO cannot run that."""
     _pooled(Path("a.onnx"), 100)

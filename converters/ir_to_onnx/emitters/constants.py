@@ -9,15 +9,20 @@ from ...onnx.graph import Graph
 from ..op import WHOLE, Op
 
 _SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21}
+_HALVES = ("float16", "bfloat16")
+_FEW = 2**10  # numbers, of which a node to make them single would cost more than two bytes each
 _NARROW = ("int16", "int8", "uint16", "uint8")
 
 
 def _const(graph: Graph, op: Op) -> str:
-    """Keep the type of the file, so that half precision is stored and then made single."""
+    """Keep the type of the file, so that half precision is stored and then made single; a few numbers are at once."""
     op.read.update(("element_type", "shape", "offset", "size"))  # by the net
     stored, used = op.layer.outputs[0].dtype or "", op.result_dtype()
     op.needs(_SINCE.get(stored, 0), graph.opset, f"element type {stored}")
-    name = graph.constant(read_constant(op.layer, op.net.binary), name=op.layer.name)
+    value = read_constant(op.layer, op.net.binary)
+    if stored in _HALVES and value.size <= _FEW:
+        return graph.constant(value.astype(used), name=op.layer.name)
+    name = graph.constant(value, name=op.layer.name)
     return name if stored == used else operators.cast(graph, name, used)
 
 

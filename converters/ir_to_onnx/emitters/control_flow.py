@@ -25,8 +25,8 @@ def _branch(graph: Graph, op: Op, tag: str) -> onnx.GraphProto:
     body, inner = bodies.read(op, tag), graph.inner()
     results = op.conversion.write_body(inner, body.net, {end.layer: bodies.outer(op, end) for end in body.inputs})
     inner.layer = op.layer.name
-    outputs = [bodies.output(inner, body, end.layer, results[end.layer]) for end in bodies.joined(op, body)]
-    return inner.proto(f"{op.layer.name}/{tag}", [], outputs)
+    outputs = bodies.outputs(inner, body, (end.layer for end in bodies.joined(op, body)), results)
+    return inner.proto(f"{op.layer.name}/{tag}", [], list(outputs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class _Loop:
             port = self.body.parameter(number)
             inputs.append(bodies.value_info(tensor, computed(port) or "", self.body.shape(port)))
         outputs = [bodies.value_info(self._condition(results, going), "bool", ())]
-        outputs += [bodies.output(self.inner, self.body, number, results[number]) for number in outer]
+        outputs += bodies.outputs(self.inner, self.body, outer, results)
         return self.inner.proto(f"{self.op.layer.name}/body", inputs, outputs)
 
     def _condition(self, results: dict[int, str], going: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
+from .. import whole_lengths
 from ..op import Op
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}  # all that OpenVINO's CPU plugin runs
@@ -148,6 +149,8 @@ def _lengths(graph: Graph, op: Op, index: int) -> str:
     """Return the lengths of sequences; none where all are as long as the input."""
     shape, value = op.shape(), op.value(index)
     if value is not None and shape is not None and np.all(value == (shape[1] or -1)):
+        return ""
+    if whole_lengths.is_whole(op.net, op.layer, index, data=0, axis=1):
         return ""
     return op.inputs[index] if op.dtype(index) == "int32" else operators.cast(graph, op.inputs[index], "int32")
 

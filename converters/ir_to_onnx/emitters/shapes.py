@@ -22,7 +22,10 @@ def _reshape(graph: Graph, op: Op) -> str:
         return tensors.reshaped(graph, op, op.inputs[0], lengths)
     if pattern is None and lengths is not None and lengths.count(None) < 2 and 0 not in lengths:
         return tensors.reshaped(graph, op, op.inputs[0], lengths)  # whatever the pattern is at run time
-    if not literal or (pattern is not None and 0 not in pattern):
+    if pattern is not None and 0 not in pattern:
+        x = operators.unpermuted(graph, op.inputs[0], op.shape() or ())
+        return graph.node("Reshape", x, tensors.int64(graph, op, 1))
+    if not literal:
         return graph.node("Reshape", op.inputs[0], tensors.int64(graph, op, 1))
     if graph.opset < 14:
         return _reshaped_without_zeros(graph, op)
