@@ -63,8 +63,8 @@ def _stored(graph: Graph, op: Op, held: _Numbers, after: Side, axis: int) -> str
 def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) -> str | None:
     """Return what is rounded to levels, and numbers again.
 
-    Integers are unsigned, and of one scale: onnxruntime fails on a convolution before a QuantizeLinear of several, and
-    on some signed ones, which it makes unsigned itself. Several scales are products.
+    Integers are unsigned, and of one scale where a convolution of integers makes them: onnxruntime fails on one before
+    a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
@@ -79,7 +79,7 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
 
 
 def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
-    """Return levels of a scale for each channel; None where an operator set has none, or channels' zeros part there.
+    """Return levels of a scale for each channel; None where an operator set before 13 has no form for their zeros.
 
     Where a convolution of integers takes their scales in, before or behind, they are whole numbers of one scale.
     """
