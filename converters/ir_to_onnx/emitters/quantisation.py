@@ -33,9 +33,7 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
 def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     """Return QuantizeLinear and DequantizeLinear, of constants the latter alone; None where they are not the same.
 
-    They are where zero is a level. QuantizeLinear rounds before it adds the zero point, FakeQuantize after: both to
-    even, so that under an odd zero point they part on what lies right between two levels. Values of which that can be
-    said are those of a step that is a power of two.
+    They are where zero is a level, but for some that part on what lies right between two levels.
     """
     axis, before, after = levels.axis, levels.before, levels.after
     if before is None or after is None or axis is None:
@@ -44,7 +42,7 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     held = weights.constant(op.net, source[0]) if source else None
     if held is not None:
         return _stored(graph, op, levels.of(held.astype(np.float32)), after, axis)
-    if ((before.zero % 2 == 1) & (np.frexp(before.scale)[0] == 0.5)).any():
+    if before.parts_at_ties:
         return None
     return _rounded(graph, op, levels, before, after)
 
@@ -111,7 +109,7 @@ def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
     Else by a QuantizeLinear along the axis, or by products where an operator set has none.
     """
-    before = levels.before
+    before = None if levels.before is None or levels.before.parts_at_ties else levels.before
     own = before.in_levels() if before is not None else None
     shift = None if own is not None else -levels.low * levels.scale
     if before is None and not levels.are_of_channels:
