@@ -154,7 +154,10 @@ def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _prelu(graph: Graph, op: Op) -> str:
-    """Scale what is negative; a vector of slopes belongs to the channels."""
+    """Scale what is negative; a vector of slopes belongs to the channels. One slope is of a node that runtimes fuse."""
+    value = op.value(1)
+    if value is not None and value.size and value.dtype.kind == "f" and (value == value.flat[0]).all():
+        return graph.node("LeakyRelu", op.inputs[0], alpha=float(value.flat[0]))
     slope, shape, other = op.inputs[1], op.shape(0), op.shape(1)
     if shape is None or other is None:
         raise op.refusal("the ranks of its inputs are not known")
