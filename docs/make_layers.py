@@ -48,8 +48,9 @@ inference. `--state refuse` refuses such models instead. Where an initial value 
 decoder's cross attention, the last input is `states.first`: it is true in the first inference, and what is given as
 that state does not count then.
 
-What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
-by name.
+What else an IR says of the model (`model_info`, `runtime_options`) is metadata too; `layouts` are those of inputs and
+outputs, `tensor_names` further names of them, as JSON by name. All of it comes back in an IR that is made of the model;
+a doc string stands in an IR as `framework/doc_string`.
 
 ## Weights of few bits
 
