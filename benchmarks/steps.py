@@ -61,7 +61,7 @@ def _watch() -> None:
     half.store = _watched("float32 to float16", half.store)
     prepared.store = _watched("to integers", prepared.store)  # type: ignore[assignment]
     rounding = whole.Rounding
-    rounding.settle = _watched("sums near a half", rounding.settle)  # type: ignore[method-assign]
+    rounding.store = _watched("to integers", rounding.store)  # type: ignore[method-assign]
 
 
 def _rows(case: Case) -> list[str]:

@@ -69,24 +69,35 @@ FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear whe
 after, and constants become integers. onnxruntime multiplies integers in a convolution or a matrix product between them.
 Any other is written as arithmetic with a Round. These are special:
 
-- Ranges of each channel become Mul, QuantizeLinear, DequantizeLinear and Mul where all channels have the same zero
-  point: onnxruntime fails on a convolution whose output has several scales. The weights of the convolution before, and
-  of one of single channels behind, take the factors in: then both are of integers.
-- Where channels have zero points of their own (nncf's mixed preset, on 256 levels), these are added before
-  QuantizeLinear, which the bias of the convolution before takes in. A convolution of single channels behind takes them
-  off in its bias, and its pads are written out, as levels that are zero: then it is one of integers, too, if lengths
-  are known and each of these levels is whole. Else they are subtracted, and it is one of floats.
+- Ranges of each channel are scales along an axis (operator set 13; below it, a Mul before and behind). onnxruntime
+  fails on a convolution whose output has several scales: where a convolution of integers stands before, its weights
+  take them in, as do those of one of single channels behind, which is then of integers, too.
+- Where channels have zero points of their own (nncf's mixed preset, on 256 levels), the bias of the convolution before
+  takes these in. A convolution of single channels behind takes them off in its bias, and its pads are written out, as
+  levels that are zero: then it is one of integers, too, if lengths are known and each of these levels is whole. Else
+  they are along the axis, or added before and behind, and it is one of floats.
+- A Clamp (ReLU6) that limits no further than the levels behind it do is left out: onnxruntime takes none for part of a
+  convolution of integers.
 - Where weights are no integers, but levels go in and come out, a Max with the lowest number stands before the
-  QuantizeLinear, or a LeakyRelu that leaves nothing in place of a Relu: onnxruntime would make integers of the weights,
-  of one scale for all. A convolution of up to four channels, as of images, is faster in floats and written so.
+  QuantizeLinear, or a LeakyRelu that leaves nothing, in place of a Relu or where zero is the lowest level: onnxruntime
+  would make integers of the weights, of one scale for all. A convolution of up to four channels, as of images, is
+  faster in floats and written so.
 - A Relu of what is then rounded to levels of which zero is not the lowest is written behind that: onnxruntime takes a
   convolution for one of integers only so. It is a LeakyRelu that leaves nothing there, between levels.
 - Behind a Concat of levels of one scale, they are rounded to these levels once more, which changes nothing, and the
   convolution behind is one of integers.
-- A MaxPool of levels that no convolution of integers made is kept in floats, by a Max with the lowest number:
-  onnxruntime is slow in it where bytes do not have their channels last.
+- A MaxPool of levels that no convolution of integers made stands before the rounding, and a Max with the lowest number
+  behind it: onnxruntime is slow in it where bytes do not have their channels last. Rounding swaps no two values, so it
+  is the same.
 - An odd zero point, where the step is a power of two, is arithmetic: QuantizeLinear rounds what lies right between two
   levels the other way.
+
+What OpenVINO's frontend spreads a DynamicQuantizeLinear over, about twenty layers, is that node again, and int32
+products of bytes less their zero points are ConvInteger and MatMulInteger: a model that `quantize_dynamic` made has no
+more nodes than it had, and makes the same bits. Both sides find the scale as (largest - smallest) / 255, and round
+x / scale before they add the zero point; they may part by a last place of float32, and so by a level where a value lies
+at the edge between two. ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a
+DynamicQuantizeLSTM OpenVINO makes one of floats, which is written as it is.
 
 Verification compares each stretch between two quantisations ([verification.md](verification.md)). On processors with
 AVX2 and no VNNI onnxruntime's integer products overflow, unless it is told `session.x64quantprecision` 1.

@@ -87,15 +87,21 @@ def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tu
     return (node.input[0], factors) if before is not None and before.op_type == made_by else None
 
 
-def kept_in_floats(graph: Graph, op: Op, tensor: str) -> str:
+def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = False, of_integers: bool = False) -> str:
     """Return a tensor that is about to be rounded, such that weights before it stay what they are.
 
     Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one
     scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing, nor
-    that a LeakyRelu that leaves nothing is a Relu, which costs no more than that.
+    that a LeakyRelu that leaves nothing is a Relu, which costs no more than that; one may stand where the lowest level
+    ``ends_at_zero``. With ``of_integers`` weights that are integers are kept from it as well. Levels that are rounded
+    to other levels it would make one rounding of, to neither.
     """
+    if _are_levels(graph, tensor):
+        return in_floats(graph, tensor)
     node = graph.maker(_through(graph, tensor, _SEEN_THROUGH))
-    if node is None or node.op_type not in _ROUNDED_BY_ONNXRUNTIME or weights.held(graph, node.input[1]) is not None:
+    if node is None or node.op_type not in _ROUNDED_BY_ONNXRUNTIME:
+        return tensor
+    if not of_integers and weights.held(graph, node.input[1]) is not None:
         return tensor
     source = graph.maker(_through(graph, node.input[0], _MOVES))
     if source is None or source.op_type != "DequantizeLinear":
@@ -103,7 +109,16 @@ def kept_in_floats(graph: Graph, op: Op, tensor: str) -> str:
     last = graph.maker(tensor)
     if last is not None and last.op_type == "Relu" and is_alone(op):
         return graph.node("LeakyRelu", last.input[0], alpha=0.0)
+    if ends_at_zero:
+        return graph.node("LeakyRelu", tensor, alpha=0.0)
     return in_floats(graph, tensor)
+
+
+def _are_levels(graph: Graph, tensor: str) -> bool:
+    node = graph.maker(tensor)
+    while node is not None and node.op_type in _MOVES:
+        node = graph.maker(node.input[0])
+    return node is not None and node.op_type == "DequantizeLinear"
 
 
 def in_floats(graph: Graph, tensor: str) -> str:

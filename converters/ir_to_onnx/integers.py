@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+import onnx
+
 from ir_interp.ir.net import Layer
 
 from ..onnx.graph import Graph
@@ -56,10 +58,24 @@ def _feeds_levels(op: Op) -> bool:
 def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
     """Return what reads a layer's output behind layers of some types, and the types of these."""
     result, passed = op.layer, set[str]()
-    while len(readers := op.net.readers(result, result.outputs[0])) == 1 and readers[0].type.lower() in passing:
+    while len(readers := op.net.readers(result, result.outputs[0])) == 1 and _passes(op, readers[0], passing):
         result = readers[0]
         passed.add(result.type.lower())
     return readers, passed
+
+
+def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
+    """Say whether a layer is of some types; an Add is one that adds a constant."""
+    kind = layer.type.lower()
+    added = (op.net.source(layer, index) for index in range(len(layer.inputs) if kind == "add" else 0))
+    is_bias = any(each is not None and weights.constant(op.net, each[0]) is not None for each in added)
+    return kind in passing and (kind != "add" or is_bias)
+
+
+def are_taken_in(op: Op) -> bool:
+    """Say whether a convolution of integers, of single channels, reads what a layer makes, and takes in its scales."""
+    readers = (replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0]))
+    return any(is_of_single_channels(each) and makes_levels(each) for each in readers)
 
 
 def is_of_single_channels(op: Op) -> bool:
@@ -97,17 +113,16 @@ def levels(op: Op, index: int) -> Side | None:
     return first if first is not None and all(first.equals(each) for each in others) else None
 
 
-def marked(graph: Graph, op: Op, tensor: str, *, kept_in_floats: bool = False) -> str:
+def marked(graph: Graph, op: Op, tensor: str) -> str:
     """Return what a layer makes of levels, rounded to the same levels, where a convolution of integers reads it.
 
-    This changes no value; onnxruntime finds levels only right before a convolution. Where the layer is to be computed
-    in floats, nothing may tell it that it could round first.
+    This changes no value; onnxruntime finds levels only right before a convolution.
     """
     readers = [replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0])]
     given = [levels(each, 0) for each in readers if are_multiplied(each)]
     if not given or given[0] is None:
         return tensor
-    return rounded(graph, channel_scales.in_floats(graph, tensor) if kept_in_floats else tensor, given[0])
+    return rounded(graph, tensor, given[0])
 
 
 def rounded(graph: Graph, tensor: str, side: Side) -> str:
@@ -116,17 +131,22 @@ def rounded(graph: Graph, tensor: str, side: Side) -> str:
     return graph.node("DequantizeLinear", graph.node("QuantizeLinear", tensor, *written), *written)
 
 
-def are_rounded_floats(graph: Graph, tensor: str) -> bool:
-    """Say whether a tensor is levels of what no kernel of integers made, which lie in memory as floats do.
+def rounded_floats(graph: Graph, tensor: str) -> tuple[onnx.NodeProto, onnx.NodeProto] | None:
+    """Return what rounds a tensor to levels and makes numbers of them, where no kernel of integers made it.
 
-    onnxruntime is slow in taking the largest of such bytes, and fast where they have their channels last.
+    Such levels lie in memory as floats do. onnxruntime is slow in taking the largest of them, and fast where bytes have
+    their channels last.
     """
     after = graph.maker(tensor)
     before = graph.maker(after.input[0]) if after is not None and after.op_type == "DequantizeLinear" else None
-    if before is None or before.op_type != "QuantizeLinear":
-        return False
-    made = graph.maker(before.input[0])
-    while made is not None and made.op_type in ("Relu", "Clip", "MaxPool"):
+    if after is None or before is None or before.op_type != "QuantizeLinear":
+        return None
+    return (before, after) if _are_floats(graph, before.input[0]) else None
+
+
+def _are_floats(graph: Graph, tensor: str) -> bool:
+    made = graph.maker(tensor)
+    while made is not None and made.op_type in ("Relu", "LeakyRelu", "Clip", "MaxPool"):
         made = graph.maker(made.input[0])
     if made is None:
         return True

@@ -21,7 +21,7 @@ from ..onnx.half import halved
 from ..onnx.operators import as_dtype
 from ..onnx.save import Unsaved
 from ..report import Progress, Row, silent
-from . import weights
+from . import dynamic, limits, weights
 from .attributes import refuse_unread
 from .op import Conversion, Op, computed
 from .order import in_order
@@ -54,11 +54,15 @@ def build(
         raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []
 
+    def writer_of(net: Net, graph: Graph) -> _Writer:
+        short = dynamic.gathered(limits.without_idle(net, conversion))
+        return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
+
     def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return _Writer(net=net, graph=graph, conversion=conversion, refusals=refusals).write_body(given)
+        return writer_of(net, graph).write_body(given)
 
     conversion = Conversion(semantics=semantics, write_body=write_body)
-    writer = _Writer(net=net, graph=Graph(opset=opset), conversion=conversion, refusals=refusals)
+    writer = writer_of(net, Graph(opset=opset))
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
     info = _info(net)
@@ -202,7 +206,7 @@ class _Writer:
             raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
         if layer.version == 0:
             raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
-        emit = EMITTERS.get(layer.type.lower())
+        emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))

@@ -116,10 +116,25 @@ class Ranges:
         return self.count == MOST and self.axis == 1 and same
 
     @property
+    def end_at_zero(self) -> bool:
+        """Whether zero is the lowest level."""
+        return not self.low.any() and bool((self.high > 0).all())
+
+    @property
     def single(self) -> Side | None:
         """What integers make of what goes out, where there is one scale for all; else None."""
         is_one = all(side is not None and side.is_single() for side in (self.before, self.after))
         return self.after if is_one and self.axis is not None else None
+
+    def from_lowest(self, step: _Numbers) -> Side:
+        """Return a scale for each channel, of levels that are counted from the lowest."""
+        scale = np.broadcast_to(step, self.spread).ravel()
+        return Side(scale=scale, zero=np.zeros(scale.shape))
+
+    def are_within(self, low: float, high: float) -> bool:
+        """Say whether what lies beyond two limits becomes the first or the last level, as the limits themselves do."""
+        step = (self.high - self.low) / np.float32(4 * (self.count - 1))
+        return bool((step > 0).all() and (self.low + step >= low).all() and (self.high - step <= high).all())
 
     def of(self, values: Array) -> _Numbers:
         """Return the level of each value, from 0."""

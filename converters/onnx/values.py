@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import external_data_helper, numpy_helper
+from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ir_interp.errors import ReadError
@@ -180,10 +180,9 @@ class Values:
         if math.prod(tensor.dims) > _MAX_ELEMENTS:
             return None
         try:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:  # which is loaded into the tensor itself
                 tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
-                external_data_helper.load_external_data_for_tensor(tensor, self.folder)
-            return numpy_helper.to_array(tensor)
+            return numpy_helper.to_array(tensor, base_dir=self.folder)
         except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:
             raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
 

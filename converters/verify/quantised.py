@@ -7,7 +7,7 @@ that only where the value before it is rounded lies at the edge between two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
 
-from ..onnx import levels, precision, qoperator
+from ..onnx import precision, qoperator
 from ..report import Verification
 from . import differences
 from .differences import StretchError, check, compare
-from .graphs import Graph, Step, Value, read
+from .graphs import read
 from .processes import Runs
+from .roundings import Dynamic, Rounding, dynamic, roundings
 from .runners import Named
 from .spread import apart, own_spread
 
@@ -30,55 +31,46 @@ _OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
 _SLACK = 1e-3  # of a level: what float32 makes of one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounding:
-    """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
-
-    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
-    """
-
-    before: str
-    after: str
-    start: Array
-    step: Array
-    level: Array
-    low: Array
-
-    def as_whole(self) -> dict[str, Array]:
-        """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
-        return {levels.of(self.after): np.zeros(()), levels.counted(self.after): self.low}
-
-    def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
-        """Say which values lie at most ``reach`` from an edge between two levels."""
-        place = (values.astype(np.float64) - self.start) / self.step - 0.5
-        return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
-
-
-def quantises(graph: Graph) -> bool:
+def quantises(source: Path, result: Path) -> bool:
     """Say whether a model rounds anything that depends on its inputs to levels."""
-    return bool(_roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
+    graph = read(source)
+    is_plain = bool(roundings(graph)) or any(step.type in _OPERATORS for step in graph.steps)
+    return is_plain or bool(dynamic(source, result))
 
 
 def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_whole: Named) -> Verification:
     """Compare two models stretch by stretch. Raises StretchError that names the first stretch that differs.
 
-    What both make as a whole is told beside it, and proves nothing.
+    What the result rounds at another place, as behind a MaxPool, ends a stretch there too. What both make as a whole is
+    told beside it, and proves nothing.
     """
     told = _as_a_whole(run, source, result, wanted_whole, made_whole)
     (source, first), (result, second) = (_comparable(run, each) for each in (source, result))
-    roundings = _roundings(read(source))
-    ends = [each.after for each in roundings]
-    shown = [*ends, *(each.before for each in roundings)]
+    fixed, found = roundings(read(source)), dynamic(source, result)
+    number, afters = len(fixed) + len(found), {each.after for each in fixed}
+    elsewhere = [each for each in roundings(read(result)) if each.after not in afters]
+    shown = [*afters, *(each.before for each in fixed), *(each.after for each in elsewhere)]
+    shown += [name for each in found for name in (each.before, *each.made)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
+    moving = [each for each in found if own.keys() >= {each.before, *each.made}]
+    elsewhere = [each for each in elsewhere if each.after in own]
+    ends = [each.after for each in (*fixed, *elsewhere)] + [name for each in moving for name in each.made]
     given = {name: own[name] for name in ends if name in own}
-    of_channels = [each for each in roundings if each.after in own and each.level.size > 1]
+    of_channels = [each for each in fixed if each.after in own and each.level.size > 1]
     whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
     for name, (each, none) in whole.items():
         given[name] = np.rint((own[each.after] - none) / each.level).astype(np.float32)
-    got, made = run(result, [*ends, *whole], given=given, in_openvino=second)
+    got, made = run(result, [*ends, *whole, *(each.before for each in elsewhere)], given=given, in_openvino=second)
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
-    both = {each.after: each for each in roundings if {each.after, each.before} <= own.keys() and each.after in made}
-    at_edges = sum(_check(each, own, made[name]) for name, each in both.items())
+    for moved in moving:
+        if made.keys() >= {*moved.made}:
+            _check_scale(moved, own, made)
+            fixed.append(moved.rounding(own))
+            own, made = (values | {moved.levels: moved.numbers(values, own)} for values in (own, made))
+    before = {each.after: own[each.before] for each in fixed if each.before in own}
+    before |= {each.after: made[each.before] for each in elsewhere if each.before in made}
+    both = {each.after: each for each in (*fixed, *elsewhere) if each.after in own.keys() & made.keys() & before.keys()}
+    at_edges = sum(_check(each, own[name], made[name], before[name]) for name, each in both.items())
     count = sum(own[name].size for name in both)
     outputs = tuple(
         compare(name, mine, theirs, differences.TOLERANCE, least=_least(mine, both.get(name)))
@@ -86,7 +78,8 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     )
     for output in outputs:
         check(output)
-    return Verification(outputs=outputs, note=f"{_note(len(both), len(roundings), at_edges, count)}; {told}")
+    hidden = number - len(both.keys() & {each.after for each in fixed})
+    return Verification(outputs=outputs, note=f"{_note(len(both), hidden, at_edges, count)}; {told}")
 
 
 def _as_a_whole(run: Runs, source: Path, result: Path, wanted: Named, got: Named) -> str:
@@ -127,8 +120,16 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
             )
 
 
-def _note(stretches: int, roundings: int, at_edges: int, count: int) -> str:
-    more = f" ({roundings - stretches} quantisations are not shown by both)" if stretches < roundings else ""
+def _check_scale(each: Dynamic, own: Mapping[str, Array], made: Mapping[str, Array]) -> None:
+    """Raise StretchError where a result finds another scale in the same values."""
+    mine, theirs = (float(found[each.scale]) for found in (own, made))
+    if not abs(mine - theirs) <= differences.TOLERANCE * abs(mine):
+        where = f"the stretch that ends with the quantisation {each.levels!r} is the first that differs"
+        raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")
+
+
+def _note(stretches: int, hidden: int, at_edges: int, count: int) -> str:
+    more = f" ({hidden} quantisations are not shown by both)" if hidden else ""
     edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
     return f"{stretches} stretches between quantisations{more}, each on the source's own values: {edges}"
 
@@ -139,16 +140,14 @@ def _least(output: Array, rounding: Rounding | None) -> float:
     return max(level, differences.of_coordinates(output))
 
 
-def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
+def _check(each: Rounding, mine: Array, made: Array, before: Array) -> int:
     """Return how many values of a stretch differ by a level. Raises StretchError where one does without reason.
 
     Levels may lie so close that what float32 makes of the values before is worth several.
     """
-    mine = own[each.after]
     if mine.shape != made.shape:
         shapes = f"{list(made.shape)}, in the source {list(mine.shape)}"
         raise StretchError(f"the stretch that ends with the quantisation {each.after!r} has shape {shapes}")
-    before = own[each.before]
     apart = differences.differences(mine, made)
     off = ~(apart <= np.abs(each.level) * _SLACK)
     reach = max(compare("", before, before).limit, differences.of_coordinates(before))
@@ -159,58 +158,3 @@ def _check(each: Rounding, own: dict[str, Array], made: Array) -> int:
         where = f"the stretch that ends with the quantisation {each.after!r} is the first that differs"
         raise StretchError(f"{where}: {int(wrong.sum())} of {mine.size} values, by up to {most:.3g} levels")
     return int(off.sum())
-
-
-def _roundings(graph: Graph) -> list[Rounding]:
-    """Return what a model rounds to levels, in the order of its file: not its weights."""
-    variable = {each.name for each in graph.inputs}
-    makers: dict[str, Step] = {}
-    found = []
-    for step in graph.steps:
-        if variable & set(step.inputs):
-            variable |= set(step.outputs)
-            makers |= dict.fromkeys(step.outputs, step)
-            if step.type == "fakequantize":
-                found.append(_fake(graph, step))
-            if step.type == "dequantizelinear" and step.inputs[0] in makers:
-                found.append(_pair(graph, makers[step.inputs[0]], step))
-    return [each for each in found if each is not None]
-
-
-def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
-    """Return what QuantizeLinear and DequantizeLinear do together."""
-    if first.type != "quantizelinear":
-        return None
-    steps = [_along(graph, step) for step in (first, second)]
-    if steps[0] is None or steps[1] is None:
-        return None
-    before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
-    return Rounding(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
-
-
-def _along(graph: Graph, step: Step) -> Value:
-    """Return the scale of a quantisation as it lies along its data; None where it is not known, or in blocks."""
-    scale, shape = graph.value(step.inputs[1]), graph.shape(step.inputs[0])
-    if scale is None or scale.size == 1:
-        return None if scale is None else scale.reshape(()).astype(np.float64)
-    if shape is None or scale.ndim != 1:
-        return None
-    axis = int(step.attributes.get("axis", 1)) % len(shape)
-    return scale.astype(np.float64).reshape([-1 if place == axis else 1 for place in range(len(shape))])
-
-
-def _fake(graph: Graph, step: Step) -> Rounding | None:
-    """Return what a FakeQuantize does."""
-    bounds = [graph.value(name) for name in step.inputs[1:5]]
-    low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
-    if low is None or high is None or out_low is None or out_high is None:
-        return None
-    count = int(step.attributes["levels"]) - 1
-    return Rounding(
-        before=step.inputs[0],
-        after=step.outputs[0],
-        start=low,
-        step=(high - low) / count,
-        level=(out_high - out_low) / count,
-        low=out_low,
-    )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,7 +111,14 @@ def whole(text: str, least: float = -math.inf) -> int:
     return number
 
 
-natural, positive = partial(whole, least=0), partial(whole, least=1)
+def natural(text: str) -> int:
+    """Return what ``whole`` does, of numbers from 0 on."""
+    return whole(text, least=0)
+
+
+def positive(text: str) -> int:
+    """Return what ``whole`` does, of numbers from 1 on."""
+    return whole(text, least=1)
 
 
 def number(text: str) -> float:

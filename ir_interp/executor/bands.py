@@ -6,21 +6,22 @@ and many such blocks, whose windows lie at equal distances, are one batched matr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.products import LONGEST, PANEL, ROWS, VECTOR, Band, Pick, Run, Span, fills_vectors
+from ir_interp.executor.windows import Indices, Weights, Window, longest, reach, touched
 from ir_interp.plan.taps import Taps
 
 Array = NDArray[Any]
-Indices = NDArray[np.intp]
-Weights = NDArray[np.float64]
-_MAX_WIDENING = 1.35  # how much wider a window may become so that more blocks share one product
+Number = TypeVar("Number", int, float)
+_WIDENING = {2048: 1.1, 0: 1.35}  # how much wider a window may become so that more blocks share one product, beside
+# more cells than so many: of few, a product costs what its call does
 _SPARSE = {False: 0.75, True: 0.6}  # of a stretch of inputs: where fewer have a weight, these are copied first; True:
 # where neighbours along the axis are neighbours in memory, nearly, and a copy is as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
@@ -91,14 +92,8 @@ def along(taps: Taps) -> Along:
     chosen = np.abs(taps.weights).argmax(axis=1)[:, None]
     if (used.sum(axis=1) == 1).all() and (np.take_along_axis(taps.weights, chosen, axis=1) == 1).all():
         return Along(np.take_along_axis(taps.indices, chosen, axis=1)[:, 0], 1)
-    lowest, highest = _reach(taps.indices, used)
+    lowest, highest = reach(taps.indices, used)
     return Along(None, int((highest - lowest).max(initial=0)) + 1)
-
-
-def _reach(indices: Indices, used: NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """Return the first and the last input that each output weighs; where there is none, one after the last and -1."""
-    lowest = np.where(used, indices, np.iinfo(np.intp).max).min(axis=1)
-    return lowest, np.where(used, indices, -1).max(axis=1)
 
 
 def _step(indices: NDArray[np.intp]) -> int:
@@ -114,30 +109,24 @@ def _repeats(indices: NDArray[np.intp], count: int) -> int:
     return times if same else 0
 
 
-class _Window(NamedTuple):
-    """A window of input that moves over blocks: block ``b`` sees ``width`` inputs from ``start + b * stride``."""
-
-    blocks: int
-    start: int
-    stride: int
-    width: int
-
-
 def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
     depth = inner if inner < _MIN_INNER else 0
     wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
     size = _size(indices, weights, wanted, depth, dtype)
     if depth and not size:  # the neighbours beside the inputs of even one output are too many
         depth, size = 0, _size(indices, weights, _PANEL_BLOCK, 0, dtype)
-    firsts, stops = _touched(indices, weights, size)
+    widening = _fitting(_WIDENING, len(indices) * depth if depth else inner)
+    firsts, stops = touched(indices, weights, size)
     span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
     runs, at, widest = [], 0, int((stops - firsts).max())
     while at < len(firsts):
         begin = at * size
         if begin + size > len(indices) > size:  # the last block is as large as others: some outputs are made again
             begin = len(indices) - size
-            firsts[at:], stops[at:] = _touched(indices[begin:], weights[begin:], size)
-        window = _longest(firsts[at:], stops[at:], len(indices) // size - at, span, widest)
+            firsts[at:], stops[at:] = touched(indices[begin:], weights[begin:], size)
+        window = longest(
+            firsts[at:], stops[at:], len(indices) // size - at, (span.in_start, span.in_stop), widest, widening
+        )
         outputs = slice(begin, begin + window.blocks * size)
         matrices = _matrices(indices[outputs], weights[outputs], window)
         runs.append(_run(matrices, window, begin, span.in_start, depth, dtype))
@@ -147,7 +136,7 @@ def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.
 
 def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]) -> Band:
     """Return sums that are cut where the inputs of the whole are cut into panels."""
-    firsts, stops = _touched(indices, weights, _PANEL_BLOCK)
+    firsts, stops = touched(indices, weights, _PANEL_BLOCK)
     span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
     runs = []
     for block, (first, stop) in enumerate(zip(firsts.tolist(), stops.tolist(), strict=True)):
@@ -156,7 +145,7 @@ def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]
         for edge in range(first // PANEL * PANEL, stop, PANEL):
             begin, end = max(first, edge), min(stop, edge + PANEL)
             inside = (indices[outputs] >= begin) & (indices[outputs] < end)
-            window = _Window(1, begin, 0, end - begin)
+            window = Window(1, begin, 0, end - begin)
             matrices = _matrices(indices[outputs], np.where(inside, weights[outputs], 0.0), window)
             made = _run(matrices, window, at, span.in_start, 0, dtype)
             runs.append(replace(made, adds=begin > first))
@@ -165,16 +154,20 @@ def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]
 
 def _block_left(count: int, inner: int) -> int:
     """Return how many of ``count`` outputs a block wants beside so many cells, all blocks alike."""
-    wanted = next(size for cells, size in _BLOCKS_LEFT.items() if inner >= cells)
+    wanted = _fitting(_BLOCKS_LEFT, inner)
     return -(-count // max(1, round(count / wanted)))
+
+
+def _fitting(sizes: Mapping[int, Number], cells: int) -> Number:
+    return next(size for least, size in sizes.items() if cells >= least)
 
 
 def _size(indices: Indices, weights: Weights, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:
     """Return how many outputs a block has, such that no product is too long; 0 where none is."""
     size = _even_size(indices, wanted, depth, dtype)
     while size:
-        firsts, stops = _touched(indices, weights, size)
-        if (stops - firsts).max() * _MAX_WIDENING * max(depth, 1) <= LONGEST:
+        firsts, stops = touched(indices, weights, size)
+        if (stops - firsts).max() * _WIDENING[0] * max(depth, 1) <= LONGEST:
             return size
         size //= 2
     return 0
@@ -191,59 +184,7 @@ def _even_size(indices: Indices, wanted: int, depth: int, dtype: np.dtype[Any]) 
     return wanted
 
 
-def _touched(indices: Indices, weights: Weights, size: int) -> tuple[Indices, Indices]:
-    """Return the first input that each block of ``size`` outputs weighs, and the one after the last."""
-    blocks = np.arange(0, len(indices), size)
-    used = weights != 0
-    idle = ~np.logical_or.reduceat(used.any(axis=1), blocks)
-    used[blocks[idle], 0] = True  # a window holds one input at least
-    lowest, highest = _reach(indices, used)
-    return np.minimum.reduceat(lowest, blocks), np.maximum.reduceat(highest, blocks) + 1
-
-
-def _longest(firsts: Indices, stops: Indices, whole: int, span: Span, widest: int) -> _Window:
-    """Return a window that covers about as many of the first blocks as one can: the first ``whole`` are of one size.
-
-    None of the blocks is wider than ``widest``. Most counts are refused at a glance at the first few blocks.
-    """
-    seen: dict[int, tuple[Indices, Indices]] = {}
-    for count in _shrinking(len(firsts)):
-        stride = round(int(firsts[count - 1] - firsts[0]) / max(count - 1, 1))
-        if stride not in seen:
-            seen[stride] = _relative(firsts, stops, stride, widest * _MAX_WIDENING)
-        starts, ends = seen[stride]
-        if count == 1 or count <= min(whole, len(starts)):
-            start, width = int(starts[count - 1]), int(ends[count - 1] - starts[count - 1])
-            last = start + (count - 1) * stride  # before the start where a crop runs backwards
-            inside = min(start, last) >= span.in_start and max(start, last) + width <= span.in_stop
-            if inside and width <= (stops[:count] - firsts[:count]).max() * _MAX_WIDENING:
-                return _Window(count, start, stride, width)
-    raise AssertionError("a single block always fits")
-
-
-def _shrinking(count: int) -> Iterator[int]:
-    while count > 1:
-        yield count
-        count = count * 3 // 4
-    yield 1
-
-
-def _relative(firsts: Indices, stops: Indices, stride: int, limit: float) -> tuple[Indices, Indices]:
-    """Return where a window that moves by ``stride`` starts and ends where it covers 1, 2, 3 ... blocks.
-
-    They grow with every block; a little after they are ``limit`` apart there are no more of them.
-    """
-    count = 32
-    while True:
-        moved = stride * np.arange(min(count, len(firsts)))
-        starts = np.minimum.accumulate(firsts[:count] - moved)
-        ends = np.maximum.accumulate(stops[:count] - moved)
-        if count >= len(firsts) or ends[-1] - starts[-1] > limit:
-            return starts, ends
-        count *= 4
-
-
-def _matrices(indices: Indices, weights: Weights, window: _Window) -> Weights:
+def _matrices(indices: Indices, weights: Weights, window: Window) -> Weights:
     """Return the weights of blocks as dense matrices [blocks, size, width] over the inputs that the window shows."""
     dense = np.zeros((len(indices), window.width))
     outputs, taps = np.nonzero(weights)
@@ -253,7 +194,7 @@ def _matrices(indices: Indices, weights: Weights, window: _Window) -> Weights:
     return dense.reshape(window.blocks, -1, window.width)
 
 
-def _run(matrices: Weights, window: _Window, out: int, in_start: int, depth: int, dtype: np.dtype[Any]) -> Run:
+def _run(matrices: Weights, window: Window, out: int, in_start: int, depth: int, dtype: np.dtype[Any]) -> Run:
     size = matrices.shape[1]
     if not np.ptp(matrices, axis=0).any():
         matrices = matrices[:1]

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.integers import rounded
+from ir_interp.executor.ordered import in_order
 from ir_interp.executor.threads import in_threads, threads
+from ir_interp.executor.whole import Places, Proposed
 from ir_interp.plan.geometry import Plan
-from ir_interp.plan.ipp import Order, Patch, patches
+from ir_interp.plan.ipp import Order, Orders, Patch, patches
 from ir_interp.plan.passes import Pass, passes
 from ir_interp.plan.pieces import Piece, Range
+from ir_interp.shapes import Shape
 from ir_interp.spec import Integers
 
 Array = NDArray[Any]
@@ -41,6 +44,35 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
 
     in_threads(take_parts, threads() if made.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
     return made.reshape(piece.shape)
+
+
+def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
+    """Return a resize of bytes as products propose it."""
+    across, down = passes(bound, "uint8")
+    channels = math.prod(bound.out_shape[across.axis + 1 :])
+    orders: list[Orders | None] = []
+    order_of = np.zeros(piece.shape[across.axis], np.intp)
+    for patch in patches(down.indices, across.indices, channels, "uint8"):  # of bytes each has all rows
+        columns = _within(patch, piece.outputs[down.axis], piece.outputs[across.axis]).columns
+        order_of[columns] = len(orders)
+        orders.append(patch.orders)
+
+    def add(columns: Places, taken: Array, across: Array, down: Array) -> Array:
+        made, of_column = np.empty(len(columns), np.float32), order_of[columns]
+        for which, each in enumerate(orders):
+            at = of_column == which
+            made[at] = _of_rows(each, taken[:, :, at], across[:, at], down[:, at])
+        return made
+
+    return in_order(piece.of_pass(across), piece.of_pass(down), shape, add)
+
+
+def _of_rows(orders: Orders | None, beside: Array, across: Array, down: Array) -> Array:
+    """Return sums of values [columns, rows, places]."""
+    if orders is None:
+        return _between(_between(beside, across), down)
+    sums = {order: _added(order, beside, across[:, None]) for order in set(orders.across)}
+    return _added(orders.down, [sums[order][row] for row, order in enumerate(orders.across)], down)
 
 
 def _within(patch: Patch, rows: Range, columns: Range) -> Patch:
@@ -75,12 +107,12 @@ def _summed(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
     return _added(part.orders.down, above, down)
 
 
-def _between(values: Sequence[Array], weights: Array) -> Array:
+def _between(values: Sequence[Array] | Array, weights: Array) -> Array:
     low, high = values
     return _fused(high - low, weights[1], low)
 
 
-def _added(order: Order, values: Sequence[Array], weights: Array) -> Array:
+def _added(order: Order, values: Sequence[Array] | Array, weights: Array) -> Array:
     totals = []
     for start, *others in order.chains:
         total = values[start] * weights[start]

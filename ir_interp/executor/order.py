@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import Plan
@@ -24,15 +25,28 @@ def in_order(bound: Plan) -> list[AxisPlan]:
         return sorted(axes, key=lambda axis: (axis.out_size / axis.in_size, -axis.axis))
     rows, columns = axes
     depth = math.prod(bound.in_shape[columns.axis + 1 :])
-    of_rows, along_rows = _terms(bound, rows, _BLOCK), _terms(bound, columns, _BLOCK)
+    of_rows, of_columns = (Extent(axis.in_size, axis.out_size, count(bound, axis)) for axis in axes)
+    return axes if are_rows_first(of_rows, of_columns, depth) else [columns, rows]
+
+
+class Extent(NamedTuple):
+    """How many inputs an axis has, how many outputs, and how many taps these have together."""
+
+    inputs: int
+    outputs: int
+    taps: int
+
+    def terms(self, block: int) -> float:
+        """Return how many inputs a block of outputs reaches over: the terms of each of its sums."""
+        return (block - 1) * self.inputs / self.outputs + self.taps / self.outputs
+
+
+def are_rows_first(rows: Extent, columns: Extent, depth: int) -> bool:
+    """Say whether it takes fewer products to sum rows before columns, of ``depth`` cells each."""
+    of_rows, along_rows = rows.terms(_BLOCK), columns.terms(_BLOCK)
     if depth < _LANES:  # the weights of a cell are zeros for the other cells of its pixel
-        along_rows = depth * _terms(bound, columns, max(1, _LANES // depth))
+        along_rows = depth * columns.terms(max(1, _LANES // depth))
     # For each output: the second sum, and as many of the first as the second axis shrinks by.
-    rows_first = of_rows * columns.in_size / columns.out_size + along_rows
-    columns_first = along_rows * rows.in_size / rows.out_size + of_rows
-    return axes if rows_first < columns_first else [columns, rows]
-
-
-def _terms(bound: Plan, axis: AxisPlan, block: int) -> float:
-    """Return how many inputs a block of outputs of an axis reaches over: the terms of each of its sums."""
-    return (block - 1) * axis.in_size / axis.out_size + count(bound, axis) / axis.out_size
+    rows_first = of_rows * columns.inputs / columns.outputs + along_rows
+    columns_first = along_rows * rows.inputs / rows.outputs + of_rows
+    return rows_first < columns_first

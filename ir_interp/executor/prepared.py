@@ -23,6 +23,7 @@ from ir_interp.executor import (
     integers,
     ipp,
     jobs,
+    ordered,
     pairs,
     tiles,
     whole,
@@ -31,6 +32,7 @@ from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
 from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
+from ir_interp.executor.order import in_order
 from ir_interp.executor.store import store
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
@@ -41,7 +43,7 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import axis_taps
-from ir_interp.plan.whole import WholeSum, at_once, in_passes, taps_of
+from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -91,7 +93,7 @@ class Prepared:
                     self._reduced[1].ready()
                     return self
                 is_compiled = self._jobs and compiled.load()
-                _ = is_compiled or self._direct or self._tiles
+                _ = is_compiled or self._direct or self._proposed or self._tiles
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -132,10 +134,11 @@ class Prepared:
         if self._direct:
             self._direct(x, y)
             return
-        if self._is_proposed:
-            rounding = whole.Rounding(self._sums[0])
-            tiles.run(x, y, self._tiles, self._work, rounding.store)
-            rounding.settle(x, y)
+        if self._proposed:
+            for each in self._proposed:
+                made = y if each is self._proposed[-1] else np.empty(each.shape, y.dtype)
+                each.run(x, made)
+                x = made
             return
         found = self._integers(x)
         if found is not None:
@@ -179,10 +182,22 @@ class Prepared:
         once = at_once(self._bound, self._piece, self.dtype.name)
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
-    @property
-    def _is_proposed(self) -> bool:
-        """Say whether float32 proposes sums of whole numbers, and some of them are made again."""
-        return bool(self._sums) and self._sums[0].doubt > 0
+    @cached_property
+    def _proposed(self) -> tuple[whole.Proposed, ...]:
+        """The sums of bytes as float32 proposes them, one after the other; none where there are no such."""
+        if self._passes:
+            is_of_intel = is_of_ipp(self._bound)
+            found = (
+                ipp.proposed(self._bound, self._piece, self._padded)
+                if is_of_intel
+                else ordered.chains(self._passes, self._padded)
+            )
+            return (found,) if found else ()
+        made, shape = [], self._padded
+        for each in self._sums:
+            made.append(whole.proposed(each, shape, self.dtype))
+            shape = made[-1].shape
+        return tuple(made)
 
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
@@ -200,9 +215,7 @@ class Prepared:
             made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
             only = made[0] if made and len(made) == 1 else None
             return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
-        if self.dtype != np.uint8:
-            return ()
-        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape)
+        return jobs.in_order(self._passes, piece, bound.out_shape)
 
     @cached_property
     def _direct(self) -> partial[None] | None:
@@ -215,16 +228,25 @@ class Prepared:
                 return partial(factors.run, made=by_factors)
             found = pairs.of_sum(self._sums[0], self._padded)
             return partial(pairs.run, pairs=found) if found else None
-        is_named = self.dtype == np.uint8 and passes.are_named(self._bound)
-        made = [self._piece.of_pass(each) for each in passes.passes(self._bound, "uint8")] if is_named else []
-        found = pairs.shortened(made[0], made[1], self._padded) if len(made) == 2 else None
+        found = pairs.shortened(*self._passes, self._padded) if len(self._passes) == 2 else None
         return partial(pairs.run, pairs=found) if found else None
+
+    @cached_property
+    def _passes(self) -> tuple[passes.Pass, ...]:
+        """The passes over bytes that an image library makes, in an order of its own; none where there are no such."""
+        if self._sums or self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
+            return ()
+        return (
+            tuple(map(self._piece.of_pass, passes.passes(self._bound, "uint8")))
+            if passes.are_named(self._bound)
+            else ()
+        )
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
-        taps = taps_of(self._bound, self._sums[0]) if self._is_proposed else axis_taps(self._bound)
-        return tiles.tiled(self._bound, piece, self._work, taps)
+        taps = {axis.axis: each for axis, each in zip(self._bound.axes, axis_taps(self._bound), strict=True)}
+        return tiles.tiled({axis.axis: taps[axis.axis] for axis in in_order(self._bound)}, piece, self._work)
 
     @cached_property
     def _rounding(self) -> Integers:

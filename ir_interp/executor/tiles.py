@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half
 from ir_interp.executor.bands import copied_first, stages
-from ir_interp.executor.order import in_order
 from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
-from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps
 
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
+_MIN_ROWS = {False: 16, True: 32}  # of a tile; True: where an axis shrinks, tiles share many of their inputs
+_ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
 _LEAST_CELLS = 1024  # of such rows
@@ -121,12 +121,14 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     return loaded
 
 
-def tiled(bound: Plan, piece: Piece, work: np.dtype[Any], taps_of_axes: Sequence[Taps]) -> Tiles:
-    """Return the tiles of a piece: several outer items whole, or one item in spans of its first resized axis."""
-    order = [each.axis for each in in_order(bound)]
+def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
+    """Return the tiles of a piece, whose axes go in the order of ``taps``.
+
+    A tile is several outer items, whole, or one item in spans of its first resized axis.
+    """
+    order = list(taps)
     shape = tuple(stop - start for start, stop in piece.inputs)
     first = min(order)
-    taps = {axis.axis: each for axis, each in zip(bound.axes, taps_of_axes, strict=True)}
     used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
     held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
     shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
@@ -138,7 +140,9 @@ def tiled(bound: Plan, piece: Piece, work: np.dtype[Any], taps_of_axes: Sequence
 
     whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
     outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
-    batch, height = _tile_size(outer, stop - start, max(math.prod(stage[first:]) for stage in shapes))
+    item = max(math.prod(stage[first:]) for stage in shapes)
+    least = _MIN_ROWS[shape[first] > stop - start]
+    batch, height = _tile_size(outer, stop - start, item, least, is_along_rows=inner[first] < _MOST_TOGETHER * 2)
     tiles = []
     for rows in _slices(stop - start, height):
         operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
@@ -159,11 +163,14 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def _tile_size(outer: int, rows: int, item: int) -> tuple[int, int]:
+def _tile_size(outer: int, rows: int, item: int, least: int, *, is_along_rows: bool) -> tuple[int, int]:
     """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
     share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
     most = tile_elements(_TILE_ELEMENTS)
-    height = rows if item <= most else max(16, most * rows // item // 16 * 16)
+    if is_along_rows and most // item < min(_ITEMS_ALONG_ROWS, outer):
+        items = min(_ITEMS_ALONG_ROWS, outer, share)
+        return items, max(16, most // items * rows // item // 16 * 16)
+    height = rows if item <= most else max(least, most * rows // item // 16 * 16)
     return max(1, min(most // item, share)), height
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,10 @@ class Net:
                 if number in self.layers:
                     self._readers.setdefault(end, []).append(self.layers[number])
         return self._readers.get((layer.id, port.id), [])
+
+    def with_only(self, layers: dict[int, Layer], edges: dict[tuple[int, int], tuple[int, int]]) -> Net:
+        """Return a net of other layers and edges."""
+        return replace(self, layers=layers, edges=edges, _readers={}, folded={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,15 +44,22 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeSum:
-    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``: None is half up.
-
-    ``doubt`` is how near a half a float32 sum of the same taps decides nothing; 0 where it is as exact.
-    """
+    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``: None is half up."""
 
     windows: tuple[Windows, ...]
     bits: int
     rounding: Integers | None
-    doubt: float = 0.0
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether no sum has to be cut at the ends of its type: no weight is below 0, and they are 1 together."""
+        largest = math.prod(window.largest for window in self.windows)
+        least = min(int(window.weights.min()) for window in self.windows)
+        return least >= 0 and largest <= ABOUT_ONE * 2**self.bits
+
+
+ABOUT_ONE = 1.001
+"""What weights may sum to, rounded to whole numbers: 255 times it is rounded to 255."""
 
 
 def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
@@ -63,7 +70,7 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
         return None
     if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
         return None
-    bits, doubt = _precision(bound, _EIGHT_BITS[dtype])
+    bits = _precision(bound, _EIGHT_BITS[dtype])
     if bits is None:
         return None
     made = []
@@ -72,12 +79,7 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
         assert cut.weights is not None
         weights = np.ldexp(cut.weights, bits).astype(np.int64)
         made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
-    return WholeSum(_sorted(made), bits * len(made), rounding, doubt)
-
-
-def taps_of(bound: Plan, sums: WholeSum) -> Sequence[Taps]:
-    """Return the taps of a plan with the weights of its sum, which float32 holds as well, for each axis."""
-    return _over(bound, sums.bits // len(sums.windows))
+    return WholeSum(_sorted(made), bits * len(made), rounding)
 
 
 @lru_cache(maxsize=8)
@@ -151,15 +153,9 @@ def _fits(windows: Sequence[Windows], most: int) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _precision(bound: Plan, most: int) -> tuple[int | None, float]:
-    """Return the bits of a weight and the doubt of a sum: those of the whole, and found once for all of its pieces."""
+def _precision(bound: Plan, most: int) -> int | None:
+    """Return how many bits of a weight may stand behind the point: those of the whole, found once for all pieces."""
     taps = axis_taps(bound)
-    bits = _fitting_bits(taps, most)
-    return bits, 0.0 if bits is None else _doubt(taps, most)
-
-
-def _fitting_bits(taps: Sequence[Taps], most: int) -> int | None:
-    """Return how many bits of a weight may stand behind the point."""
     largest = [_largest(each) for each in taps]
     for bits in range(_BITS, _LEAST_BITS - 1, -1):
         sums = [size * 2**bits + each.indices.shape[1] for size, each in zip(largest, taps, strict=True)]
@@ -173,21 +169,21 @@ def _largest(taps: Taps) -> float:
     return float(np.abs(taps.weights).sum(axis=1).max(initial=1.0))
 
 
-def _doubt(taps: Sequence[Taps], most: int) -> float:
-    """Return how far a float32 sum, in any order, may lie from that of whole numbers: by a rounding for each term."""
-    sizes = math.prod([_largest(each) for each in taps])
-    if _bits_behind(taps) + math.ceil(math.log2(most * sizes)) <= 24:
+def doubt(sums: WholeSum, most: int) -> float:
+    """Return how far a sum in float32 may lie from that of whole numbers; 0 where it is as exact.
+
+    Each addition rounds what was added up before it: in order from either end, or in several chains of that order.
+    """
+    if most * math.prod(window.largest for window in reduced(sums).windows) <= _EXACT:
         return 0.0
-    count = sum(each.indices.shape[1] for each in taps)
-    bound: float = most * sizes * (count + 8) * _ULP
-    return bound
+    weights = [np.abs(window.weights.astype(np.float64)) for window in sums.windows]
+    sizes = [each.sum(axis=1).max() for each in weights]
+    added = [max(np.cumsum(way, axis=1).sum(axis=1).max() for way in (each, each[:, ::-1])) for each in weights]
+    chains = sum(each.shape[1] for each in weights) // _SHORTEST_CHAIN
+    roundings = sum(each / size for each, size in zip(added, sizes, strict=True)) + chains + _SPARE
+    return float(most * np.ldexp(math.prod(sizes), -sums.bits) * roundings * _ULP)
 
 
-def _bits_behind(taps: Sequence[Taps]) -> float:
-    """Return how many bits the products of weights have behind the point; infinitely many beyond 12 of a weight."""
-    total = 0.0
-    for each in taps:
-        assert each.weights is not None
-        held = (bits for bits in range(13) if not (np.ldexp(each.weights, bits) % 1).any())
-        total += next(held, math.inf)
-    return total
+_EXACT = 2**24
+_SHORTEST_CHAIN = 64  # inputs of a sum that may be added up for themselves
+_SPARE = 8  # roundings of the largest sum: of products, and of what makes it whole

@@ -245,13 +245,13 @@ def test_small_pieces_of_images_that_no_memory_holds() -> None:
 
 def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long axis it takes longer than the sums of a piece."""
-    doubt = Mock(side_effect=whole._doubt)
-    monkeypatch.setattr(whole, "_doubt", doubt)
+    largest = Mock(side_effect=whole._largest)
+    monkeypatch.setattr(whole, "_largest", largest)
     spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.25,)))
     x = np.arange(4321, dtype=np.uint8)
     for start in range(0, 1000, 100):
         resize(x, spec, region=[slice(start, start + 100)])
-    assert doubt.call_count == 1
+    assert largest.call_count == 1
 
 
 def test_a_piece_has_the_neighbours_along_an_axis_that_keeps_its_length() -> None:

@@ -83,6 +83,13 @@ def prelu(draw: Draw) -> Any:
     return layer("PRelu", 1, draw.numbers(shape), draw.either(draw.values(slope)))
 
 
+def leaky(draw: Draw) -> Any:
+    """One slope, for all or for each channel the same."""
+    shape = draw.shape(2, 5)
+    slope = np.full(draw.among([1], [shape[1]], [1] * len(shape)), draw.among(0.1, 0.0, -0.5, 1.5), np.float32)
+    return layer("PRelu", 1, draw.numbers(shape), constant(slope))
+
+
 BINARY: dict[str, Configuration] = {
     **{kind: arithmetic(kind) for kind in ("Add", "Subtract", "Multiply", "Maximum", "Minimum", "SquaredDifference")},
     **{kind: arithmetic(kind) for kind in ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")},
@@ -96,6 +103,7 @@ BINARY: dict[str, Configuration] = {
     "no broadcast": no_broadcast,
     "pdpd": pdpd,
     "PReLU": prelu,
+    "PReLU of one slope": leaky,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import channel_scales, channel_zeros, integers, tensors, weights, windows
+from .. import channel_scales, channel_zeros, integers, products, tensors, weights, windows
 from ..op import WHOLE, Array, Op
 from ..windows import Windows
 
@@ -35,6 +35,9 @@ def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) 
 
 def _convolution(grouped: bool) -> _Emitter:
     def emit(graph: Graph, op: Op) -> str:
+        of_bytes = _of_bytes(graph, op, grouped) if op.dtype() == "int32" else None
+        if of_bytes is not None:
+            return of_bytes
         if op.dtype() in WHOLE:  # OpenVINO multiplies them in float32
             inputs = tuple(operators.cast(graph, each, "float32") for each in op.inputs[:2])
             return operators.cast(graph, written(graph, replace(op, inputs=inputs)), op.result_dtype())
@@ -51,6 +54,16 @@ def _convolution(grouped: bool) -> _Emitter:
         return graph.node("Conv", x, weights, group=_if_several(groups), **over.attributes)
 
     return emit
+
+
+def _of_bytes(graph: Graph, op: Op, grouped: bool) -> str | None:
+    """Return a convolution of bytes less their zero point; None where it is none, or its pads may be negative."""
+    over, kernel = windows.read(op, op.lengths(1)[3 if grouped else 2 :]), products.kernel(op)
+    if kernel is None or min(over.begin + over.end, default=0) < 0:
+        return None
+    groups = kernel.shape[0] if grouped else 1
+    kernel = kernel.reshape(-1, *kernel.shape[2:]) if grouped else kernel
+    return products.convolved(graph, op, kernel, group=_if_several(groups), **over.attributes)
 
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:

@@ -154,11 +154,13 @@ def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _prelu(graph: Graph, op: Op) -> str:
-    """Scale what is negative; a vector of slopes belongs to the channels. One slope is of a node that runtimes fuse."""
-    value = op.value(1)
-    if value is not None and value.size and value.dtype.kind == "f" and (value == value.flat[0]).all():
-        return graph.node("LeakyRelu", op.inputs[0], alpha=float(value.flat[0]))
-    slope, shape, other = op.inputs[1], op.shape(0), op.shape(1)
+    """Scale what is negative; a vector of slopes belongs to the channels.
+
+    One slope for all is a LeakyRelu, which onnxruntime makes part of the convolution before it.
+    """
+    known, slope, shape, other = op.value(1), op.inputs[1], op.shape(0), op.shape(1)
+    if known is not None and known.size and known.dtype.kind == "f" and (known == known.flat[0]).all():
+        return graph.node("LeakyRelu", op.inputs[0], alpha=float(known.flat[0]))
     if shape is None or other is None:
         raise op.refusal("the ranks of its inputs are not known")
     if len(other) == 1 and len(shape) > 2 and other[0] != 1:

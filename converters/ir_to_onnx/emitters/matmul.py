@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import weights
+from .. import products, weights
 from ..op import Op
 
 
 def _matmul(graph: Graph, op: Op) -> str:
-    return graph.node("MatMul", *(_operand(graph, op, index, name) for index, name in enumerate("ab")))
+    of_bytes = products.multiplied(graph, op) if op.dtype() == "int32" else None
+    return of_bytes or graph.node("MatMul", *(_operand(graph, op, index, name) for index, name in enumerate("ab")))
 
 
 def _operand(graph: Graph, op: Op, index: int, name: str) -> str:

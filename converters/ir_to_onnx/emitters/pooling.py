@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper
 
 from ...onnx import operators
 from ...onnx.graph import Graph
@@ -31,15 +34,28 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     wants_places = len(op.layer.outputs) > 1 and op.is_used(1)
     if rounded.pads and wants_places:
         raise op.refusal("the places of the largest, counted without pads that ONNX's MaxPool does not take")
-    of_floats = integers.are_rounded_floats(graph, op.inputs[0])
-    x = channel_scales.in_floats(graph, op.inputs[0]) if of_floats else op.inputs[0]
-    x = _padded(graph, x, rounded, _lowest(op.dtype()), op.dtype())
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
+    found = None if wants_places or rounded.pads else integers.rounded_floats(graph, op.inputs[0])
+    if found is not None:
+        return (_pooled_first(graph, *found, attributes),)
+    x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
     if not wants_places:
-        made = graph.node("MaxPool", x, **attributes)
-        return (integers.marked(graph, op, made, kept_in_floats=True) if of_floats else made,)
+        return (graph.node("MaxPool", x, **attributes),)
     largest, places = graph.outputs(2, "MaxPool", x, **attributes)
     return largest, _within_axes(graph, op, places)
+
+
+def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, attributes: dict[str, Any]) -> str:
+    """Return the largest of floats, rounded: rounding never swaps two, so these are the largest of what is rounded.
+
+    There are fewer of them, and what makes them need not put its channels in order. Nothing may tell onnxruntime that
+    it could round first.
+    """
+    made = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
+    for each in (before, after):
+        stated = {each.name: helper.get_attribute_value(each) for each in each.attribute}
+        made = graph.node(each.op_type, made, *each.input[1:], **stated)
+    return made
 
 
 def _lowest(dtype: str) -> float:

@@ -17,6 +17,8 @@ from ..ranges import Ranges, Side
 
 _Numbers = NDArray[np.float32]
 _SINCE_AXIS = 13
+_ONE = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
+"""Bytes as numbers."""
 
 
 def _fake_quantize(graph: Graph, op: Op) -> str:
@@ -65,23 +67,67 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
     on some signed ones, which it makes unsigned itself. Several scales are products.
     """
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
-    if before.is_single():
-        relu = _movable(graph, op, before, after)
-        if relu is not None:
-            made = integers.rounded(graph, relu.input[0], before)
-            return integers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
-        x = channel_scales.kept_in_floats(graph, op, x)
-        x = graph.node("QuantizeLinear", x, *before.written(graph))
-        return graph.node("DequantizeLinear", x, *after.written(graph))
-    mine, theirs = before.in_levels(), after.in_levels()
-    if mine is None or theirs is None:
+    if not before.is_single():
+        return _of_channels(graph, op, levels, x)
+    relu = _movable(graph, op, before, after) if levels.count == ranges.MOST else None
+    if relu is not None:
+        made = integers.rounded(graph, relu.input[0], before)
+        return integers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
+    x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero)
+    x = graph.node("QuantizeLinear", x, *before.written(graph))
+    return graph.node("DequantizeLinear", x, *after.written(graph))
+
+
+def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
+    """Return levels of a scale for each channel; None where an operator set has none, or channels' zeros part there.
+
+    Where a convolution of integers takes their scales in, before or behind, they are whole numbers of one scale.
+    """
+    made = _bytes(graph, op, levels, x)
+    if made is None or levels.after is None:
         return None
-    taken = channel_scales.scaled_before(graph, op, levels.scale) if levels.count == ranges.MOST else None
-    x = taken or channel_scales.kept_in_floats(graph, op, _product(graph, x, levels.scale))
-    x = graph.node("QuantizeLinear", x, *mine.written(graph))
-    whole = graph.fresh(in_levels.of(tensor_name(op.layer, op.layer.outputs[0])))
-    graph.rename(graph.node("DequantizeLinear", x, *theirs.written(graph)), whole)
+    if graph.opset >= _SINCE_AXIS and not integers.are_taken_in(op):
+        return graph.node("DequantizeLinear", made, *levels.after.written(graph), axis=levels.axis)
+    result, theirs = tensor_name(op.layer, op.layer.outputs[0]), levels.after.in_levels()
+    whole = graph.fresh(in_levels.of(result))
+    if theirs is not None:
+        graph.rename(graph.node("DequantizeLinear", made, *theirs.written(graph)), whole)
+    else:
+        counted = _counted(graph, result, made)
+        zero = levels.after.zero.reshape(levels.spread).astype(np.float32)
+        graph.rename(graph.node("Sub", counted, graph.constant(zero)), whole)
     return _product(graph, whole, levels.out_step)
+
+
+def _counted(graph: Graph, result: str, made: str) -> str:
+    """Return bytes as numbers, by a name that verification looks for."""
+    counted = graph.fresh(in_levels.counted(result))
+    graph.rename(graph.node("DequantizeLinear", made, *_ONE.written(graph)), counted)
+    return counted
+
+
+def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
+    """Return levels of channels as bytes, counted from the lowest: by a convolution whose weights take in their scales.
+
+    Else by a QuantizeLinear along the axis, or by products where an operator set has none.
+    """
+    before = levels.before
+    own = before.in_levels() if before is not None else None
+    shift = None if own is not None else -levels.low * levels.scale
+    if before is None and not levels.are_of_channels:
+        return None
+    taken = channel_scales.scaled_before(graph, op, levels.scale, shift) if levels.count == ranges.MOST else None
+    if taken is not None:
+        return graph.node("QuantizeLinear", taken, *(own or _ONE).written(graph))
+    if graph.opset >= _SINCE_AXIS:
+        side = before or levels.from_lowest(np.float32(1) / levels.scale)
+        x = x if before is not None else graph.node("Add", x, graph.constant(-levels.low))
+        x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero, of_integers=True)
+        return graph.node("QuantizeLinear", x, *side.written(graph), axis=levels.axis)
+    if own is None and not levels.are_of_channels:
+        return None
+    scaled = _product(graph, x, levels.scale) if shift is None else _line(graph, x, levels.scale, shift)
+    return graph.node("QuantizeLinear", channel_scales.kept_in_floats(graph, op, scaled), *(own or _ONE).written(graph))
 
 
 def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto | None:
@@ -107,21 +153,15 @@ def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:
     """
     if not levels.are_of_channels or _is_constant(op):
         return None
-    one, none = graph.constant(np.float32(1)), graph.constant(np.uint8(0))
-    shift = -levels.low * levels.scale
-    x = channel_scales.scaled_before(graph, op, levels.scale, shift)
-    if x is None:
-        x = channel_scales.kept_in_floats(graph, op, _line(graph, op.inputs[0], levels.scale, shift))
-    result, after = tensor_name(op.layer, op.layer.outputs[0]), levels.after
-    counted = graph.fresh(in_levels.counted(result))
-    x = graph.node("DequantizeLinear", graph.node("QuantizeLinear", x, one, none), one, none)
-    graph.rename(x, counted)
-    if after is None:
-        return _line(graph, counted, levels.out_step, levels.out_low)
-    whole = graph.fresh(in_levels.of(result))
-    zero = after.zero.reshape(levels.spread).astype(np.float32)
-    graph.rename(graph.node("Sub", counted, graph.constant(zero)), whole)
-    return _product(graph, whole, levels.out_step)
+    if levels.after is not None:
+        return _of_channels(graph, op, levels, op.inputs[0])
+    made = _bytes(graph, op, levels, op.inputs[0])
+    if made is None or graph.opset < _SINCE_AXIS:
+        counted = made and _counted(graph, tensor_name(op.layer, op.layer.outputs[0]), made)
+        return counted and _line(graph, counted, levels.out_step, levels.out_low)
+    steps = levels.from_lowest(levels.out_step).written(graph)
+    whole = graph.node("DequantizeLinear", made, *steps, axis=levels.axis)
+    return graph.node("Add", whole, graph.constant(levels.out_low))
 
 
 def _is_constant(op: Op) -> bool:
