@@ -230,7 +230,8 @@ class _Writer:
         """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
         kind = layer.type.lower()
         if kind not in ("convert", "reshape"):
-            return kind == "const" or weights.read(self.net, layer) is not None
+            held = weights.is_looked_up(self.net, layer) or weights.read(self.net, layer) is not None
+            return kind == "const" or held
         source = self.net.source(layer, 0)
         return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
 

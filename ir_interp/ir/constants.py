@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
 from ir_interp.ir import xml
-from ir_interp.ir.elements import numpy_dtype
+from ir_interp.ir.elements import NF4, numpy_dtype
 from ir_interp.ir.net import Layer
 from ir_interp.memory import let_go
 
-_PACKED = {"i4": 2, "u4": 2, "u1": 8}  # how many to a byte
+_PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # how many to a byte
 
 
 class MissingBinaryError(ReadError):
@@ -43,7 +43,9 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
         problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {binary.name}"
         raise ReadError(problem, f"{layer.where}@offset")
     if packed:
-        return _unpacked(np.memmap(binary, np.uint8, "r", offset, size), dtype)[: prod(shape)].reshape(shape)
+        held_in = dtype if name != "nf4" else np.dtype(np.uint8)
+        numbers = _unpacked(np.memmap(binary, np.uint8, "r", offset, size), held_in)[: prod(shape)].reshape(shape)
+        return numbers if name != "nf4" else NF4[numbers]
     return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
 
 
