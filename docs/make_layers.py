@@ -58,7 +58,7 @@ Weights in 4 or 8 bits with scales and zero points stay so, as DequantizeLinear:
 of each block (operator set 21). Both runtimes multiply such matrices as they are, which is fast, and round to 8 bits
 what they multiply them with, each in its own way. Verification, and who wants float32 in both, tells OpenVINO
 `DYNAMIC_QUANTIZATION_GROUP_SIZE=0` and onnxruntime `session.qdq_matmulnbits_accuracy_level` 1. Weights of nf4 stay 4
-bits, too, as places in a table of 16 numbers (operator set 21), which onnxruntime looks up once, when it loads the model.
+bits, too, as places in a table of 16 numbers (operator set 21), which onnxruntime looks up when it loads the model.
 
 A convolution has them so where it is one of integers (below). Any other has them in small integers too, but with Cast
 and Mul behind them, which onnxruntime computes once, when it loads the model; a DequantizeLinear it would compute in
