@@ -48,15 +48,17 @@ inference. `--state refuse` refuses such models instead. Where an initial value 
 decoder's cross attention, the last input is `states.first`: it is true in the first inference, and what is given as
 that state does not count then.
 
-What else an IR says of the model (`model_info`) is metadata too, and `layouts` are those of inputs and outputs, as JSON
-by name.
+What else an IR says of the model (`model_info`, `runtime_options`) is metadata too; `layouts` are those of inputs and
+outputs, `tensor_names` further names of them, as JSON by name. All of it comes back in an IR that is made of the model;
+a doc string stands in an IR as `framework/doc_string`.
 
 ## Weights of few bits
 
 Weights in 4 or 8 bits with scales and zero points stay so, as DequantizeLinear: one scale, one of each channel, or one
 of each block (operator set 21). Both runtimes multiply such matrices as they are, which is fast, and round to 8 bits
 what they multiply them with, each in its own way. Verification, and who wants float32 in both, tells OpenVINO
-`DYNAMIC_QUANTIZATION_GROUP_SIZE=0` and onnxruntime `session.qdq_matmulnbits_accuracy_level` 1.
+`DYNAMIC_QUANTIZATION_GROUP_SIZE=0` and onnxruntime `session.qdq_matmulnbits_accuracy_level` 1. Weights of nf4 stay 4
+bits, too, as places in a table of 16 numbers (operator set 21), which onnxruntime looks up when it loads the model.
 
 A convolution has them so where it is one of integers (below). Any other has them in small integers too, but with Cast
 and Mul behind them, which onnxruntime computes once, when it loads the model; a DequantizeLinear it would compute in
@@ -95,8 +97,9 @@ What OpenVINO's frontend spreads a DynamicQuantizeLinear over, about twenty laye
 products of bytes less their zero points are ConvInteger and MatMulInteger: a model that `quantize_dynamic` made has no
 more nodes than it had, and makes the same bits. Both sides find the scale as (largest - smallest) / 255, and round
 x / scale before they add the zero point; they may part by a last place of float32, and so by a level where a value lies
-at the edge between two. ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a
-DynamicQuantizeLSTM OpenVINO makes one of floats, which is written as it is.
+at the edge between two. An IR in half precision has another number for 1 / 255: its scale is a product then.
+ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a DynamicQuantizeLSTM OpenVINO makes
+one of floats, which is written as it is.
 
 Verification compares each stretch between two quantisations ([verification.md](verification.md)). On processors with
 AVX2 and no VNNI onnxruntime's integer products overflow, unless it is told `session.x64quantprecision` 1.

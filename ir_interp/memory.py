@@ -39,10 +39,13 @@ def let_go(array: object) -> None:
         array.madvise(mmap.MADV_DONTNEED)
 
 
-def blocks(array: NDArray[Any]) -> Iterator[memoryview]:
-    """Yield the bytes of an array, some at a time: of one that is mapped from a file, no more lies in memory."""
+def blocks(array: NDArray[Any], multiple: int = 1) -> Iterator[memoryview]:
+    """Yield the bytes of an array, some at a time: of one that is mapped from a file, no more lies in memory.
+
+    All but the last hold a ``multiple`` of elements.
+    """
     whole = array.reshape(-1) if array.flags.c_contiguous else array
-    step = max(1, _BLOCK * len(whole) // max(1, array.nbytes))
+    step = max(1, _BLOCK * len(whole) // max(1, array.nbytes) // multiple) * multiple
     for start in range(0, len(whole), step):
         yield np.ascontiguousarray(whole[start : start + step]).reshape(-1).view(np.uint8).data
         let_go(array)

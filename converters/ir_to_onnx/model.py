@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -65,16 +65,21 @@ def build(
     writer = writer_of(net, Graph(opset=opset))
     writer.write(progress)
     made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
-    layouts = {"layouts": json.dumps(writer.layouts)} if writer.layouts else {}
-    helper.set_model_props(made.model, _info(net) | layouts)
+    info = _info(net)
+    made.model.doc_string = info.pop("doc_string", "")
+    ends = {"layouts": writer.layouts, "tensor_names": writer.names}
+    helper.set_model_props(made.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
     return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
 
 
 def _info(net: Net) -> dict[str, str]:
-    """Return what an IR says of its model, but for how it was made."""
-    return {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+    """Return what an IR says of its model, but for how it was made; the metadata of an ONNX model as it was there."""
+    told = {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+    own = {name: text for name, text in told.items() if not name.startswith(_OF_ONNX)}
+    return {name.removeprefix(_OF_ONNX): text for name, text in told.items() if name not in own} | own
 
 
+_OF_ONNX = "framework."
 _OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversion_parameters", "legacy_frontend")
 
 
@@ -82,7 +87,7 @@ _OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversi
 class _Writer:
     """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each.
 
-    ``layouts`` has the order of axes of inputs and outputs by name, where the IR says it.
+    ``layouts`` has the order of axes of inputs and outputs by name, where the IR says it, ``names`` their other names.
     """
 
     net: Net
@@ -93,6 +98,7 @@ class _Writer:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
     refusals: _Refusals = field(default_factory=list)
     layouts: dict[str, str] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def _changes_types(self) -> bool:
@@ -140,7 +146,7 @@ class _Writer:
             problem = "its rank is dynamic, and an input of ONNX has a known one"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
         self.inputs.append(_value_info(name, declared, port.shape, layer))
-        self._keep_layout(name, layer)
+        self._keep(name, layer, port.names)
         self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
         self.graph.name_nodes(since)
 
@@ -168,11 +174,13 @@ class _Writer:
         self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
         shape = None if port.shape == () and self.net.has_dynamic_ranks else port.shape
         self.outputs.append(_value_info(name, declared, shape, layer))
-        self._keep_layout(name, layer)
+        self._keep(name, layer, layer.output_names or port.names)
 
-    def _keep_layout(self, name: str, layer: Layer) -> None:
+    def _keep(self, name: str, layer: Layer, names: Sequence[str]) -> None:
         if layer.layout:
             self.layouts[name] = layer.layout
+        if names[1:]:
+            self.names[name] = list(names[1:])
 
     def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
         return tensor if given == wanted or wanted is None else operators.cast(self.graph, tensor, wanted)
@@ -222,7 +230,8 @@ class _Writer:
         """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
         kind = layer.type.lower()
         if kind not in ("convert", "reshape"):
-            return kind == "const" or weights.read(self.net, layer) is not None
+            held = weights.is_looked_up(self.net, layer) or weights.read(self.net, layer) is not None
+            return kind == "const" or held
         source = self.net.source(layer, 0)
         return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
 

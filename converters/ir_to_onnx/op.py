@@ -20,7 +20,7 @@ from ..report import Row
 
 Array = NDArray[Any]
 
-_COMPUTED_AS = dict.fromkeys(("float16", "bfloat16", "float64"), "float32")  # as OpenVINO does on CPU
+_COMPUTED_AS = dict.fromkeys(("float16", "bfloat16", "float64", "nf4"), "float32")  # as OpenVINO does on CPU
 
 WHOLE = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "int4", "uint4")
 """The integer types."""

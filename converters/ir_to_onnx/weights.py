@@ -113,6 +113,23 @@ def read(net: Net, product: Layer) -> Weights | None:
     return None
 
 
+def is_looked_up(net: Net, product: Layer) -> bool:
+    """Say whether a Multiply scales weights of nf4, which ONNX keeps in a table."""
+    ends = [net.source(product, index) for index in range(2)] if product.type.lower() == "multiply" else []
+    stored = [_stored(net, end[0]) for end in ends if end is not None]
+    return None not in stored and any(layer is not None and layer.outputs[0].dtype == "nf4" for layer in stored)
+
+
+def _stored(net: Net, layer: Layer) -> Layer | None:
+    """Return the constant that is converted to another type, perhaps several times; None where there is none."""
+    while layer.type.lower() == "convert":
+        found = net.source(layer, 0)
+        if found is None:
+            return None
+        layer = found[0]
+    return layer if layer.type.lower() == "const" else None
+
+
 def flattened(net: Net, reshape: Layer) -> Weights | None:
     """Return the weights that a Reshape makes matrices of again, whose blocks had an axis of their own; else None."""
     source = net.source(reshape, 0)
@@ -157,12 +174,8 @@ def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:
 
 def constant(net: Net, layer: Layer) -> Array | None:
     """Return a constant, perhaps one that is converted to another type, as it is stored."""
-    while layer.type.lower() == "convert":
-        found = net.source(layer, 0)
-        if found is None:
-            return None
-        layer = found[0]
-    return read_constant(layer, net.binary) if layer.type.lower() == "const" else None
+    stored = _stored(net, layer)
+    return None if stored is None else read_constant(stored, net.binary)
 
 
 def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> Weights | None:

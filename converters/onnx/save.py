@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import external_data_helper, helper, numpy_helper
@@ -33,7 +34,7 @@ class Unsaved:
 
 def save(made: Unsaved, output: Path) -> None:
     """Write a model; one too large for a single file gets its constants in another, beside it, named ``.data``."""
-    if sum(value.nbytes for value in made.constants.values()) > LARGEST:
+    if sum(map(_size, made.constants.values())) > LARGEST:
         _save_apart(made, output)
     else:
         _save_whole(made, output)
@@ -44,20 +45,32 @@ def _save_whole(made: Unsaved, output: Path) -> None:
     rest, graph = onnx.ModelProto(), made.model.graph.SerializeToString(deterministic=True)
     rest.CopyFrom(made.model)
     rest.ClearField("graph")
-    starts = [_start(onnx.GraphProto, "initializer", tensor.ByteSize()) for tensor in made.tensors()]
-    length = len(graph) + sum(len(start) + size for start, size in starts)
+    heads = [_head(name, value) for name, value in made.constants.items()]
+    length = len(graph) + sum(map(len, heads)) + sum(map(_size, made.constants.values()))
     with output.open("wb") as file:
         file.write(rest.SerializeToString(deterministic=True))
-        file.write(_start(onnx.ModelProto, "graph", length)[0])
+        file.write(_start(onnx.ModelProto, "graph", length))
         file.write(graph)
-        for (start, _), tensor in zip(starts, made.tensors(), strict=True):
-            file.write(start)
-            file.write(tensor.SerializeToString(deterministic=True))
+        for head, value in zip(heads, made.constants.values(), strict=True):
+            file.write(head)
+            file.writelines(_bytes(value))
 
 
-def _start(message: Any, name: str, size: int) -> tuple[bytes, int]:
-    """Return what stands before a field that is a message of ``size`` bytes, and that size."""
-    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size), size
+def _head(name: str, value: NDArray[Any]) -> bytes:
+    """Return the message of a constant up to its elements, which are its last field."""
+    described: bytes = _described(name, value).SerializeToString(deterministic=True)
+    described += _start(onnx.TensorProto, "raw_data", _size(value))
+    return _start(onnx.GraphProto, "initializer", len(described) + _size(value)) + described
+
+
+def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
+    kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
+    return onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
+
+
+def _start(message: Any, name: str, size: int) -> bytes:
+    """Return what stands before a field of ``size`` bytes."""
+    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
 
 
 def _varint(number: int) -> bytes:
@@ -78,20 +91,34 @@ def _save_apart(made: Unsaved, output: Path) -> None:
                 made.model.graph.initializer.append(numpy_helper.from_array(value, name))
                 continue
             start = data.tell()
-            for block in _blocks(value):
-                data.write(block)
-            kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
-            tensor = onnx.TensorProto(name=name, data_type=kind, dims=value.shape, raw_data=b"")
+            data.writelines(_bytes(value))
+            tensor = _described(name, value)
+            tensor.raw_data = b""
             external_data_helper.set_external_data(tensor, location, start, data.tell() - start)
             tensor.ClearField("raw_data")
             made.model.graph.initializer.append(tensor)
     output.write_bytes(made.model.SerializeToString(deterministic=True))
 
 
-def _blocks(value: NDArray[Any]) -> Iterable[bytes | memoryview]:
-    """Return the bytes of a constant, some at a time; those of less than 8 bits are packed, all at once."""
-    return [numpy_helper.from_array(value, "").raw_data] if value.dtype.name in _PACKED else blocks(value)
+def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a constant, some at a time; numbers of few bits are packed, the first in the lowest bits."""
+    bits = _BITS.get(value.dtype.name)
+    if bits is None:
+        yield from blocks(value)
+        return
+    count = 8 // bits
+    for block in blocks(value, count):
+        numbers = np.frombuffer(block, np.uint8) & (1 << bits) - 1
+        numbers = np.pad(numbers, (0, -len(numbers) % count))
+        packed = numbers[::count].copy()
+        for place in range(1, count):
+            packed |= numbers[place::count] << bits * place
+        yield packed.data
+
+
+def _size(value: NDArray[Any]) -> int:
+    return -(-value.size * _BITS[value.dtype.name] // 8) if value.dtype.name in _BITS else value.nbytes
 
 
 _SMALL = 2**10  # bytes
-_PACKED = ("int4", "uint4", "int2", "uint2", "float4_e2m1fn")
+_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}

@@ -19,7 +19,7 @@ from ..onnx.files import default_opset, inlined, load_weights, read_file, read_m
 from ..onnx.resizes import OPS, placed
 from ..report import FormPolicy, Row
 from ..runtimes.messages import reason
-from . import trial
+from . import metadata, trial
 from .builder import Builder
 from .cures import Cure, cure_for, fill_empties, has_empties
 from .ties import settle
@@ -68,6 +68,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
             if cure is None:
                 raise
             built = _converted(_cured(path, cure, folder), builder())
+        metadata.keep(built.model, read)
         return replace(built, halves=halves)
 
 

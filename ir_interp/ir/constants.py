@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
 from ir_interp.ir import xml
-from ir_interp.ir.elements import numpy_dtype
+from ir_interp.ir.elements import NF4, numpy_dtype
 from ir_interp.ir.net import Layer
+from ir_interp.memory import let_go
 
-_PACKED = {"i4": 2, "u4": 2, "u1": 8}  # how many to a byte
+_PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # how many to a byte
 
 
 class MissingBinaryError(ReadError):
@@ -42,7 +43,9 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
         problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {binary.name}"
         raise ReadError(problem, f"{layer.where}@offset")
     if packed:
-        return _unpacked(np.memmap(binary, np.uint8, "r", offset, size), dtype)[: prod(shape)].reshape(shape)
+        held_in = dtype if name != "nf4" else np.dtype(np.uint8)
+        numbers = _unpacked(np.memmap(binary, np.uint8, "r", offset, size), held_in)[: prod(shape)].reshape(shape)
+        return numbers if name != "nf4" else NF4[numbers]
     return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
 
 
@@ -50,9 +53,25 @@ def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return numbers of 4 bits, of which the first stands in the low bits, or of one, the first in the highest."""
     if dtype == np.bool_:
         return np.unpackbits(octets).astype(dtype)
-    halves = np.stack([octets & 15, octets >> 4], axis=-1).ravel()
-    signed = np.where(halves > 7, halves.astype(np.int8) - 16, halves) if dtype == ml_dtypes.int4 else halves
-    return signed.astype(dtype)
+    whole = _room(2 * octets.size)
+    for start in range(0, octets.size, _BLOCK):
+        some = octets[start : start + _BLOCK]
+        for half, numbers in enumerate((some & 15, some >> 4)):  # ml_dtypes has signed ones in the low bits, too
+            whole[2 * start + half : 2 * (start + len(some)) : 2] = numbers
+        let_go(octets)
+        let_go(whole)
+    return whole.view(dtype)
+
+
+def _room(count: int) -> NDArray[np.uint8]:
+    """Return an array to be filled, a large one in a temporary file: a model may hold many."""
+    if count <= _BLOCK:
+        return np.empty(count, np.uint8)
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, np.uint8, "w+", shape=(count,))
+
+
+_BLOCK = 2**24  # bytes
 
 
 def _shape(layer: Layer) -> tuple[int, ...]:

@@ -28,14 +28,26 @@ _BITS = {
     "i4": ml_dtypes.int4,
     "u4": ml_dtypes.uint4,
     "u1": np.bool_,
+    "nf4": np.float32,
 }
 ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
 """The names that NumPy has for the element types of an IR."""
 
+NF4 = np.array(
+    [
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ],
+    np.float32,
+)
+"""The numbers that the 16 values of nf4 stand for, as OpenVINO has them."""
+
 _PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool", "bin": "bool"}
 _AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
 _KNOWN_TO_OPENVINO = {
-    **dict.fromkeys(("nf4", "f4e2m1", "f8e8m0", "u2", "u3", "u6"), _AGAIN),
+    **dict.fromkeys(("f4e2m1", "f8e8m0", "u2", "u3", "u6"), _AGAIN),
     "string": "keep strings, as those of tokenizers, outside of the model",
 }
 """Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
@@ -44,7 +56,7 @@ _KNOWN_TO_OPENVINO = {
 def numpy_name(precision: str) -> str:
     """Return the NumPy name of an IR precision (FP32) or element type (f32)."""
     lower = precision.lower()
-    if lower in _BITS:
+    if lower in _BITS and lower != "nf4":
         return str(np.dtype(_BITS[lower]).name)
     return _PRECISION.get(lower, lower.replace("i", "int", 1) if lower[:1] == "i" else lower.replace("u", "uint", 1))
 

@@ -89,7 +89,7 @@ def test_an_ir_of_another_version(version: str, refused: Callable[..., list[str]
     assert refused(net(version=version)) == [said + (OLD if version != "12" else "")]
 
 
-@pytest.mark.parametrize(("kind", "advice"), [("nf4", "integers instead"), ("string", "outside of the model")])
+@pytest.mark.parametrize(("kind", "advice"), [("f4e2m1", "integers instead"), ("string", "outside of the model")])
 def test_an_element_type_that_openvino_alone_reads(kind: str, advice: str, refused: Callable[..., list[str]]) -> None:
     (said,) = refused(net(w=LAYERS["w"].replace("f32", kind)))
     assert said.startswith(f'net.xml:layer[1 "w"]@element_type: element type {kind} is not read; ')

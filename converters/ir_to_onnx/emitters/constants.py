@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
+
 from ir_interp.ir.constants import read_constant
+from ir_interp.ir.elements import NF4
 
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ..op import WHOLE, Op
 
-_SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21}
+_SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21, "nf4": 21}
 _HALVES = ("float16", "bfloat16")
 _FEW = 2**10  # numbers, of which a node to make them single would cost more than two bytes each
 _NARROW = ("int16", "int8", "uint16", "uint8")
@@ -20,6 +24,9 @@ def _const(graph: Graph, op: Op) -> str:
     stored, used = op.layer.outputs[0].dtype or "", op.result_dtype()
     op.needs(_SINCE.get(stored, 0), graph.opset, f"element type {stored}")
     value = read_constant(op.layer, op.net.binary)
+    if stored == "nf4":
+        codes = graph.constant(np.searchsorted(NF4, value).astype(ml_dtypes.uint4), name=op.layer.name)
+        return graph.node("Gather", graph.constant(NF4), operators.cast(graph, codes, "int32"))
     if stored in _HALVES and value.size <= _FEW:
         return graph.constant(value.astype(used), name=op.layer.name)
     name = graph.constant(value, name=op.layer.name)

@@ -159,7 +159,7 @@ def _prelu(graph: Graph, op: Op) -> str:
     One slope for all is a LeakyRelu, which onnxruntime makes part of the convolution before it.
     """
     known, slope, shape, other = op.value(1), op.inputs[1], op.shape(0), op.shape(1)
-    if known is not None and known.size and (known == known.flat[0]).all():
+    if known is not None and known.size and known.dtype.kind == "f" and (known == known.flat[0]).all():
         return graph.node("LeakyRelu", op.inputs[0], alpha=float(known.flat[0]))
     if shape is None or other is None:
         raise op.refusal("the ranks of its inputs are not known")

@@ -1,0 +1,72 @@
+"""Models written piece by piece: what protobuf writes, in little memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from ir_interp.converters.onnx import save
+from ir_interp.memory import blocks
+from tests.support.runtimes import Array
+
+MODEL = helper.make_model(helper.make_graph([], "g", [], []), opset_imports=[helper.make_opsetid("", 23)])
+TYPES: list[tuple[Any, tuple[int, ...]]] = [
+    (np.float32, (3, 4)),
+    (np.float16, (5,)),
+    (np.int64, ()),
+    (np.int64, (0,)),
+    (np.bool_, (3,)),
+    (ml_dtypes.int4, (3, 5)),
+    (ml_dtypes.uint4, (7,)),
+    (ml_dtypes.uint4, ()),
+    (ml_dtypes.bfloat16, (2, 3)),
+    (ml_dtypes.float8_e4m3fn, (3,)),
+    (ml_dtypes.float4_e2m1fn, (5,)),
+]
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: bool) -> None:
+    """Those of each type, of axes that were swapped, and where a block is much smaller than a constant."""
+    monkeypatch.setattr("ir_interp.memory._BLOCK", 3)
+    monkeypatch.setattr(save, "LARGEST", 0 if is_apart else save.LARGEST)
+    monkeypatch.setattr(save, "_SMALL", 0)
+    rng = np.random.default_rng(0)
+    values: list[Array] = [np.asarray(rng.integers(0, 8, shape)).astype(dtype) for dtype, shape in TYPES]
+    values += [value.T for value in values if value.ndim == 2]
+    constants = {f"c{index}": value for index, value in enumerate(values)}
+    whole = onnx.ModelProto()
+    whole.CopyFrom(MODEL)
+    wanted = [numpy_helper.from_array(value.copy("C"), name) for name, value in constants.items()]
+    whole.graph.initializer.extend(wanted)
+    empty = onnx.ModelProto()
+    empty.CopyFrom(MODEL)
+    save.save(save.Unsaved(model=empty, constants=constants), tmp_path / "a.onnx")
+    if is_apart:
+        data = (tmp_path / "a.onnx.data").read_bytes()
+        assert data == b"".join(each.raw_data for each in wanted)
+    else:
+        assert onnx.load(str(tmp_path / "a.onnx")) == whole
+    for tensor, value in zip(onnx.load(str(tmp_path / "a.onnx")).graph.initializer, values, strict=True):
+        assert np.array_equal(numpy_helper.to_array(tensor), value)
+
+
+def test_memory(tmp_path: Path) -> None:
+    """A model of one file holds no copy of its constants but for a block."""
+    value = np.zeros(2**27, np.uint8)
+    tracemalloc.start()
+    save.save(save.Unsaved(model=onnx.ModelProto(graph=MODEL.graph), constants={"a": value}), tmp_path / "a.onnx")
+    assert tracemalloc.get_traced_memory()[1] < 2**26
+    tracemalloc.stop()
+
+
+def test_blocks_of_several_elements() -> None:
+    lengths = [len(each) for each in blocks(np.zeros(5, np.uint8), 2)]
+    assert lengths == [5]
