@@ -151,7 +151,8 @@ def tiled(
     most = tile_elements(_TILE_ELEMENTS) if are_shared else _TILE_ELEMENTS
     least = _MIN_ROWS[shape[first] > stop - start]
     batch, height = _tile_size(share, stop - start, item, most, least)
-    if inner[first] < _SHORT and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
+    is_alone = inner[first] < _SHORT and first == order[-1]  # what follows would see rows of several items as one axis
+    if is_alone and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
         batch = min(_ITEMS_ALONG_ROWS, share)
         height = max(16, most // batch * height // item // 16 * 16)
     tiles = []
