@@ -19,6 +19,7 @@ from engines import ENGINES, UnsupportedError, agrees, spec_of
 from tables import PEERS
 
 _ROUNDS = 9
+_FEW = 0.75  # of the rows: where fewer have a weight, these are copied first
 _STRETCH, _HEIGHT = 16, 32  # rows at a time: they stay in the cache
 
 
@@ -94,26 +95,32 @@ def paired(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Callable[[], Any]:
 
 
 def products(shape: tuple[int, ...], sizes: tuple[int, ...], taps: list[float]) -> Callable[[], Any]:
-    """Return sums as matrix products, a few rows at a time: bytes made floats, both axes, rounding, storing."""
+    """Return sums as matrix products, a few rows at a time: bytes made floats, both axes, rounding, storing.
+
+    Where few rows have a weight, these are copied before.
+    """
     x, y = _image(shape), np.empty((sizes[0], sizes[1] * 3), np.uint8)
     height, cells = min(_HEIGHT, sizes[0]), shape[1] * 3
-    ratios = shape[0] / sizes[0], shape[1] / sizes[1]
+    ratios, few = [shape[0] / sizes[0], shape[1] / sizes[1]], np.arange(shape[0])
+    if taps[0] < _FEW * ratios[0]:
+        first = np.arange(sizes[0]) * shape[0] // sizes[0]
+        few, ratios[0] = (first[:, None] + np.arange(int(taps[0]))).reshape(-1) % shape[0], taps[0]
     reach = [math.ceil((block - 1) * ratio + tap) for block, ratio, tap in zip((4, 5), ratios, taps, strict=True)]
-    needed = min(shape[0], math.ceil((height - 4) * ratios[0]) + reach[0])
-    wide, rows = np.empty((needed, cells), np.float32), np.empty((height, cells), np.float32)
+    needed = min(len(few), math.ceil((height - 4) * ratios[0]) + reach[0])
+    wide, rows = np.zeros((needed, cells), np.float32), np.zeros((height, cells), np.float32)
     blocks = height // 4, sizes[1] // 5
     steps = (needed - reach[0]) // max(1, blocks[0] - 1), (shape[1] - reach[1]) // max(1, blocks[1] - 1)
     above = np.ndarray((blocks[0], reach[0], cells), np.float32, wide, 0, (steps[0] * cells * 4, cells * 4, 4))
     beside = np.ndarray((blocks[1], height, reach[1] * 3), np.float32, rows, 0, (steps[1] * 12, cells * 4, 4))
     down, along = (np.full(lengths, 0.01, np.float32) for lengths in ((4, reach[0]), (blocks[1], reach[1] * 3, 15)))
-    made = np.empty((height, sizes[1] * 3), np.float32) if ratios[1] != 1 else rows
+    made = np.zeros((height, sizes[1] * 3), np.float32) if ratios[1] != 1 else rows
     whole = made[:, : blocks[1] * 15].reshape(height, blocks[1], 15).transpose(1, 0, 2)
 
     def run() -> None:
         for start in range(0, sizes[0], height):
             target = y[start : start + height]
-            begin = min(int(start * ratios[0]), shape[0] - needed)
-            wide[...] = x[begin : begin + needed]
+            begin = min(int(start * ratios[0]), len(few) - needed)
+            wide[...] = x[few[begin : begin + needed]] if len(few) < len(x) else x[begin : begin + needed]
             np.matmul(down, above, out=rows[: blocks[0] * 4].reshape(blocks[0], 4, cells))
             if made is not rows:
                 np.matmul(beside, along, out=whole)

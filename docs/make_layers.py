@@ -97,8 +97,9 @@ What OpenVINO's frontend spreads a DynamicQuantizeLinear over, about twenty laye
 products of bytes less their zero points are ConvInteger and MatMulInteger: a model that `quantize_dynamic` made has no
 more nodes than it had, and makes the same bits. Both sides find the scale as (largest - smallest) / 255, and round
 x / scale before they add the zero point; they may part by a last place of float32, and so by a level where a value lies
-at the edge between two. ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a
-DynamicQuantizeLSTM OpenVINO makes one of floats, which is written as it is.
+at the edge between two. An IR in half precision has another number for 1 / 255: its scale is a product then.
+ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a DynamicQuantizeLSTM OpenVINO makes
+one of floats, which is written as it is.
 
 Verification compares each stretch between two quantisations ([verification.md](verification.md)). On processors with
 AVX2 and no VNNI onnxruntime's integer products overflow, unless it is told `session.x64quantprecision` 1.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import ir_interp
+from tests.support.places import ROOT
 
 HEAVY = ("onnx", "onnxruntime", "openvino", "lxml", "rich", "typer", "PIL", "matplotlib")
 
@@ -37,3 +39,10 @@ def test_everything_public_is_there() -> None:
 
 def test_types_are_marked() -> None:
     assert (Path(ir_interp.__file__).parent / "py.typed").is_file()
+
+
+def test_the_oldest_releases_are_those_that_are_taken() -> None:
+    """What ``oldest.txt`` pins is what the tests were run with."""
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lines = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.replace("==", ">=") for line in lines if not line.startswith("#")] == stated

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ir_interp.ir.constants import read_constant
 from ir_interp.ir.net import Layer, Net, Port, tensor_name
 
 from ..onnx.graph import Graph
+from . import weights
 from .op import Op
 from .rewired import rewired
 
@@ -32,17 +32,26 @@ def gathered(net: Net) -> Net:
 
 
 def emit(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Write that layer: levels, their scale, and the level that is zero."""
+    """Write that layer: levels, their scale, and the level that is zero.
+
+    Where an IR has 1 / 255 in half precision, its scale is another than that by which it rounds.
+    """
     levels, scale, zero = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])
+    share = np.float32(op.real(_SHARE))
+    if share != np.float32(1 / 255):
+        scale = graph.node("Mul", scale, graph.constant(share * np.float32(255)))
     return levels, scale, zero
 
+
+_SHARE = "share"
+"""The attribute of that layer that says which share of the range is its scale: about 1 / 255."""
 
 _End = tuple[Layer, Port]
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A layer of a type, and what feeds it: a layer, the value of a constant, or the name of any tensor."""
+    """A layer of a type, and what feeds it: a layer, the value of a constant (in float32 or half), or any tensor."""
 
     type: str
     inputs: tuple[_Made | float | str, ...]
@@ -122,7 +131,7 @@ def _sources(net: Net, layer: Layer) -> list[_End]:
 def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, _End], layers: set[int]) -> bool:
     """Say whether a tensor is made as a pattern has it; names it in ``seen``, and its layers in ``layers``."""
     if isinstance(pattern, float):
-        return _number(net, end[0]) == np.float32(pattern)
+        return _number(net, end[0]) in (np.float32(pattern), np.float32(np.float16(pattern)))
     name = pattern if isinstance(pattern, str) else pattern.name
     if name and name in seen:
         return seen[name] == end
@@ -150,9 +159,9 @@ def _orders(kind: str, sources: list[_End]) -> Iterator[list[_End]]:
 
 
 def _number(net: Net, layer: Layer) -> float | None:
-    """Return the one number of a constant; None for any other layer."""
-    value = read_constant(layer, net.binary) if layer.type.lower() == "const" else None
-    return value.item() if value is not None and value.size == 1 else None
+    """Return the one number of a constant, perhaps one in half precision; None for any other layer."""
+    value = weights.constant(net, layer)
+    return float(value.item()) if value is not None and value.size == 1 else None
 
 
 def _is_right(net: Net, ends: dict[str, _End]) -> bool:
@@ -177,7 +186,10 @@ def _with_one(net: Net, found: _Found) -> Net:
         replace(own, id=number, names=own.names or (tensor_name(layer, own),))
         for number, (layer, own) in enumerate(made, 1)
     )
-    one = replace(last, type=TYPE, attributes={}, inputs=(replace(port, id=0, names=()),), outputs=ports)
+    numbers = (_number(net, each[0]) for each in _sources(net, found.ends["scale"][0]))
+    share = next(each for each in numbers if each is not None)
+    feeds = replace(port, id=0, names=())
+    one = replace(last, type=TYPE, attributes={_SHARE: repr(share)}, inputs=(feeds,), outputs=ports)
     moved = {(layer.id, own.id): (last.id, number) for number, (layer, own) in enumerate(made, 1)}
     kept = {end: moved.get(start, start) for end, start in net.edges.items() if end[0] != last.id}
     edges = {**kept, (last.id, 0): (source.id, port.id)}

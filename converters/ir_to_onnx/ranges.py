@@ -36,6 +36,15 @@ class Side:
         same = self.zero.size and (self.zero == self.zero.flat[0]).all()
         return Side(scale=np.ones((), np.float32), zero=self.zero.ravel()[0]) if same else None
 
+    @property
+    def parts_at_ties(self) -> bool:
+        """Whether QuantizeLinear rounds another way than FakeQuantize what lies right between two levels.
+
+        It does before it adds the zero point, both to even: under an odd one they part. Values of which it can be said
+        that they lie there are those of a step that is a power of two.
+        """
+        return bool(((self.zero % 2 == 1) & (np.frexp(self.scale)[0] == 0.5)).any())
+
     def is_single(self) -> bool:
         """Say whether there is one scale for all."""
         return not self.scale.ndim

@@ -50,11 +50,12 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     number, afters = len(fixed) + len(found), {each.after for each in fixed}
     elsewhere = [each for each in roundings(read(result)) if each.after not in afters]
     shown = [*afters, *(each.before for each in fixed), *(each.after for each in elsewhere)]
-    shown += [name for each in found for name in (each.before, *each.made)]
+    shown += [name for each in found for name in (each.before, each.scale, *each.made)]
     wanted, own = run(source, shown, optimised=False, in_openvino=first)
     moving = [each for each in found if own.keys() >= {each.before, *each.made}]
     elsewhere = [each for each in elsewhere if each.after in own]
-    ends = [each.after for each in (*fixed, *elsewhere)] + [name for each in moving for name in each.made]
+    ends = [each.after for each in (*fixed, *elsewhere)]
+    ends += [name for each in moving for name in (each.scale, *each.made)]
     given = {name: own[name] for name in ends if name in own}
     of_channels = [each for each in fixed if each.after in own and each.level.size > 1]
     whole = {name: (each, none) for each in of_channels for name, none in each.as_whole().items()}
@@ -64,7 +65,8 @@ def verified(run: Runs, source: Path, result: Path, wanted_whole: Named, made_wh
     made = {each.after: made[name] * each.level + none for name, (each, none) in whole.items() if name in made} | made
     for moved in moving:
         if made.keys() >= {*moved.made}:
-            _check_scale(moved, own, made)
+            if moved.scale in own.keys() & made.keys():
+                _check_scale(moved, own, made)
             fixed.append(moved.rounding(own))
             own, made = (values | {moved.levels: moved.numbers(values, own)} for values in (own, made))
     before = {each.after: own[each.before] for each in fixed if each.before in own}
@@ -121,8 +123,8 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
 
 
 def _check_scale(each: Dynamic, own: Mapping[str, Array], made: Mapping[str, Array]) -> None:
-    """Raise StretchError where a result finds another scale in the same values."""
-    mine, theirs = (float(found[each.scale]) for found in (own, made))
+    """Raise StretchError where a result finds another scale in the same values; where all are 0, any will do."""
+    mine, theirs = (float(found[each.scale]) if own[each.before].any() else 0.0 for found in (own, made))
     if not abs(mine - theirs) <= differences.TOLERANCE * abs(mine):
         where = f"the stretch that ends with the quantisation {each.levels!r} is the first that differs"
         raise StretchError(f"{where}: its scale is {theirs:.6g}, in the source {mine:.6g}")

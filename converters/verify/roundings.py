@@ -53,19 +53,24 @@ class Dynamic:
     zero: str
 
     @property
-    def made(self) -> tuple[str, str, str]:
-        """What it makes."""
-        return self.levels, self.scale, self.zero
+    def made(self) -> tuple[str, str]:
+        """What a result must be given, and be compared by; an IR in half precision has another scale."""
+        return self.levels, self.zero
 
     def rounding(self, own: Mapping[str, Array]) -> Rounding:
         """Return how the source rounds, and between which levels."""
-        step, none = own[self.scale].astype(np.float64), np.zeros(())
+        step, none = np.asarray(self._step(own)), np.zeros(())
         return Rounding(before=self.before, after=self.levels, start=none, step=step, level=step, low=none)
+
+    def _step(self, own: Mapping[str, Array]) -> float:
+        """Return how far two levels of the source lie apart: zero is one, as are the smallest and the largest."""
+        x = own[self.before].astype(np.float64)
+        return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
 
     def numbers(self, made: Mapping[str, Array], own: Mapping[str, Array]) -> Array:
         """Return what levels stand for at the source's scale; their zero is counted off, which may tie as well."""
         whole = made[self.levels].astype(np.float64) - made[self.zero].astype(np.float64)
-        return np.asarray(whole * own[self.scale], np.float32)
+        return np.asarray(whole * self._step(own), np.float32)
 
 
 def dynamic(source: Path, result: Path) -> list[Dynamic]:

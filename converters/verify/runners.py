@@ -65,8 +65,11 @@ class Request:
 
 
 def save(path: str | Path, arrays: Named) -> None:
-    """Write arrays under any names, in order."""
-    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays), allow_pickle=False)
+    """Write arrays under any names, in order. Raises IrInterpError for one of strings: NumPy would pickle it."""
+    for name, array in arrays:
+        if array.dtype.hasobject:
+            raise IrInterpError(f"tensor {name!r} holds strings, and those are not compared")
+    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
 
 
 def load(path: str | Path) -> Named:

@@ -16,17 +16,13 @@ from ir_interp.executor import (
     alpha,
     blocks,
     compiled,
-    factors,
     fours,
     half,
     infinities,
     integers,
     ipp,
     jobs,
-    ordered,
-    pairs,
     tiles,
-    whole,
 )
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
@@ -34,6 +30,7 @@ from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
 from ir_interp.executor.order import in_order
 from ir_interp.executor.store import store
+from ir_interp.executor.ways import Ways
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
@@ -43,7 +40,6 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.reduced import Reduced, reduced
 from ir_interp.plan.taps import axis_taps
-from ir_interp.plan.whole import WholeSum, at_once, in_passes
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -53,7 +49,7 @@ _EIGHT_BITS = ("uint8", "int8")
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 
 
-class Prepared:
+class Prepared(Ways):
     """A resize of arrays of one shape and type: a call runs it, and nothing is planned any more.
 
     Any number of threads may call it at once. ``spec`` is what it computes, ``shape`` and ``dtype`` are those of the
@@ -61,13 +57,12 @@ class Prepared:
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
-        self.spec, self.dtype, self.out_shape = bound.spec, dtype, piece.shape
+        super().__init__(bound, piece, dtype)
+        self.out_shape = piece.shape
         self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
-        self._bound, self._piece = bound, piece
         self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
-        self._padded = tuple(stop - start for start, stop in piece.inputs)
         check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
 
     def __repr__(self) -> str:
@@ -177,29 +172,6 @@ class Prepared:
         return alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
     @cached_property
-    def _sums(self) -> tuple[WholeSum, ...]:
-        """The resize as sums of whole numbers; none where it is no such thing."""
-        once = at_once(self._bound, self._piece, self.dtype.name)
-        return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
-
-    @cached_property
-    def _proposed(self) -> tuple[whole.Proposed, ...]:
-        """The sums of bytes as float32 proposes them, one after the other; none where there are no such."""
-        if self._passes:
-            is_of_intel = is_of_ipp(self._bound)
-            found = (
-                ipp.proposed(self._bound, self._piece, self._padded)
-                if is_of_intel
-                else ordered.chains(self._passes, self._padded)
-            )
-            return (found,) if found else ()
-        made, shape = [], self._padded
-        for each in self._sums:
-            made.append(whole.proposed(each, shape, self.dtype))
-            shape = made[-1].shape
-        return tuple(made)
-
-    @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
@@ -215,32 +187,9 @@ class Prepared:
             made = integers.planned(bound, self.dtype.name, piece.outputs) if self.dtype.name in _EIGHT_BITS else None
             only = made[0] if made and len(made) == 1 else None
             return jobs.cornered(only, piece) if isinstance(only, Corners) else ()
-        return jobs.in_order(self._passes, piece, bound.out_shape)
-
-    @cached_property
-    def _direct(self) -> partial[None] | None:
-        """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
-        if self.spec.alpha is Alpha.PREMULTIPLIED:
-            return None
-        if len(self._sums) == 1:
-            most = max(map(abs, (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)))
-            if by_factors := factors.of_sum(self._sums[0], self._padded, most):
-                return partial(factors.run, made=by_factors)
-            found = pairs.of_sum(self._sums[0], self._padded)
-            return partial(pairs.run, pairs=found) if found else None
-        found = pairs.shortened(*self._passes, self._padded) if len(self._passes) == 2 else None
-        return partial(pairs.run, pairs=found) if found else None
-
-    @cached_property
-    def _passes(self) -> tuple[passes.Pass, ...]:
-        """The passes over bytes that an image library makes, in an order of its own; none where there are no such."""
-        if self._sums or self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
+        if self.dtype != np.uint8:
             return ()
-        return (
-            tuple(map(self._piece.of_pass, passes.passes(self._bound, "uint8")))
-            if passes.are_named(self._bound)
-            else ()
-        )
+        return jobs.in_order([piece.of_pass(each) for each in passes.passes(bound, "uint8")], piece, bound.out_shape)
 
     @cached_property
     def _tiles(self) -> tiles.Tiles:

@@ -22,6 +22,7 @@ Array = NDArray[Any]
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
 _MIN_ROWS = {False: 16, True: 32}  # of a tile; True: where an axis shrinks, tiles share many of their inputs
 _ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
+_SHORT = 16  # cells beside each other along the axis that is resized first: the last one, mostly
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
 _LEAST_CELLS = 1024  # of such rows
@@ -57,10 +58,11 @@ Finish = Callable[[Array, Array, Tile], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tiles:
-    """The tiles of a plan, whose first resized axis is ``axis``."""
+    """The tiles of a plan, whose first resized axis is ``axis``, and whether threads share them."""
 
     axis: int
     each: tuple[Tile, ...]
+    are_shared: bool
 
 
 def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) -> None:
@@ -77,7 +79,7 @@ def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) ->
             for tile in waiting:
                 _make(tile, source, target, work, finish)
 
-    in_threads(take_tiles, min(threads(), len(made.each)) if x.size + y.size > _MIN_ELEMENTS_FOR_THREADS else 1)
+    in_threads(take_tiles, min(threads(), len(made.each)) if made.are_shared else 1)
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
@@ -121,10 +123,13 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
     return loaded
 
 
-def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
+def tiled(
+    taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any], shared_from: int = _MIN_ELEMENTS_FOR_THREADS
+) -> Tiles:
     """Return the tiles of a piece, whose axes go in the order of ``taps``.
 
-    A tile is several outer items, whole, or one item in spans of its first resized axis.
+    A tile is several outer items, whole, or one item in spans of its first resized axis. Threads share tiles where
+    input and output have more elements together than ``shared_from``.
     """
     order = list(taps)
     shape = tuple(stop - start for start, stop in piece.inputs)
@@ -141,8 +146,14 @@ def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
     whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
     outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
     item = max(math.prod(stage[first:]) for stage in shapes)
+    are_shared = math.prod(shape) + math.prod(piece.shape) > shared_from
+    share = -(-outer // (2 * threads())) if are_shared else outer  # two for every thread
+    most = tile_elements(_TILE_ELEMENTS) if are_shared else _TILE_ELEMENTS
     least = _MIN_ROWS[shape[first] > stop - start]
-    batch, height = _tile_size(outer, stop - start, item, least, is_along_rows=inner[first] < _MOST_TOGETHER * 2)
+    batch, height = _tile_size(share, stop - start, item, most, least)
+    if inner[first] < _SHORT and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
+        batch = min(_ITEMS_ALONG_ROWS, share)
+        height = max(16, most // batch * height // item // 16 * 16)
     tiles = []
     for rows in _slices(stop - start, height):
         operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
@@ -151,7 +162,7 @@ def tiled(taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any]) -> Tiles:
             lengths = [items.stop - items.start, *shape[first:]]
             steps = _steps(lengths, order, first, operations, piece.origin)
             tiles.append(Tile(items, rows_in, rows, steps))
-    return Tiles(first, tuple(tiles))
+    return Tiles(first, tuple(tiles), are_shared)
 
 
 def _needed(operation: Pick | Band, origin: int) -> slice:
@@ -163,15 +174,13 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
     return copied_first(taps, *rows, math.prod(after))
 
 
-def _tile_size(outer: int, rows: int, item: int, least: int, *, is_along_rows: bool) -> tuple[int, int]:
-    """Return how many of ``outer`` items a tile takes, and how many of their ``rows``; an item has so many elements."""
-    share = -(-outer // (2 * threads())) if outer * item > _MIN_ELEMENTS_FOR_THREADS else outer  # two for every thread
-    most = tile_elements(_TILE_ELEMENTS)
-    if is_along_rows and most // item < min(_ITEMS_ALONG_ROWS, outer):
-        items = min(_ITEMS_ALONG_ROWS, outer, share)
-        return items, max(16, most // items * rows // item // 16 * 16)
+def _tile_size(items: int, rows: int, item: int, most: int, least: int) -> tuple[int, int]:
+    """Return how many items a tile takes of so many, and how many of their ``rows``, at ``least``, if not all.
+
+    An item has so many elements, and a tile at ``most`` so many.
+    """
     height = rows if item <= most else max(least, most * rows // item // 16 * 16)
-    return max(1, min(most // item, share)), height
+    return max(1, min(most // item, items)), height
 
 
 def _slices(length: int, each: int) -> list[slice]:

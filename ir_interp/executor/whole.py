@@ -27,6 +27,7 @@ Array = NDArray[Any]
 Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
 _MANY_TAPS = 2**14  # of a tile, which are read while its inputs are in the cache; fewer wait, for a call costs as much
+_SHARED_FROM = 2**22  # elements of input and output: of fewer, threads wait for each other as long as they work
 MOST_OF_BYTES = 255
 _SINGLE = np.dtype(np.float32)
 
@@ -54,7 +55,11 @@ class Proposed:
         self.exact, self.doubt = exact, doubt
         out = tuple(len(taps[axis].indices) if axis in taps else length for axis, length in enumerate(shape))
         piece = Piece(tuple((0, length) for length in out), tuple((0, length) for length in shape))
-        self.shape, self.axis, self._tiles = out, min(taps), tiles.tiled(_in_order(taps, shape), piece, _SINGLE)
+        self.shape, self.axis, self._tiles = (
+            out,
+            min(taps),
+            tiles.tiled(_in_order(taps, shape), piece, _SINGLE, _SHARED_FROM),
+        )
         weights = [np.zeros(1) if each.weights is None else each.weights for each in taps.values()]
         largest = math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
         self.is_mean = min(each.min() for each in weights) >= 0 and largest <= ABOUT_ONE

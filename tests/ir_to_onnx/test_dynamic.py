@@ -42,9 +42,9 @@ def quantised(folder: Path, weights: QuantType) -> Path:
     return folder / "a.onnx"
 
 
-def as_ir(model: Path) -> Path:
+def as_ir(model: Path, *, half: bool = False) -> Path:
     path = model.with_suffix(".xml")
-    ov.save_model(ov.convert_model(model), path, compress_to_fp16=False)
+    ov.save_model(ov.convert_model(model), path, compress_to_fp16=half)
     return path
 
 
@@ -62,6 +62,15 @@ def test_the_model_that_it_was(tmp_path: Path, weights: QuantType) -> None:
     feeds = {"x": np.random.default_rng(1).normal(size=(1, 3, 12, 12)).astype(np.float32)}
     (wanted,), (got,) = (in_onnxruntime(each, feeds) for each in (model, tmp_path / "b.onnx"))
     assert np.array_equal(got, wanted)
+
+
+def test_an_ir_in_half_precision(tmp_path: Path) -> None:
+    """Its scale is the range times what half precision makes of 1 / 255."""
+    source = as_ir(quantised(tmp_path, QuantType.QUInt8), half=True)
+    assert ir_interp.convert(source, tmp_path / "b.onnx").verification is not None
+    made = types(onnx.load(tmp_path / "b.onnx"))
+    assert made.count("DynamicQuantizeLinear") == 3
+    assert not {"Round", "ReduceMax"} & set(made)
 
 
 def test_the_other_way_is_proven_too(tmp_path: Path) -> None:
@@ -166,6 +175,7 @@ def test_wrong_levels_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """A third of them is off by one, and does not lie at the edge between two; whatever the node reads."""
 
     def wrong(graph: Graph, op: Any) -> tuple[str, ...]:
+        op.real("share")
         scale = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])[1]
         third = graph.node("Mul", scale, graph.constant(np.float32(1 / 3)))
         moved = graph.outputs(3, "DynamicQuantizeLinear", graph.node("Add", op.inputs[0], third))

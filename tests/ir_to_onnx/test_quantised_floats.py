@@ -14,7 +14,18 @@ import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.ir_to_onnx import channel_scales
 from ir_interp.converters.onnx.graph import Graph
-from tests.support.quantised import CHANNELS, OF_CHANNELS, check_levels, convolved, quantised, run_as, saved, types
+from tests.support.layers import in_onnxruntime, in_openvino
+from tests.support.quantised import (
+    CHANNELS,
+    OF_CHANNELS,
+    check_levels,
+    convolved,
+    quantised,
+    run_as,
+    saved,
+    types,
+    written,
+)
 
 STEP = 3 / 255
 
@@ -79,6 +90,16 @@ def test_channels_that_no_weights_take_in_are_rounded_along_their_axis(tmp_path:
     assert made(tmp_path).count("Add") == (2 if first == 100.4 else 0), "shifted to the lowest level, and back"
     check_levels(source, 1 / 128, opset=12)
     assert "Mul" in made(tmp_path)
+
+
+def test_odd_zeros_of_channels_of_an_exact_step(tmp_path: Path, x: Any) -> None:
+    """Values right between two levels are rounded to even: of the level, not of what is added to the zero point."""
+    zeros = np.arange(CHANNELS, dtype=np.float32).reshape(OF_CHANNELS.shape) + 100
+    source = saved(tmp_path, quantised(x, -zeros, 255 - zeros), x)
+    written(source)
+    feeds = {"x": np.random.default_rng(0).integers(-300, 400, (1, CHANNELS, 12, 12)).astype(np.float32) / 2}
+    (mine,), (theirs,) = in_openvino(str(source), feeds), in_onnxruntime(tmp_path / "a.onnx", feeds)
+    assert np.array_equal(mine, theirs)
 
 
 def test_a_sum_of_two_tensors_is_no_bias(tmp_path: Path, x: Any) -> None:

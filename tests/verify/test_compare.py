@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 import ir_interp
@@ -241,3 +243,11 @@ def test_resizes_go_by_place_where_names_differ(capsys: pytest.CaptureFixture[st
     assert code == 1
     assert "the first resize that differs is 'two'\n" in printed
     assert "not shown by both" not in printed
+
+
+def test_an_output_of_strings(capsys: pytest.CaptureFixture[str]) -> None:
+    sets = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 2]>'
+    node = 'y = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["a", "b"]> (x)'
+    onnx.save(onnx.parser.parse_model(f"{sets} g (int64[4] x) => (string[4] y) {{ {node} }}"), "m.onnx")
+    said = "error: tensor 'y' holds strings, and those are not compared\n"
+    assert command(capsys, "compare", "m.onnx", "m.onnx") == (2, "", said)

@@ -33,9 +33,7 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
 def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     """Return QuantizeLinear and DequantizeLinear, of constants the latter alone; None where they are not the same.
 
-    They are where zero is a level. QuantizeLinear rounds before it adds the zero point, FakeQuantize after: both to
-    even, so that under an odd zero point they part on what lies right between two levels. Values of which that can be
-    said are those of a step that is a power of two.
+    They are where zero is a level, but for some that part on what lies right between two levels.
     """
     axis, before, after = levels.axis, levels.before, levels.after
     if before is None or after is None or axis is None:
@@ -44,7 +42,7 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     held = weights.constant(op.net, source[0]) if source else None
     if held is not None:
         return _stored(graph, op, levels.of(held.astype(np.float32)), after, axis)
-    if ((before.zero % 2 == 1) & (np.frexp(before.scale)[0] == 0.5)).any():
+    if before.parts_at_ties:
         return None
     return _rounded(graph, op, levels, before, after)
 
@@ -63,8 +61,8 @@ def _stored(graph: Graph, op: Op, held: _Numbers, after: Side, axis: int) -> str
 def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) -> str | None:
     """Return what is rounded to levels, and numbers again.
 
-    Integers are unsigned, and of one scale: onnxruntime fails on a convolution before a QuantizeLinear of several, and
-    on some signed ones, which it makes unsigned itself. Several scales are products.
+    Integers are unsigned, and of one scale where a convolution of integers makes them: onnxruntime fails on one before
+    a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
@@ -79,7 +77,7 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
 
 
 def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
-    """Return levels of a scale for each channel; None where an operator set has none, or channels' zeros part there.
+    """Return levels of a scale for each channel; None where an operator set before 13 has no form for their zeros.
 
     Where a convolution of integers takes their scales in, before or behind, they are whole numbers of one scale.
     """
@@ -111,7 +109,7 @@ def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
     Else by a QuantizeLinear along the axis, or by products where an operator set has none.
     """
-    before = levels.before
+    before = None if levels.before is None or levels.before.parts_at_ties else levels.before
     own = before.in_levels() if before is not None else None
     shift = None if own is not None else -levels.low * levels.scale
     if before is None and not levels.are_of_channels:

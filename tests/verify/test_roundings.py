@@ -1,0 +1,42 @@
+"""What a model rounds to levels whose scale run time finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_interp.converters.verify import quantised
+from ir_interp.converters.verify.differences import StretchError
+from ir_interp.converters.verify.roundings import Dynamic
+
+EACH = Dynamic(before="x", levels="y", scale="s", zero="z")
+
+
+def values(scale: float, x: Any = (-1.0, 1.55), zero: int = 100) -> dict[str, Any]:
+    """Return what a runtime makes of x: levels 0.01 apart."""
+    x = np.array(x, np.float32)
+    return {"x": x, "s": np.float32(scale), "z": np.uint8(zero), "y": (np.rint(x * 100) + zero).astype(np.uint8)}
+
+
+def test_levels_are_counted_from_the_one_that_is_zero() -> None:
+    """Which may tie as well: then all of them are moved by one."""
+    own, made = values(0.01, (-1.0, 0.123, 1.55)), values(0.01, (-1.0, 0.123, 1.55), zero=99)
+    numbers = EACH.numbers(own, own)
+    assert numbers == pytest.approx([-1.0, 0.12, 1.55])
+    assert EACH.numbers(made, own)[1:] == pytest.approx(numbers[1:])
+    assert EACH.rounding(own).step == pytest.approx(0.01)
+
+
+def test_a_scale_may_differ_by_what_any_output_may() -> None:
+    quantised._check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
+    with pytest.raises(
+        StretchError, match=r"'y' is the first that differs: its scale is 0\.010002, in the source 0\.01$"
+    ):
+        quantised._check_scale(EACH, values(0.01), values(0.010002))
+
+
+def test_any_scale_will_do_for_zeros() -> None:
+    quantised._check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
+    assert EACH.rounding(values(0, (0, 0))).step == 1
