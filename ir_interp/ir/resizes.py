@@ -12,8 +12,9 @@ from ir_interp.ir.constants import MissingBinaryError
 from ir_interp.ir.dialect import DIALECT, axes_in_order
 from ir_interp.ir.elements import ELEMENT_TYPES
 from ir_interp.ir.fold import fold
-from ir_interp.ir.net import Layer, Net, tensor_name
+from ir_interp.ir.net import Layer, Net, Port, tensor_name
 from ir_interp.ir.reading import nets
+from ir_interp.modes import AtRunTime
 from ir_interp.op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
@@ -72,15 +73,34 @@ def load_known(
 
 
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
-    """Return the resizes of a net itself with the names of their tensors: the data, and the output."""
+    """Return the resizes of a net itself with the names of their tensors: inputs by kind, and the output.
+
+    Inputs are the data, and sizes or scales where they are known only at run time.
+    """
     net = next(nets(path))
     found = []
     for layer in net.layers.values():
         if layer.type.lower() == _TYPE and layer.outputs:
-            source = net.source(layer, 0)
-            inputs = {"data": tensor_name(*source)} if source else {}
-            found.append((read_layer(net, layer, Semantics.RUNTIME), inputs, tensor_name(layer, layer.outputs[0])))
+            op = read_layer(net, layer, Semantics.RUNTIME)
+            places = {"data": 0}
+            if isinstance(op.spec.target, AtRunTime):
+                is_behind = op.version == 4 and op.spec.target is AtRunTime.SCALES
+                places[op.spec.target.value] = 2 if is_behind else 1
+            sources = {kind: _source(net, layer, place) for kind, place in places.items()}
+            inputs = {kind: tensor_name(*source) for kind, source in sources.items() if source}
+            found.append((op, inputs, tensor_name(layer, layer.outputs[0])))
     return found
+
+
+def _source(net: Net, layer: Layer, place: int) -> tuple[Layer, Port] | None:
+    """Return what feeds an input, before conversions to the type that it has anyway."""
+    source = net.source(layer, place)
+    while source is not None and source[0].type.lower() == "convert":
+        before = net.source(source[0], 0)
+        if before is None or before[1].dtype != source[1].dtype:
+            break
+        source = before
+    return source
 
 
 def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:

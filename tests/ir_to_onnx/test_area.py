@@ -34,3 +34,17 @@ def test_open_lengths(seed: int, tmp_path: Path) -> None:
         values = draw.values(given)
         (made,) = in_onnxruntime(tmp_path / "a.onnx", {"x": values})
         np.testing.assert_allclose(made, op.run(values), rtol=0, atol=2e-5)
+
+
+def test_sizes_of_run_time_are_verified(tmp_path: Path) -> None:
+    """OpenVINO does not run it; this program does, on the sizes that reach it in the result."""
+    x = ops.parameter([1, 2, -1, -1], np.float32, name="x")
+    lengths = ops.gather(ops.shape_of(x, output_type="i64"), ops.constant([2, 3]), ops.constant(0))
+    target = ops.convert(ops.divide(lengths, ops.constant(np.array([3, 2]))), "i64")
+    settings = {"align_corners": False, "antialias": False, "pads_begin": [0], "pads_end": [0]}
+    y = layer("Interpolate", 1, x, target, axes=[2, 3], mode="area", **settings)
+    ov.save_model(ov.Model(y.outputs(), [x], "net"), tmp_path / "a.xml", compress_to_fp16=False)
+    verification = ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", shapes={"x": (1, 2, 10, 7)}).verification
+    assert verification is not None
+    assert verification.note.endswith("1 of 1 resizes compared with ir_interp's own executor")
+    assert [(each.kind, each.passes) for each in verification.outputs] == [("resize", True)]
