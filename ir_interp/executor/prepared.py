@@ -86,8 +86,9 @@ class Prepared(Ways):
         """Return this resize with everything that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-                if self._reduced:
-                    self._reduced[1].ready()
+                inner = self._native or (self._reduced[1] if self._reduced else None)
+                if inner:
+                    inner.ready()
                     return self
                 is_compiled = self._jobs and compiled.load()
                 _ = is_compiled or self._direct or self._proposed or self._tiles
@@ -96,7 +97,9 @@ class Prepared(Ways):
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which is of the right shape and type, resized."""
         y = self._output(x, out)
-        if y.size:
+        if self._native:
+            y[...] = self._native.run(x.astype(self._native.dtype), None)
+        elif y.size:
             with unchecked():
                 self._fill(np.pad(x, self._pads) if self._pads else x, y)
                 extrapolate(y, self._bound, self._piece)
@@ -149,6 +152,13 @@ class Prepared(Ways):
     def _mend(self, x: Array, y: Array, piece: Piece) -> None:
         again = partial(tiles.run, made=self._tiles, work=self._work, finish=self._finish)
         infinities.mend(x, y, again, self._work, self._bound, piece)
+
+    @cached_property
+    def _native(self) -> Prepared | None:
+        """The same of numbers in this machine's order of bytes, where theirs is another."""
+        if self.dtype.isnative:
+            return None
+        return prepared(self._bound, self._piece, self.dtype.newbyteorder("="))
 
     @cached_property
     def _reduced(self) -> tuple[Reduced, Prepared] | None:

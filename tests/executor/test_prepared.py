@@ -85,5 +85,15 @@ def test_what_cannot_be_prepared(arguments: tuple[Any, ...], said: str) -> None:
     assert str(caught.value) == said
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int16", "uint16", "int32"])
+def test_numbers_of_the_other_order_of_bytes(dtype: str) -> None:
+    x = _image(dtype)
+    other = x.astype(x.dtype.newbyteorder("S"))
+    for spec in SPECS[:3]:
+        made = ir_interp.prepare(spec, x.shape, other.dtype)(other)
+        assert made.dtype == other.dtype
+        np.testing.assert_array_equal(made, ir_interp.resize(x, spec))
+
+
 def test_shows_what_it_does() -> None:
     assert repr(ir_interp.prepare(SPEC, (60, 50, 3))) == (f"Prepared({SPEC}: float32 [60, 50, 3] to [31, 40, 3])")

@@ -530,9 +530,9 @@ def known_openvino_bug(case: IrCase) -> str | None:
         "B4": pads and not _trailing(rank, listed),
         "B1": antialias and rank <= 4 and min(scales) < 1,
         "B2": antialias and rank == 5 and min(scales) >= 1 and max(scales) > 1,
+        "B9": np.dtype(case.dtype).kind in "iu" and ((weighted and rank == 5) or (pillow and rank == 4)),
         "B5": mode == "bicubic_pillow" and rank <= 4 and coefficient != -0.5,
         "B8": mode == "nearest" and any(_step_slips(case, padded[axis], lengths[axis]) for axis in changed),
-        "B9": np.dtype(case.dtype).kind in "iu" and ((weighted and rank == 5) or (pillow and rank == 4)),
     }
     return next((name for name, present in faults.items() if present), None)
 
