@@ -14,6 +14,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from ir_interp.errors import SpecError, closest
 
 P = ParamSpec("P")
@@ -92,7 +94,7 @@ def words(value: Iterable[str], name: str) -> tuple[str, ...]:
 def whole(value: int, name: str) -> int:
     """Return a whole number, of Python or NumPy."""
     with suppress(TypeError):
-        if not isinstance(value, bool):
+        if not isinstance(value, bool | np.bool_):
             return operator.index(value)
     raise SpecError(f"{name} is {shown(value)}; expected a whole number")
 

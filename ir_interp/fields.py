@@ -110,7 +110,7 @@ def _entries(value: Any) -> tuple[Any, ...] | None:
 
 
 def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         with suppress(TypeError):
             return operator.index(value)
         with suppress(OverflowError, ValueError):  # infinities, NaN
