@@ -1,32 +1,36 @@
-"""Taps made ready to run: copies by index, or banded products of small dense matrices (``products``).
+"""Taps made ready to run: copies by index, or sums that a caller chooses how to make.
 
-A block of neighbouring outputs touches few inputs. So it is a small dense matrix times a short window of the input,
-and many such blocks, whose windows lie at equal distances, are one batched matrix product.
+``band`` makes products. A block of neighbouring outputs touches few inputs. So it is a small dense matrix times a short
+window of the input, and many such blocks, whose windows lie at equal distances, are one batched matrix product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.products import LONGEST, PANEL, ROWS, VECTOR, Band, Pick, Run, Span, fills_vectors
-from ir_interp.executor.windows import Indices, Weights, Window, longest, reach, touched
+from ir_interp.executor.products import Band, Pick, Run, Span
+from ir_interp.executor.tap_sums import TapSum
+from ir_interp.executor.windows import Indices, Weights, Window, longest, touched
+from ir_interp.plan.distinct import distinct
 from ir_interp.plan.taps import Taps
 
 Array = NDArray[Any]
 Number = TypeVar("Number", int, float)
+Build = Callable[[Indices, Weights, int, int, np.dtype[Any]], Band | TapSum]
+"""Takes indices and weights [outputs, taps], the first output, the cells of each input, and the dtype of the sums."""
+
 _WIDENING = {2048: 1.1, 0: 1.35}  # how much wider a window may become so that more blocks share one product, beside
 # more cells than so many: of few, a product costs what its call does
-_SPARSE = {False: 0.75, True: 0.6}  # of a stretch of inputs: where fewer have a weight, these are copied first; True:
+_SPARSE = {False: 0.75, True: 0.6}  # of a segment of inputs: where fewer have a weight, these are copied first; True:
 # where neighbours along the axis are neighbours in memory, nearly, and a copy is as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
+_LONGEST = 256  # inputs of a block: of a longer one most products are by 0
 _BLOCK_RIGHT = 16  # outputs of a block: what a matrix product wants on that side
-_PANEL_BLOCK = 8  # the same, of sums in panels
+_BLOCK_OF_LONG = 8  # the same, where even few outputs reach over many inputs
 _BLOCKS_LEFT = {192: 4, 64: 8, 0: 16}  # the same, beside more cells than so many: of few, it costs what its call does
 
 
@@ -35,65 +39,38 @@ def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | Non
 
     ``inner`` is the length of all that follows the axis in the input.
     """
-    axis = along(taps)
-    if axis.copied is not None or axis.longest > PANEL:
+    taps = distinct(taps)
+    if taps.weights is None:
         return None
-    assert taps.weights is not None
     used = np.unique(taps.indices[start:stop][taps.weights[start:stop] != 0])
     few = _SPARSE[inner < _MIN_INNER]
     return used if 0 < len(used) <= few * (used[-1:] - used[:1] + 1) else None
 
 
 def stages(
-    taps: Taps, start: int, stop: int, used: Indices | None, inner: int, dtype: np.dtype[Any]
-) -> tuple[Pick | Band, ...]:
+    taps: Taps, start: int, stop: int, used: Indices | None, inner: int, dtype: np.dtype[Any], build: Build
+) -> tuple[Pick | Band | TapSum, ...]:
     """Return what ``prepare`` does, after a copy of the inputs that are ``used``, where they are ``copied_first``."""
     if used is None:
-        return (prepare(taps, start, stop, inner, dtype),)
+        return (prepare(taps, start, stop, inner, dtype, build),)
+    taps = distinct(taps)
     assert taps.weights is not None
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
     first, last = int(used[0]), int(used[-1])
     pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
-    places = np.searchsorted(used, np.where(weights != 0, indices, first))
-    return pick, _band(places, weights, start, inner, dtype)
+    places = np.minimum(np.searchsorted(used, indices), len(used) - 1)
+    return pick, build(places, weights, start, inner, dtype)
 
 
-def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any]) -> Pick | Band:
+def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any], build: Build) -> Pick | Band | TapSum:
     """Return outputs ``start`` to ``stop`` of an axis, ready to run; ``inner`` is the length of all that follows it."""
-    axis = along(taps)
-    if axis.copied is not None:
-        indices = axis.copied[start:stop]
-        first, last = int(indices.min()), int(indices.max())
-        chosen = np.ascontiguousarray(indices - first)
-        return Pick(Span(start, stop, first, last + 1), chosen, _step(chosen), _repeats(chosen, last + 1 - first))
-    assert taps.weights is not None
-    indices, weights = taps.indices[start:stop], taps.weights[start:stop]
-    if axis.longest > PANEL:
-        return _panels(indices, weights, start, dtype)
-    return _band(indices, weights, start, inner, dtype)
-
-
-class Along(NamedTuple):
-    """What holds of a whole axis, and decides how every piece of it is made.
-
-    ``copied`` are the inputs where all outputs are copies, ``longest`` how many inputs the longest sum reaches over.
-    """
-
-    copied: NDArray[np.intp] | None
-    longest: int
-
-
-@lru_cache(maxsize=8)
-def along(taps: Taps) -> Along:
-    """Return what holds of all of an axis."""
-    if taps.weights is None:
-        return Along(taps.indices[:, 0], 1)
-    used = taps.weights != 0
-    chosen = np.abs(taps.weights).argmax(axis=1)[:, None]
-    if (used.sum(axis=1) == 1).all() and (np.take_along_axis(taps.weights, chosen, axis=1) == 1).all():
-        return Along(np.take_along_axis(taps.indices, chosen, axis=1)[:, 0], 1)
-    lowest, highest = reach(taps.indices, used)
-    return Along(None, int((highest - lowest).max(initial=0)) + 1)
+    taps = distinct(taps)
+    indices = taps.indices[start:stop]
+    if taps.weights is not None:
+        return build(indices, taps.weights[start:stop], start, inner, dtype)
+    first, last = int(indices.min()), int(indices.max())
+    chosen = np.ascontiguousarray(indices[:, 0] - first)
+    return Pick(Span(start, stop, first, last + 1), chosen, _step(chosen), _repeats(chosen, last + 1 - first))
 
 
 def _step(indices: NDArray[np.intp]) -> int:
@@ -109,12 +86,13 @@ def _repeats(indices: NDArray[np.intp], count: int) -> int:
     return times if same else 0
 
 
-def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
+def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
+    """Return sums as products: exact where ``dtype`` holds every partial sum, a proposal elsewhere."""
     depth = inner if inner < _MIN_INNER else 0
     wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
-    size = _size(indices, weights, wanted, depth, dtype)
-    if depth and not size:  # the neighbours beside the inputs of even one output are too many
-        depth, size = 0, _size(indices, weights, _PANEL_BLOCK, 0, dtype)
+    size = _size(indices, weights, wanted, depth)
+    if not size:  # even one output reaches over many inputs
+        depth, size = 0, max(1, _size(indices, weights, _BLOCK_OF_LONG, 0))
     widening = _fitting(_WIDENING, len(indices) * depth if depth else inner)
     firsts, stops = touched(indices, weights, size)
     span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
@@ -134,24 +112,6 @@ def _band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.
     return Band(span, depth, tuple(runs))
 
 
-def _panels(indices: Indices, weights: Weights, start: int, dtype: np.dtype[Any]) -> Band:
-    """Return sums that are cut where the inputs of the whole are cut into panels."""
-    firsts, stops = touched(indices, weights, _PANEL_BLOCK)
-    span = Span(start, start + len(indices), int(firsts.min()), int(stops.max()))
-    runs = []
-    for block, (first, stop) in enumerate(zip(firsts.tolist(), stops.tolist(), strict=True)):
-        at = block * _PANEL_BLOCK
-        outputs = slice(at, at + _PANEL_BLOCK)
-        for edge in range(first // PANEL * PANEL, stop, PANEL):
-            begin, end = max(first, edge), min(stop, edge + PANEL)
-            inside = (indices[outputs] >= begin) & (indices[outputs] < end)
-            window = Window(1, begin, 0, end - begin)
-            matrices = _matrices(indices[outputs], np.where(inside, weights[outputs], 0.0), window)
-            made = _run(matrices, window, at, span.in_start, 0, dtype)
-            runs.append(replace(made, adds=begin > first))
-    return Band(span, 0, tuple(runs))
-
-
 def _block_left(count: int, inner: int) -> int:
     """Return how many of ``count`` outputs a block wants beside so many cells, all blocks alike."""
     wanted = _fitting(_BLOCKS_LEFT, inner)
@@ -162,24 +122,23 @@ def _fitting(sizes: Mapping[int, Number], cells: int) -> Number:
     return next(size for least, size in sizes.items() if cells >= least)
 
 
-def _size(indices: Indices, weights: Weights, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:
+def _size(indices: Indices, weights: Weights, wanted: int, depth: int) -> int:
     """Return how many outputs a block has, such that no product is too long; 0 where none is."""
-    size = _even_size(indices, wanted, depth, dtype)
+    size = _even_size(indices, wanted)
     while size:
         firsts, stops = touched(indices, weights, size)
-        if (stops - firsts).max() * _WIDENING[0] * max(depth, 1) <= LONGEST:
+        if (stops - firsts).max() * _WIDENING[0] * max(depth, 1) <= _LONGEST:
             return size
         size //= 2
     return 0
 
 
-def _even_size(indices: Indices, wanted: int, depth: int, dtype: np.dtype[Any]) -> int:
+def _even_size(indices: Indices, wanted: int) -> int:
     """Return a block size near ``wanted`` after which the pattern of indices repeats, else ``wanted``."""
     firsts = indices[:, 0]
     for size in range(wanted, wanted * 3 // 2 + 1):
         steps = firsts[size:] - firsts[:-size]
-        fits = not depth or fills_vectors(size * depth, dtype.itemsize)
-        if fits and len(steps) > size and (steps[size // 2 : -size] == steps[len(steps) // 2]).all():
+        if len(steps) > size and (steps[size // 2 : -size] == steps[len(steps) // 2]).all():
             return size
     return wanted
 
@@ -202,26 +161,11 @@ def _run(matrices: Weights, window: Window, out: int, in_start: int, depth: int,
     if depth:  # cell c of an output is made from cells c of its inputs: as many interleaved copies of the weights
         copies = matrices.transpose(0, 2, 1)[:, :, None, :, None] * np.eye(depth)[:, None, :]
         matrices = copies.reshape(-1, window.width * depth, size * depth)
-    along = 2 if depth else 1  # the axis of the outputs
     return Run(
         out=out * each,
         blocks=window.blocks,
         size=size * each,
         start=(window.start - in_start) * each,
         stride=window.stride * each,
-        weights=_widened(np.ascontiguousarray(matrices, dtype), along),
+        weights=np.ascontiguousarray(matrices, dtype),
     )
-
-
-def _widened(weights: Array, along: int) -> Array:
-    """Return weights with zeros for as many more outputs as a product needs."""
-    count = weights.shape[along]
-    needed = ROWS
-    if along == 2 and not fills_vectors(count, weights.itemsize):
-        lanes = VECTOR // weights.itemsize
-        needed = -(-count // lanes) * lanes
-    if count >= needed:
-        return weights
-    shape = list(weights.shape)
-    shape[along] = needed - count
-    return np.concatenate([weights, np.zeros(shape, weights.dtype)], axis=along)

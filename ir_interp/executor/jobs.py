@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import along
 from ir_interp.executor.order import in_order
-from ir_interp.executor.products import PANEL
+from ir_interp.plan.distinct import distinct
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.taps import Taps, axis_taps
@@ -25,8 +24,8 @@ MOST_TOGETHER = 16  # cells that move together along the last axis
 _SIXTEEN = ("float16", "int16", "uint16")
 _WAYS = {Integers.HALF_EVEN: 1, Integers.CUT_OFF: 2, Integers.HALF_AWAY: 3}
 LONGEST = 2**32  # cells of a row
+_MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has zeros
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
-_MOST_TAPS, _MOST_OF_SIXTEEN = 4, 16  # of single cells along a row: the products of longer sums are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +33,7 @@ class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
 
     ``taps`` are the inputs of an output, all axes together. Elements that are copied are ``seen_as`` integers of their
-    size, and so is float16. Floats are ``sums_in`` a type.
+    size, and so is float16.
     """
 
     loop: str
@@ -44,7 +43,6 @@ class Job:
     out_shape: Shape
     taps: int = 1
     seen_as: np.dtype[Any] | None = None
-    sums_in: np.dtype[Any] | None = None
 
     @cached_property
     def kinds(self) -> str:
@@ -96,20 +94,19 @@ def columns_of(window: Windows, depth: int) -> tuple[Array, Array]:
 def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) -> tuple[Job, ...]:
     """Return sums of floats along one axis, or two neighbours, as a loop takes them; none of others.
 
-    Axes go in the order of the products, each sum is rounded as theirs is; so are those of integers of 16 bits.
+    Integers of 16 bits are summed as float32.
     """
     order = in_order(bound)
     if not order or dtype.name not in (*_SIXTEEN, "float32", "float64"):
         return ()
     kind = _kind(dtype, rounding)
     first, last = min(each.axis for each in order), max(each.axis for each in order)
-    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    sums = [along(each) for each in taps.values()]
+    taps = {axis.axis: distinct(each) for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     shape, out = lengths_of(piece), piece.shape
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
     if len(order) > last - first + 1 or last - first > 1:
         return ()
-    if all(each.copied is not None for each in sums) or any(each.longest > PANEL for each in sums):
+    if all(each.weights is None for each in taps.values()) or not all(map(_is_dense, taps.values())):
         return ()
     windows = {axis: _floats(taps[axis], piece, axis, kind.work) for axis in taps}
     cells, places = shape[last] * depth, out[last] * depth
@@ -118,7 +115,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) 
     if len(order) == 1 and depth > MOST_TOGETHER:
         loop, own = "rows", (shape[first], *rows)
         lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
-    elif depth > MOST_TOGETHER or cells >= LONGEST or (depth < 3 and windows[last].weights.shape[1] > kind.most_taps):
+    elif depth > MOST_TOGETHER or cells >= LONGEST:
         return ()
     elif len(order) == 1:
         loop, own, lengths, made = "columns", columns, (1, outer, cells), (1, outer, places)
@@ -126,7 +123,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) 
         loop, own = "columns_first" if order[0].axis == last else "rows_first", (shape[first], *rows, *columns)
         lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
     count = math.prod(each.weights.shape[1] for each in windows.values())
-    return (Job(f"{kind.loops}_{loop}", lengths, made, (*own, *kind.tail), out, count, kind.seen_as, kind.work),)
+    return (Job(f"{kind.loops}_{loop}", lengths, made, (*own, *kind.tail), out, count, kind.seen_as),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +132,24 @@ class _Kind:
 
     loops: str
     work: np.dtype[Any]
-    most_taps: int
     seen_as: np.dtype[Any] | None = None
     tail: tuple[float, ...] = ()
 
 
 def _kind(dtype: np.dtype[Any], rounding: Integers) -> _Kind:
     if dtype.name not in _SIXTEEN:
-        return _Kind("floats", dtype, _MOST_TAPS)
+        return _Kind("floats", dtype)
     single = np.dtype(np.float32)
     if dtype == np.float16:
-        return _Kind("sixteen", single, _MOST_OF_SIXTEEN, np.dtype(np.uint16), (0, 0.0, 0.0))
+        return _Kind("sixteen", single, np.dtype(np.uint16), (0, 0.0, 0.0))
     bounds = np.iinfo(dtype)
-    return _Kind("sixteen", single, _MOST_OF_SIXTEEN, None, (_WAYS[rounding], float(bounds.min), float(bounds.max)))
+    return _Kind("sixteen", single, None, (_WAYS[rounding], float(bounds.min), float(bounds.max)))
+
+
+def _is_dense(taps: Taps) -> bool:
+    """Say whether the inputs of every output are neighbours, nearly: a loop weighs those between them by 0."""
+    width = taps.indices.shape[1]
+    return bool((taps.indices[:, -1] - taps.indices[:, 0] < width + _MOST_BETWEEN).all())
 
 
 def _floats(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import prepare
+from ir_interp.executor.bands import band, prepare
 from ir_interp.executor.store import make_whole
 from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.passes import Pass
@@ -85,12 +85,12 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     weights = np.ldexp(rows.weights.astype(np.float64), -sums.bits)
 
     def add(places: NDArray[np.intp], made: slice, inner: int) -> Add:
-        band = prepare(Taps(places, weights[made]), 0, len(places), inner, _DOUBLE)
+        product = prepare(Taps(places, weights[made]), 0, len(places), inner, _DOUBLE, band)
 
         def products(sums: Array, total: Array) -> None:  # of float64, which holds every sum, in any order
             values = scratch(3, sums.shape, _DOUBLE)
             values[...] = sums
-            band.apply(values[None, band.span.in_start : band.span.in_stop], total[None])
+            product.apply(values[None, product.span.in_start : product.span.in_stop], total[None])
 
         return products
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.bands import prepare
+from ir_interp.executor.bands import band, prepare
 from ir_interp.executor.integers import rounded
-from ir_interp.executor.products import Band, Pick
 from ir_interp.executor.threads import in_threads, threads
+from ir_interp.executor.tiles import Operation
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.passes import Pass, passes
 from ir_interp.plan.pieces import Piece
@@ -96,17 +96,19 @@ def _sums(step: Pass, inner: int) -> Callable[[Array], Array]:
         return lambda x: _chained(x, step)
     if step.bits_each:
         return lambda x: _shortened(x, step)
-    band = prepare(Taps(step.indices, step.weights.astype(np.float64)), 0, len(step.indices), inner, _DOUBLE)
-    return lambda x: _multiplied(x, band, len(step.indices))
+    taps = Taps(step.indices, step.weights.astype(np.float64))
+    product = prepare(taps, 0, len(step.indices), inner, _DOUBLE, band)
+    return lambda x: _multiplied(x, product, len(step.indices))
 
 
 _DOUBLE = np.dtype(np.float64)
 
 
-def _multiplied(x: Array, band: Pick | Band, count: int) -> Array:
+def _multiplied(x: Array, product: Operation, count: int) -> Array:
     """Return whole sums, as products of float64 matrices: these are exact below 2**53, in whatever order."""
     made = np.empty((len(x), count, x.shape[2]))
-    band.apply(np.ascontiguousarray(x[:, band.span.in_start : band.span.in_stop], np.float64), made)
+    span = product.span
+    product.apply(np.ascontiguousarray(x[:, span.in_start : span.in_stop], np.float64), made)
     return made
 
 

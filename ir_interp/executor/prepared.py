@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from ir_interp.executor import (
     compiled,
     fours,
     half,
-    infinities,
     integers,
     ipp,
     jobs,
@@ -28,10 +26,12 @@ from ir_interp.executor import (
 )
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
+from ir_interp.executor.infinities import mend
 from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
 from ir_interp.executor.order import in_order
 from ir_interp.executor.store import store
+from ir_interp.executor.tap_sums import build
 from ir_interp.executor.ways import Ways
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
@@ -63,6 +63,7 @@ class Prepared(Ways):
         self.out_shape = piece.shape
         self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
         self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)
+        self._sums_floats = dtype.kind not in "iub" and not isinstance(bound.spec.kernel, Nearest)
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
         check_memory(bound, piece, max(self._work.itemsize, dtype.itemsize))
@@ -123,12 +124,11 @@ class Prepared(Ways):
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
         elif self._reduced:
             y[...] = self._of_blocks(x, *self._reduced)
-        elif self._jobs and compiled.run(x, y, self._jobs):
-            if self.dtype.kind == "f" and not isinstance(self.spec.kernel, Nearest):
-                self._mend(x, y, self._piece)
-        else:
-            with compiled.counted() if self._jobs else nullcontext():
-                self._fill_in_numpy(x, y)
+            return
+        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+            self._fill_in_numpy(x, y)
+        if self._sums_floats:
+            mend(x, y, self._work, self._bound, self._piece)
 
     def _fill_in_numpy(self, x: Array, y: Array) -> None:
         if self._direct:
@@ -144,14 +144,8 @@ class Prepared(Ways):
         if found is not None:
             y[...] = found
             return
-        x, piece = _without_alpha(x, self._bound, self._piece)
+        x, _ = _without_alpha(x, self._bound, self._piece)
         tiles.run(x, y, self._tiles, self._work, self._finish)
-        if not isinstance(self.spec.kernel, Nearest):
-            self._mend(x, y, piece)
-
-    def _mend(self, x: Array, y: Array, piece: Piece) -> None:
-        again = partial(tiles.run, made=self._tiles, work=self._work, finish=self._finish)
-        infinities.mend(x, y, again, self._work, self._bound, piece)
 
     @cached_property
     def _native(self) -> Prepared | None:
@@ -209,7 +203,8 @@ class Prepared(Ways):
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
         taps = {axis.axis: each for axis, each in zip(self._bound.axes, axis_taps(self._bound), strict=True)}
-        return tiles.tiled({axis.axis: taps[axis.axis] for axis in in_order(self._bound)}, piece, self._work)
+        ordered = {axis.axis: taps[axis.axis] for axis in in_order(self._bound)}
+        return tiles.tiled(ordered, piece, self._work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
     @cached_property
     def _rounding(self) -> Integers:

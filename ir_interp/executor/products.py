@@ -1,10 +1,7 @@
-"""What runs of a resize: copies by index, and products of small dense matrices with windows of the input.
+"""Copies by index, and products of small dense matrices with windows of the input.
 
-No sum may depend on where its block begins, or on what lies beside it: a piece of an output has the bits of the whole.
-BLAS adds up the terms of an element one by one, so that zeros between them change nothing, but for three cases: where
-a matrix has one row or column; where the columns leave the last vector half empty or emptier; and where sums are long.
-So matrices are widened (``ROWS``, ``fills_vectors``), and long sums are cut into panels where the whole is cut
-(``PANEL``). ``tests/executor/test_products.py`` asks the BLAS at hand whether that is enough.
+A product serves sums that no order of additions changes (whole numbers that its type holds), and proposals, whose
+rounding is settled exactly afterwards. BLAS chooses its order by processor, so no other sum is made here.
 """
 
 from __future__ import annotations
@@ -18,10 +15,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-VECTOR = 64  # bytes: of the widest vectors that there are
-ROWS = 2  # of a matrix: with one, BLAS sums in another order
-LONGEST = 256  # inputs of a product: BLAS cuts longer sums, from some 400 on, at places of its own
-PANEL = 128  # inputs that are summed at once where a sum is longer
 _CHUNK_ROWS = 128
 
 
@@ -96,8 +89,7 @@ class Run:
     """Consecutive blocks of outputs whose windows of input start at equal distances: one batched product.
 
     Block ``b`` makes outputs ``out + b * size`` and on from inputs ``start + b * stride`` and on. ``weights`` are
-    [blocks or 1, size, window]; for a band whose inner axis is short they are [blocks or 1, window, size]. There may be
-    more of them than outputs, of zeros. A run that ``adds`` is a further panel of a sum.
+    [blocks or 1, size, window]; for a band whose inner axis is short they are [blocks or 1, window, size].
     """
 
     out: int
@@ -106,27 +98,21 @@ class Run:
     start: int
     stride: int
     weights: Array
-    adds: bool = False
 
     def from_left(self, x: Array, y: Array) -> None:
-        """Multiply each window of ``x`` [outer, inputs, inner] by the weights; inner fills vectors."""
+        """Multiply the weights by each window of ``x`` [outer, inputs, inner]."""
         outer, rows, cells = x.strides
         shape = (len(x), self.blocks, self.weights.shape[2], x.shape[2])
         source = _windows(x, self.start, shape, (outer, self.stride * rows, rows, cells))
-        target = y[:, self.out : self.out + self.blocks * self.size].reshape(len(y), self.blocks, self.size, -1)
-        if self.weights.shape[1] == self.size and not self.adds:
-            np.matmul(self.weights, source, out=target)
-            return
-        made = np.matmul(self.weights, source)[:, :, : self.size]
-        np.add(target, made, out=target) if self.adds else np.copyto(target, made)
+        target = y[:, self.out : self.out + self.blocks * self.size]
+        np.matmul(self.weights, source, out=target.reshape(len(y), self.blocks, self.size, -1))
 
     def from_right(self, x: Array, y: Array) -> None:
-        """Multiply the weights by each window of ``x`` [rows, inputs], some rows at a time: they stay in the cache."""
+        """Multiply each window of ``x`` [rows, inputs] by the weights, some rows at a time: they stay in the cache."""
         whole = len(x) // _CHUNK_ROWS * _CHUNK_ROWS
         for start, stop, count in ((0, whole, _CHUNK_ROWS), (whole, len(x), len(x) - whole)):
             if stop > start:
-                rows = slice(start, stop) if count > 1 else slice(start - 1, stop)  # the row before once more
-                self._from_right(x[rows], y[rows], max(count, ROWS))
+                self._from_right(x[start:stop], y[start:stop], count)
 
     def _from_right(self, x: Array, y: Array, count: int) -> None:
         row, cell = x.strides
@@ -134,10 +120,7 @@ class Run:
         source = _windows(x, self.start, shape, (count * row, self.stride * cell, row, cell))
         target = y[:, self.out : self.out + self.blocks * self.size]
         blocks = target.reshape(-1, count, self.blocks, self.size).transpose(0, 2, 1, 3)
-        if self.weights.shape[2] == self.size:
-            np.matmul(source, self.weights, out=blocks)
-        else:
-            blocks[...] = np.matmul(source, self.weights)[..., : self.size]
+        np.matmul(source, self.weights, out=blocks)
 
 
 def _windows(x: Array, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
@@ -145,20 +128,6 @@ def _windows(x: Array, start: int, shape: tuple[int, ...], strides: tuple[int, .
     if x.flags.c_contiguous:
         return np.ndarray(shape, x.dtype, x, start * x.strides[1], strides)
     return as_strided(x[:, start:], shape, strides)
-
-
-def _columns(count: int, itemsize: int) -> list[slice]:
-    """Return columns in parts that fill vectors; where the last ones would not, a vector of them is made again."""
-    if fills_vectors(count, itemsize):
-        return [slice(0, count)]
-    lanes = VECTOR // itemsize
-    return [slice(0, count // lanes * lanes), slice(count - lanes, count)]
-
-
-def fills_vectors(count: int, itemsize: int) -> bool:
-    """Say whether so many columns leave less than half of the last vector empty."""
-    lanes = VECTOR // itemsize
-    return count % lanes == 0 or count % lanes > lanes // 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,25 +140,10 @@ class Band:
 
     def apply(self, x: Array, y: Array) -> None:
         """Fill ``y`` [outer, outputs, inner] from ``x`` [outer, inputs, inner], of the same dtype as the weights."""
-        if not self.depth:
-            self._apply_left(x, y)
-        elif len(x) < ROWS:
-            made = np.empty((ROWS, *y.shape[1:]), y.dtype)
-            self.apply(np.repeat(x, ROWS, axis=0), made)
-            y[...] = made[:1]
-        else:
+        if self.depth:
             flat, target = x.reshape(len(x), -1), y.reshape(len(y), -1)
             for run in self.runs:
                 run.from_right(flat, target)
-
-    def _apply_left(self, x: Array, y: Array) -> None:
-        lanes = VECTOR // x.itemsize
-        if x.shape[2] < lanes:  # a piece of what fills a vector in the whole
-            wide, made = np.zeros((*x.shape[:2], lanes), x.dtype), np.empty((*y.shape[:2], lanes), y.dtype)
-            wide[:, :, : x.shape[2]] = x
-            self._apply_left(wide, made)
-            y[...] = made[:, :, : x.shape[2]]
-            return
-        for columns in _columns(x.shape[2], x.itemsize):
+        else:
             for run in self.runs:
-                run.from_left(x[:, :, columns], y[:, :, columns])
+                run.from_left(x, y)

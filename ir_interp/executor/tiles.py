@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import half
-from ir_interp.executor.bands import copied_first, stages
+from ir_interp.executor.bands import Build, copied_first, stages
 from ir_interp.executor.products import Band, Pick
+from ir_interp.executor.tap_sums import TapSum
 from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.taps import Taps
@@ -26,10 +27,11 @@ _SHORT = 16  # cells beside each other along the axis that is resized first: the
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
 _LEAST_CELLS = 1024  # of such rows
-_MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
+MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 
-Operations = tuple[Pick | Band, ...]
+Operation = Pick | Band | TapSum
+Operations = tuple[Operation, ...]
 """What is done along an axis, one after the other."""
 
 
@@ -37,7 +39,7 @@ Operations = tuple[Pick | Band, ...]
 class AxisStep:
     """One axis of a tile: from ``shape_in`` to ``shape_out``, each [outer, along, inner]."""
 
-    operation: Pick | Band
+    operation: Operation
     rows: slice
     shape_in: tuple[int, int, int]
     shape_out: tuple[int, int, int]
@@ -86,7 +88,7 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
         operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
-        dtype = work if isinstance(operation, Band) else values.dtype
+        dtype = values.dtype if isinstance(operation, Pick) else work
         last = step is tile.steps[-1] and dtype == place.dtype
         values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
         if isinstance(operation, Pick):
@@ -98,10 +100,10 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
         finish(values.reshape(place.shape), place, tile)
 
 
-def _parts(band: Band, x: Array, work: np.dtype[Any]) -> list[slice]:
+def _parts(sums: Band | TapSum, x: Array, work: np.dtype[Any]) -> list[slice]:
     """Return which cells of ``x`` [outer, along, inner] are cast and summed at a time: parts that stay in the cache."""
     inner = x.shape[2]
-    is_whole = band.depth or x.dtype in (work, np.float16)
+    is_whole = sums.depth or x.dtype in (work, np.float16)
     count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
     each = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
     stops = [*range(each, inner - _LEAST_CELLS // 2, each), inner]
@@ -109,10 +111,7 @@ def _parts(band: Band, x: Array, work: np.dtype[Any]) -> list[slice]:
 
 
 def _loaded(values: Array, work: np.dtype[Any]) -> Array:
-    """Return values as products take them: of dtype ``work`` and in C order.
-
-    In another order the last bit of a product with one column would depend on the distance between the rows.
-    """
+    """Return values as sums take them: of dtype ``work`` and in C order."""
     if values.dtype == work and values.flags.c_contiguous:
         return values
     loaded = scratch(2, values.shape, work)
@@ -124,9 +123,13 @@ def _loaded(values: Array, work: np.dtype[Any]) -> Array:
 
 
 def tiled(
-    taps: Mapping[int, Taps], piece: Piece, work: np.dtype[Any], shared_from: int = _MIN_ELEMENTS_FOR_THREADS
+    taps: Mapping[int, Taps],
+    piece: Piece,
+    work: np.dtype[Any],
+    build: Build,
+    shared_from: int,
 ) -> Tiles:
-    """Return the tiles of a piece, whose axes go in the order of ``taps``.
+    """Return the tiles of a piece, whose axes go in the order of ``taps``, and whose sums ``build`` makes.
 
     A tile is several outer items, whole, or one item in spans of its first resized axis. Threads share tiles where
     input and output have more elements together than ``shared_from``.
@@ -141,7 +144,7 @@ def tiled(
 
     def ready(axis: int, rows: Range) -> Operations:
         few = used[axis] if axis != first else _copied_first(taps[axis], rows, shape[axis + 1 :])
-        return stages(taps[axis], *rows, few, inner[axis], work)
+        return stages(taps[axis], *rows, few, inner[axis], work, build)
 
     whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
     outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
@@ -166,7 +169,7 @@ def tiled(
     return Tiles(first, tuple(tiles), are_shared)
 
 
-def _needed(operation: Pick | Band, origin: int) -> slice:
+def _needed(operation: Operation, origin: int) -> slice:
     """Return the inputs of an operation, counted from ``origin``."""
     return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
 

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ir_interp.executor import tiles
+from ir_interp.executor.bands import band
 from ir_interp.executor.order import Extent, are_rows_first
 from ir_interp.executor.store import make_whole, store
 from ir_interp.executor.threads import scratch
@@ -58,7 +59,7 @@ class Proposed:
         self.shape, self.axis, self._tiles = (
             out,
             min(taps),
-            tiles.tiled(_in_order(taps, shape), piece, _SINGLE, _SHARED_FROM),
+            tiles.tiled(_in_order(taps, shape), piece, _SINGLE, band, _SHARED_FROM),
         )
         weights = [np.zeros(1) if each.weights is None else each.weights for each in taps.values()]
         largest = math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)

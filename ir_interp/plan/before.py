@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.modes import Border
+from ir_interp.plan.functions import exponential
 
 Array = NDArray[Any]
 _REACH = 4.0  # standard deviations
@@ -74,7 +75,7 @@ class Bell:
     def weighted(self, length: int) -> tuple[Array, Array]:
         """Return indices and weights [pixels, neighbours]."""
         steps = np.arange(-self._radius, self._radius + 1)
-        weights = np.exp(-0.5 / self.deviation**2 * steps**2)
+        weights = exponential(-0.5 / self.deviation**2 * steps**2)
         indices = within(np.arange(length)[:, None] + steps, length, self.border)
         return indices, np.broadcast_to(weights / weights.sum(), indices.shape)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ir_interp.plan.functions import cosine, exponential, sine
 from ir_interp.spec import Box, Continuous, Cubic, Gaussian, Hamming, Lanczos, Linear, Magic, Mitchell
 
 
@@ -63,19 +63,10 @@ def box(offset: Any) -> Any:
     return np.where((offset > -0.5) & (offset <= 0.5), 1.0, 0.0)
 
 
-def _of_c(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    """Return a function of C's library for arrays: NumPy's own differs in the last bit, which decides ties."""
-    each = np.frompyfunc(function, 1, 1)
-    return lambda values: np.asarray(each(values), np.float64)
-
-
-_sine, _cosine = _of_c(math.sin), _of_c(math.cos)
-
-
 def sinc(offset: Any) -> Any:
     """Return sin(pi t) / (pi t)."""
     angle = np.where(offset == 0, 1.0, offset) * np.pi
-    return np.where(offset == 0, 1.0, _sine(angle) / angle)
+    return np.where(offset == 0, 1.0, sine(angle) / angle)
 
 
 _ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in Pillow's source
@@ -83,7 +74,7 @@ _ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in P
 
 def hamming(distance: Any) -> Any:
     """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
-    weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * _cosine(distance * np.pi)), 0.0)
+    weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * cosine(distance * np.pi)), 0.0)
     return np.where(distance == 0, 1.0, weights)  # which the two float32 do not sum to
 
 
@@ -98,7 +89,7 @@ _CUT, _DEVIATION = Fraction(3, 2), 0.5
 
 def gaussian(distance: Any) -> Any:
     """Return exp(-t^2 / (2 / 4)) below 3/2 (TensorFlow, ``ResizeMethod.GAUSSIAN``)."""
-    return np.where(distance < float(_CUT), np.exp(-np.square(distance / _DEVIATION) / 2), 0.0)
+    return np.where(distance < float(_CUT), exponential(-np.square(distance / _DEVIATION) / 2), 0.0)
 
 
 def mitchell(distance: Any) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.plan import kernels
 from ir_interp.plan.before import within
 from ir_interp.plan.coordinates import AxisPlan, Positions, half_pixels, positions
+from ir_interp.plan.functions import cosine, sine
 from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear
 
 Array = NDArray[Any]
@@ -164,13 +165,13 @@ _ALL_TURNS = (*_TURNS, *((-of_sine, -of_cosine) for of_sine, of_cosine in _TURNS
 def _lanczos(x: Array) -> list[Array]:
     """Return the weights of eight neighbours: sines of the others are turned from that of the first."""
     first = -(x + np.float32(3)).astype(np.float64) * np.pi * 0.25
-    sine, cosine = np.sin(first), np.cos(first)
+    sines, cosines = sine(first), cosine(first)
     total, weights = np.zeros(x.shape, np.float32), []
     for place, (of_sine, of_cosine) in enumerate(_ALL_TURNS):
         distance = x + np.float32(3) - np.float32(place)
         on_pixel = np.abs(distance) < _ON_PIXEL
         angle = np.where(on_pixel, 1.0, -distance.astype(np.float64) * np.pi * 0.25)
-        weight = (of_sine * sine + of_cosine * cosine) / (angle * angle)
+        weight = (of_sine * sines + of_cosine * cosines) / (angle * angle)
         weights.append(np.where(on_pixel, _ALL, weight).astype(np.float32))
         total = total + weights[-1]
     inverse = np.float32(1) / total

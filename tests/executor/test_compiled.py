@@ -160,7 +160,8 @@ def test_halves(shape: tuple[int, ...], axes: tuple[int, int], rounding: Any, mo
     np.testing.assert_array_equal(loops, products)
 
 
-def test_nothing_is_imported_for_a_small_resize(monkeypatch: pytest.MonkeyPatch) -> None:
+@compiled
+def test_loops_take_part_from_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     code = (
         "import sys, numpy, ir_interp\n"
@@ -169,4 +170,4 @@ def test_nothing_is_imported_for_a_small_resize(monkeypatch: pytest.MonkeyPatch)
         "print('numba' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "True"

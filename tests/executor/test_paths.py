@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, ResizeSpec, Sizes, prepare, resize
+from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, ResizeSpec, Sizes, prepare
 from ir_interp.executor import compiled, tiles
 from ir_interp.library import parse
 from tests.sweeps.paths import drawn, faults, values
@@ -65,14 +65,3 @@ def test_which_photos_need_no_products() -> None:
     ways = {name: prepare(spec, (240, 320, 3), "uint8")._direct for name, spec in PHOTOS.items()}
     modules = {name: way.func.__module__.rpartition(".")[2] for name, way in ways.items() if way}
     assert modules == {"few columns": "pairs", "halves": "factors", "quarters": "factors", "opencv": "pairs"}
-
-
-@pytest.mark.skipif(not compiled.is_installed(), reason="numba is not installed")
-def test_floats_stay_products_where_these_sum_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).standard_normal((40, 50, 3)).astype(np.float32)
-    wanted = resize(x, PHOTOS["few columns"])
-    monkeypatch.setattr(compiled, "_agree", lambda *_: False)
-    monkeypatch.setattr(compiled._loops, "_agreeing", {})
-    run = prepare(PHOTOS["few columns"], x.shape)
-    assert not compiled.run(x, np.empty_like(wanted), run._jobs)
-    np.testing.assert_array_equal(run(x), wanted)

@@ -5,30 +5,41 @@ float16 is seen as integers of its size. ``way`` is how a sum is rounded; ``low`
 
 from __future__ import annotations
 
-import os
-import platform
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import across, along
-from ir_interp.executor.loops.vectors import as_half, as_single
+from ir_interp.executor.loops.vectors import bits_of, float_of
 
 Array = NDArray[Any]
 _TO_HALF, _HALF_EVEN, _CUT_OFF = 0, 1, 2  # else half away from zero
 
 
-def are_converted() -> bool:
-    """Say whether the processor itself converts float16: else LLVM calls functions that are not there.
+# The arithmetic of ``executor.half``, whose module says why it holds. A processor's own conversion would be faster, but
+# LLVM ends the process where there is none.
+_SIGN, _REBIAS, _INFINITE = np.uint32(0x8000), np.float32(2.0**112), np.uint32(143 << 23)
+_EXPONENT, _LEAST, _BESIDE = np.uint32(0x7F800000), np.uint32(113 << 23), np.uint32((13 << 23) + 0x800)
 
-    Where numba is told what to use of the processor, it is not known.
-    """
-    if any(name in os.environ for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")):
-        return False
-    return platform.machine().lower() in ("arm64", "aarch64") or bool(binding.get_host_cpu_features().get("f16c"))
+
+@compiled
+def _as_single(half: Any) -> Any:
+    """Return the float32 of the bits of a finite float16."""
+    bits = np.uint32(half)
+    value = float_of((bits & np.uint32(0x7FFF)) << np.uint32(13) | (bits & _SIGN) << np.uint32(16))
+    return value * _REBIAS
+
+
+@compiled
+def _as_half(single: Any) -> Any:
+    """Return the bits of the float16 next to a float32 that is no NaN, half to even."""
+    bits = bits_of(single)
+    value = min(bits & np.uint32(0x7FFFFFFF), _INFINITE)
+    power = max(value & _EXPONENT, _LEAST) + _BESIDE
+    total = bits_of(float_of(value) + float_of(power)) + (power >> np.uint32(13))
+    return np.uint16(total | bits >> np.uint32(16) & _SIGN)
 
 
 @compiled
@@ -36,7 +47,7 @@ def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -
     source, to = np.uint64(begin), np.uint64(start)
     if way == _TO_HALF:
         for i in range(count):
-            line[to + np.uint64(i)] = as_single(x[source + np.uint64(i)])
+            line[to + np.uint64(i)] = _as_single(x[source + np.uint64(i)])
     else:
         for i in range(count):
             line[to + np.uint64(i)] = np.float32(x[source + np.uint64(i)])
@@ -47,7 +58,7 @@ def _store(line: Array, way: int, low: float, high: float, y: Array, start: int,
     to, half, least, most = np.uint64(start), np.float32(0.5), np.float32(low), np.float32(high)
     if way == _TO_HALF:
         for i in range(count):
-            y[to + np.uint64(i)] = as_half(line[i])
+            y[to + np.uint64(i)] = _as_half(line[i])
     elif way == _HALF_EVEN:
         for i in range(count):
             y[to + np.uint64(i)] = np.int32(min(max(np.rint(line[i]), least), most))

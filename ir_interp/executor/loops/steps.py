@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.taps import along
 from ir_interp.executor.loops.vectors import (
-    added,
+    fused,
     nearest_byte,
     sum_alternate,
     sum_beside,
-    sum_four,
+    sum_fused,
 )
 
 Array = NDArray[Any]
@@ -97,15 +97,15 @@ def _ordered_pixel(
         a, b = np.float32(x[at + indices[i, 0]]), np.float32(x[at + indices[i, 1]])
         c, d = np.float32(x[at + indices[i, 2]]), np.float32(x[at + indices[i, 3]])
         if order == _FORWARD:
-            total = added(added(added(added(nothing, a, first), b, second), c, third), d, fourth)
+            total = fused(fused(fused(fused(nothing, a, first), b, second), c, third), d, fourth)
         elif order == _PAIRS:
             total = (a * first + b * second) + (c * third + d * fourth)
         elif order == _ALTERNATE:
             total = (a * first + c * third) + (b * second + d * fourth)
         elif order == _FUSED_ALTERNATE:
-            total = added(added(nothing, a, first), c, third) + added(added(nothing, b, second), d, fourth)
+            total = fused(fused(nothing, a, first), c, third) + fused(fused(nothing, b, second), d, fourth)
         else:
-            total = added(added(nothing, d, fourth), a, first) + added(added(nothing, c, third), b, second)
+            total = fused(fused(nothing, d, fourth), a, first) + fused(fused(nothing, c, third), b, second)
         sums[to + cell] = total
 
 
@@ -130,7 +130,7 @@ def _ordered_along(
         _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
     if orders[begun] == _FORWARD:
         for i in range(begun, ended):
-            sum_four(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+            sum_fused(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
     elif orders[begun] == _FUSED_ALTERNATE:
         for i in range(begun, ended):
             sum_alternate(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
@@ -171,8 +171,8 @@ def paired(
         first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
         third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]
         for i in range(count):
-            upper = added(second[i] * weights[1], first[i], weights[0])
-            lower = added(fourth[i] * weights[3], third[i], weights[2])
+            upper = fused(second[i] * weights[1], first[i], weights[0])
+            lower = fused(fourth[i] * weights[3], third[i], weights[2])
             line[i] = nearest_byte(min(max(upper + lower, low), high))
 
 

@@ -1,12 +1,13 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""What numba writes in no words of its own: sums of pixels as vectors, and products that are fused into a sum.
+"""What numba has no words for: sums of pixels as vectors, and products that are fused into a sum.
 
-A pixel of three or four channels is a vector of four lanes. numba's compiler makes none of neighbouring statements, and
-fuses nothing by itself.
+A pixel of three or four channels is a vector of four lanes; numba's compiler makes none of neighbouring statements. It
+fuses a product into a sum nowhere by itself, which ``executor.plain`` relies on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -21,10 +22,20 @@ _intrinsic: Any = intrinsic  # to a type checker its first argument would be the
 
 @_intrinsic
 def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
-    """Return ``total`` and the product of a cell and its weight: of floats rounded once, of integers in 32 bits."""
+    """Return ``total`` plus the product of a cell and its weight, both rounded; of integers in 32 bits."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
         return _added(builder, cell, values[1], values[2], values[0])
+
+    return total(total, cell, weight), made
+
+
+@_intrinsic
+def fused(context: Any, total: Any, cell: Any, weight: Any) -> Any:
+    """Return ``total`` plus the product of a float cell and its weight, rounded once."""
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return _fused(builder, cell, values[1], values[2], values[0])
 
     return total(total, cell, weight), made
 
@@ -45,23 +56,23 @@ def nearest_byte(context: Any, value: Any) -> Any:
 
 
 @_intrinsic
-def as_single(context: Any, bits: Any) -> Any:
-    """Return the float32 of the bits of a float16."""
+def float_of(context: Any, bits: Any) -> Any:
+    """Return the float32 that bits are."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
-        return builder.fpext(builder.bitcast(values[0], ir.HalfType()), ir.FloatType())
+        return builder.bitcast(values[0], ir.FloatType())
 
-    return types.float32(types.uint16), made
+    return types.float32(types.uint32), made
 
 
 @_intrinsic
-def as_half(context: Any, value: Any) -> Any:
-    """Return the bits of the float16 next to a float32."""
+def bits_of(context: Any, value: Any) -> Any:
+    """Return the bits of a float32."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
-        return builder.bitcast(builder.fptrunc(values[0], ir.HalfType()), ir.IntType(16))
+        return builder.bitcast(values[0], ir.IntType(32))
 
-    return types.uint16(types.float32), made
+    return types.uint32(types.float32), made
 
 
 @_intrinsic
@@ -84,8 +95,11 @@ def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any
     return weights.dtype(row, types.intp, weights, types.intp), made
 
 
-def _sum_of(*chains: tuple[int, ...]) -> Any:
-    """Return what sums pixels in ``chains`` of taps, each in its order, and then these; any number of taps in one."""
+def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
+    """Return what sums pixels in ``chains`` of taps, each in its order, and then these; any number of taps in one.
+
+    ``add`` adds a product to a sum.
+    """
 
     @_intrinsic
     def sum_pixels(
@@ -103,7 +117,7 @@ def _sum_of(*chains: tuple[int, ...]) -> Any:
                 pointer = builder.bitcast(builder.gep(source, [begin]), cells.as_pointer())
                 weight = spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
                 values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
-                return _added(builder, row.dtype, values_read, weight, total)
+                return add(builder, row.dtype, values_read, weight, total)
 
             if row.dtype.bitwidth == _BYTE:
                 fetch(builder, builder.gep(source, [builder.add(values[1], ir.Constant(ir.IntType(64), AHEAD))]))
@@ -128,26 +142,36 @@ def _sum_of(*chains: tuple[int, ...]) -> Any:
     return sum_pixels
 
 
-sum_pixels, sum_two, sum_four = _sum_of(), _sum_of((0, 1)), _sum_of((0, 1, 2, 3))
-sum_alternate = _sum_of((0, 2), (1, 3))
+def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Return ``total`` plus the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
+    if isinstance(getattr(total.type, "element", total.type), ir.IntType):
+        return builder.add(builder.mul(_cast(builder, cell, value, total.type), weight), total)
+    return builder.fadd(total, builder.fmul(_cast(builder, cell, value, total.type), weight))
+
+
+def _fused(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Return ``total`` plus such a product of floats, rounded once."""
+    kind = total.type
+    return builder.call(_fusing(builder, kind), [_cast(builder, cell, value, kind), weight, total])
+
+
+def _cast(builder: Any, cell: Any, value: Any, kind: Any) -> Any:
+    if isinstance(cell, types.Float) or value.type == kind:
+        return value
+    if isinstance(getattr(kind, "element", kind), ir.IntType):
+        return (builder.sext if cell.signed else builder.zext)(value, kind)
+    return (builder.sitofp if cell.signed else builder.uitofp)(value, kind)
+
+
+sum_pixels = _sum_of(add=_added)
+sum_two, sum_four = _sum_of((0, 1), add=_added), _sum_of((0, 1, 2, 3), add=_added)
+sum_fused, sum_alternate = _sum_of((0, 1, 2, 3), add=_fused), _sum_of((0, 2), (1, 3), add=_fused)
 """``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
 
 The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
 are four lanes, from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that
-they are there. Floats are fused one after the other, from 0 on; of two chains of them each is, and both are added.
+they are there. Sums start from 0 and take one product after the other; of two chains each does, and both are added.
 """
-
-
-def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
-    """Return ``total`` and the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
-    kind = total.type
-    if isinstance(cell, types.Float):
-        return builder.call(_fusing(builder, kind), [value, weight, total])
-    if isinstance(getattr(kind, "element", kind), ir.IntType):
-        wide = value if value.type == kind else (builder.sext if cell.signed else builder.zext)(value, kind)
-        return builder.add(builder.mul(wide, weight), total)
-    wide = (builder.sitofp if cell.signed else builder.uitofp)(value, kind)
-    return builder.call(_fusing(builder, kind), [wide, weight, total])
 
 
 def fetch(builder: Any, pointer: Any) -> None:
