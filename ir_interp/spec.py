@@ -127,10 +127,22 @@ class ResizeSpec:
             raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
         if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
             raise SpecError("premultiplied needs axes, of which the last is none, and a kernel that is not nearest")
+        self._check_library()
         if self.box is not None:
             self._check_box(self.box)
         if self.before is not None and (isinstance(self.kernel, Nearest) or not self._is_stretched):
             raise SpecError(f"{self.before} needs sizes, and a kernel that sums: neither nearest nor scales or a crop")
+
+    def _check_library(self) -> None:
+        """Refuse kernels that the library of the arithmetic, or of the sums, does not have."""
+        if self.integers is Integers.OPENCV_AREA and not isinstance(self.kernel, Area | Nearest):
+            raise SpecError(f"integers {self.integers} are sums of the kernel area, not of {self.kernel.word}")
+        if self.arithmetic not in _OPENCV or isinstance(self.kernel, Nearest | Area | Mean):
+            return
+        if self.kernel.is_antialiased:
+            raise SpecError(f"OpenCV has no antialias; arithmetic {self.arithmetic} takes {self.kernel.word} without")
+        if isinstance(self.kernel, Lanczos) and self.kernel.radius != _LANCZOS_OF_OPENCV:
+            raise SpecError(f"OpenCV has Lanczos of radius {_LANCZOS_OF_OPENCV} only, not {self.kernel.radius}")
 
     def _check_box(self, box: tuple[tuple[float, float], ...]) -> None:
         if self.axes is None or len(self.axes) != len(box):
@@ -266,6 +278,8 @@ class ResizeSpec:
 
 _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _FARTHEST = 2**31  # of a box, in pixels
+_OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
+_LANCZOS_OF_OPENCV = 4
 _OF_LIBRARIES = (Integers.OPENCV_AREA, Integers.IPP)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS = {

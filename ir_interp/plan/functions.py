@@ -30,11 +30,11 @@ class Pair(NamedTuple):
     high: Any
     low: Any
 
-    def __mul__(self, other: Any) -> Pair:  # type: ignore[override]
+    def __mul__(self, other: Any) -> Pair:
         high, low = _product(self.high, other.high)
         return _sum(high, low + (self.high * other.low + self.low * other.high))
 
-    def __add__(self, other: Any) -> Pair:  # type: ignore[override]
+    def __add__(self, other: Any) -> Pair:
         high, low = _sum(self.high, other.high)
         return _sum(high, low + (self.low + other.low))
 

@@ -14,7 +14,7 @@ from ir_interp.executor.compiled import VARIABLE, is_installed
 from tests.support.golden import FROZEN
 from tests.support.places import ROOT
 
-_SIMD = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[index]
+_SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
 _NUMPY = " ".join(_SIMD["found"])
 NUMPY_ALONE = {
     "this machine": {},
