@@ -92,29 +92,35 @@ def load() -> bool:
     return _loops.get() is not None
 
 
-def run(x: Array, y: Array, made: Sequence[Job]) -> bool:
-    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; False where loops cannot."""
+def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
+    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; None where loops cannot.
+
+    Return whether an infinity or NaN was seen, which reaches too many sums of floats.
+    """
     if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
-        return False  # a call within another, by a signal handler, may find a loop half compiled
+        return None  # a call within another, by a signal handler, may find a loop half compiled
+    infinite = False
     for job in made:
         target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)
         values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)
-        _run(job, values, places)
+        infinite |= _run(job, values, places)
         x = target
-    return True
+    return infinite
 
 
-def _run(job: Job, x: Array, y: Array) -> None:
+def _run(job: Job, x: Array, y: Array) -> bool:
     count = threads() if y.nbytes * job.taps > _MIN_TAPS_FOR_THREADS else 1
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES))) if count > 1 else y.shape[1]
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
-    waiting = iter(spans)
+    waiting, infinite = iter(spans), []
 
     def take_spans() -> None:
         loop = _loops.compiled(job, x[0], y[0])
         for item, start in waiting:
-            loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments)
+            if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments):
+                infinite.append(item)
 
     in_threads(take_spans, min(count, len(spans)), products=False)
+    return bool(infinite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -92,38 +93,62 @@ def columns_of(window: Windows, depth: int) -> tuple[Array, Array]:
 
 
 def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) -> tuple[Job, ...]:
-    """Return sums of floats along one axis, or two neighbours, as a loop takes them; none of others.
+    """Return sums of floats as loops take them: along one axis or two neighbours each; none where there are no loops.
 
     Integers of 16 bits are summed as float32.
     """
-    order = in_order(bound)
-    if not order or dtype.name not in (*_SIXTEEN, "float32", "float64"):
-        return ()
-    kind = _kind(dtype, rounding)
-    first, last = min(each.axis for each in order), max(each.axis for each in order)
+    order = [axis.axis for axis in in_order(bound)]
     taps = {axis.axis: distinct(each) for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    shape, out = lengths_of(piece), piece.shape
-    depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
-    if len(order) > last - first + 1 or last - first > 1:
+    if dtype.name not in (*_SIXTEEN, "float32", "float64") or all(each.weights is None for each in taps.values()):
         return ()
-    if all(each.weights is None for each in taps.values()) or not all(map(_is_dense, taps.values())):
+    if not all(map(_is_dense, taps.values())):
         return ()
+    kind, shape, made = _kind(dtype, rounding), lengths_of(piece), []
     windows = {axis: _floats(taps[axis], piece, axis, kind.work) for axis in taps}
-    cells, places = shape[last] * depth, out[last] * depth
-    rows, columns = rows_of(windows[first]), (*columns_of(windows[last], depth), depth, safe(windows[last], depth))
+    for group in _groups(order, shape):
+        job = _floats_job([windows[axis] for axis in group], shape, kind)
+        if job is None:
+            return ()
+        made.append(job)
+        shape = job.out_shape
+    return tuple(made) if len(made) == 1 or dtype == kind.work else ()  # between loops sums keep all their bits
+
+
+def _groups(order: Sequence[int], shape: Shape) -> list[tuple[int, ...]]:
+    """Return axes in order, neighbours in twos where few cells follow them: a loop sums both at once."""
+    groups: list[tuple[int, ...]] = []
+    for axis in order:
+        before = groups[-1] if groups else ()
+        together = len(before) == 1 and abs(before[0] - axis) == 1
+        if together and math.prod(shape[max(before[0], axis) + 1 :]) <= MOST_TOGETHER:
+            groups[-1] = (*before, axis)
+        else:
+            groups.append((axis,))
+    return groups
+
+
+def _floats_job(windows: Sequence[Windows], shape: Shape, kind: _Kind) -> Job | None:
+    """Return the sum of an array along the axes of windows, the first to be summed first; None of rows too long."""
+    by_axis = sorted(windows, key=lambda each: each.axis)
+    first, last = by_axis[0], by_axis[-1]
+    out = list(shape)
+    for window in windows:
+        out[window.axis] = len(window.first)
+    depth, outer = math.prod(shape[last.axis + 1 :]), math.prod(shape[: first.axis])
+    cells, places = shape[last.axis] * depth, out[last.axis] * depth
+    if depth <= MOST_TOGETHER and cells >= LONGEST:
+        return None
+    rows, columns = (shape[first.axis], *rows_of(first)), (*columns_of(last, depth), depth, safe(last, depth))
+    lengths, made = (1, outer * shape[first.axis], cells), (1, outer * out[first.axis], places)
     own: tuple[Any, ...]
-    if len(order) == 1 and depth > MOST_TOGETHER:
-        loop, own = "rows", (shape[first], *rows)
-        lengths, made = (1, outer * shape[first], depth), (1, outer * out[first], depth)
-    elif depth > MOST_TOGETHER or cells >= LONGEST:
-        return ()
-    elif len(order) == 1:
-        loop, own, lengths, made = "columns", columns, (1, outer, cells), (1, outer, places)
+    if len(windows) == 2:
+        loop, own = "columns_first" if windows[0] is last else "rows_first", (*rows, *columns)
+    elif depth > MOST_TOGETHER:
+        loop, own, lengths, made = "rows", rows, (1, lengths[1], depth), (1, made[1], depth)
     else:
-        loop, own = "columns_first" if order[0].axis == last else "rows_first", (shape[first], *rows, *columns)
-        lengths, made = (1, outer * shape[first], cells), (1, outer * out[first], places)
-    count = math.prod(each.weights.shape[1] for each in windows.values())
-    return (Job(f"{kind.loops}_{loop}", lengths, made, (*own, *kind.tail), out, count, kind.seen_as),)
+        loop, own, lengths, made = "columns", columns, (1, outer, cells), (1, outer, places)
+    count = math.prod(each.weights.shape[1] for each in windows)
+    return Job(f"{kind.loops}_{loop}", lengths, made, (*own, *kind.tail), tuple(out), count, kind.seen_as)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from ir_interp.executor import (
 )
 from ir_interp.executor import passes as passes_of
 from ir_interp.executor.crops import extrapolate
-from ir_interp.executor.infinities import mend
+from ir_interp.executor.infinities import by_definition, is_finite
 from ir_interp.executor.limits import check_memory
 from ir_interp.executor.needs import piece_of
 from ir_interp.executor.order import in_order
@@ -124,11 +124,16 @@ class Prepared(Ways):
             y[...] = _without_alpha(x, self._bound, self._piece)[0]
         elif self._reduced:
             y[...] = self._of_blocks(x, *self._reduced)
-            return
-        elif not (self._jobs and compiled.run(x, y, self._jobs)):
+        else:
+            self._sum(x, y)
+
+    def _sum(self, x: Array, y: Array) -> None:
+        infinite = compiled.run(x, y, self._jobs) if self._jobs else None
+        if infinite is None:
             self._fill_in_numpy(x, y)
-        if self._sums_floats:
-            mend(x, y, self._work, self._bound, self._piece)
+            infinite = self._sums_floats and not is_finite(x if self.dtype == np.float16 else y)
+        if infinite:
+            by_definition(x, y, self._work, self._bound, self._piece)
 
     def _fill_in_numpy(self, x: Array, y: Array) -> None:
         if self._direct:

@@ -172,18 +172,16 @@ def _largest(taps: Taps) -> float:
 def doubt(sums: WholeSum, most: int) -> float:
     """Return how far a sum in float32 may lie from that of whole numbers; 0 where it is as exact.
 
-    Each addition rounds what was added up before it: in order from either end, or in several chains of that order.
+    In any order of additions, fused or not, each term is rounded at most once for every term of its sum (N. J. Higham,
+    "Accuracy and Stability of Numerical Algorithms", 2002, equation 3.5).
     """
     if most * math.prod(window.largest for window in reduced(sums).windows) <= _EXACT:
         return 0.0
     weights = [np.abs(window.weights.astype(np.float64)) for window in sums.windows]
-    sizes = [each.sum(axis=1).max() for each in weights]
-    added = [max(np.cumsum(way, axis=1).sum(axis=1).max() for way in (each, each[:, ::-1])) for each in weights]
-    chains = sum(each.shape[1] for each in weights) // _SHORTEST_CHAIN
-    roundings = sum(each / size for each, size in zip(added, sizes, strict=True)) + chains + _SPARE
-    return float(most * np.ldexp(math.prod(sizes), -sums.bits) * roundings * _ULP)
+    size = math.prod(each.sum(axis=1).max() for each in weights)
+    terms = sum(int(np.count_nonzero(each, axis=1).max()) for each in weights)
+    return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
 
 
 _EXACT = 2**24
-_SHORTEST_CHAIN = 64  # inputs of a sum that may be added up for themselves
-_SPARE = 8  # roundings of the largest sum: of products, and of what makes it whole
+_SPARE = 8  # roundings of the largest sum: of weights, between axes, of what makes it whole, and of products of these

@@ -1,4 +1,4 @@
-"""Sums of floats as matrix products make them: every product is fused into the sum, from the first to the last.
+"""Sums of floats as ``executor.plain`` defines them. A loop says whether it made an infinity or NaN.
 
 Images are [rows, columns * depth], many of ``height`` rows one below the other. An output weighs a window of inputs,
 which begins at ``first`` and is as wide as ``weights`` [outputs, width] are; what weighs 0 changes no sum.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.taps import across, along
+from ir_interp.executor.loops.taps import across, along, holds_infinity
 
 Array = NDArray[Any]
 
@@ -30,11 +30,12 @@ def floats_columns_first(
     column_weights: Array,
     depth: int,
     safe: int,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     made, last = np.empty(width * count, y.dtype), -1  # rows are made in order, where an image begins and further on
+    infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
@@ -52,6 +53,8 @@ def floats_columns_first(
             )
         last = first + width - 1
         across(made, first, width, count, 0, row_weights, place, target, out * count, count)
+        infinite |= holds_infinity(target, out * count, count)
+    return infinite
 
 
 @compiled
@@ -67,36 +70,42 @@ def floats_rows_first(
     column_weights: Array,
     depth: int,
     safe: int,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
-    sums, places = np.empty(count, y.dtype), first_columns - np.uint32(begin)
+    sums, places, infinite = np.empty(count, y.dtype), first_columns - np.uint32(begin), False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
         along(sums, 0, places, weights, width, depth, safe, target, out * y.shape[1])
+        infinite |= holds_infinity(target, out * y.shape[1], y.shape[1])
+    return infinite
 
 
 @compiled
 def floats_columns(
     x: Array, y: Array, start: int, stop: int, first: Array, weights: Array, depth: int, safe: int
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
-    source, target, flat = x.reshape(-1), y.reshape(-1), weights.reshape(-1)
+    source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), weights.reshape(-1), y.shape[1], False
     for row in range(start, stop):
-        along(source, row * x.shape[1], first, flat, weights.shape[1], depth, safe, target, row * y.shape[1])
+        along(source, row * x.shape[1], first, flat, weights.shape[1], depth, safe, target, row * count)
+        infinite |= holds_infinity(target, row * count, count)
+    return infinite
 
 
 @compiled
-def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, weights: Array) -> None:
+def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, weights: Array) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     outputs, cells = len(weights), x.shape[1]
-    source, target = x.reshape(-1), y.reshape(-1)
+    source, target, infinite = x.reshape(-1), y.reshape(-1), False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         across(source, first, len(x), cells, 0, weights, place, target, out * cells, cells)
+        infinite |= holds_infinity(target, out * cells, cells)
+    return infinite

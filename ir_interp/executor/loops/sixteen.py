@@ -20,7 +20,7 @@ _TO_HALF, _HALF_EVEN, _CUT_OFF = 0, 1, 2  # else half away from zero
 
 # The arithmetic of ``executor.half``, whose module says why it holds. A processor's own conversion would be faster, but
 # LLVM ends the process where there is none.
-_SIGN, _REBIAS, _INFINITE = np.uint32(0x8000), np.float32(2.0**112), np.uint32(143 << 23)
+_SIGN, _INFINITY, _REBIAS, _INFINITE = np.uint32(0x8000), np.uint16(0x7C00), np.float32(2.0**112), np.uint32(143 << 23)
 _EXPONENT, _LEAST, _BESIDE = np.uint32(0x7F800000), np.uint32(113 << 23), np.uint32((13 << 23) + 0x800)
 
 
@@ -43,14 +43,18 @@ def _as_half(single: Any) -> Any:
 
 
 @compiled
-def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> None:
-    source, to = np.uint64(begin), np.uint64(start)
+def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> bool:
+    """Fill ``count`` cells of a line; say whether a float16 among them is an infinity or NaN."""
+    source, to, infinite = np.uint64(begin), np.uint64(start), False
     if way == _TO_HALF:
         for i in range(count):
-            line[to + np.uint64(i)] = _as_single(x[source + np.uint64(i)])
+            half = x[source + np.uint64(i)]
+            infinite |= (half & _INFINITY) == _INFINITY
+            line[to + np.uint64(i)] = _as_single(half)
     else:
         for i in range(count):
             line[to + np.uint64(i)] = np.float32(x[source + np.uint64(i)])
+    return infinite
 
 
 @compiled
@@ -87,22 +91,24 @@ def sixteen_columns_first(
     way: int,
     low: float,
     high: float,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     made, held = np.empty(width * count, np.float32), np.full(width, -1)
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, way, line, 0, cells)
+                infinite |= _load(source, row * cells, way, line, 0, cells)
                 along(line, 0, first_columns, weights, taps, depth, safe, made, row % width * count)
                 held[row % width] = row
         across(made, first, width, count, 0, row_weights, place, total, 0, count)
         _store(total, way, low, high, target, out * count, count)
+    return infinite
 
 
 @compiled
@@ -121,22 +127,24 @@ def sixteen_rows_first(
     way: int,
     low: float,
     high: float,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     lines, held = np.empty(width * cells, np.float32), np.full(width, -1)
     sums, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, way, lines, row % width * cells, cells)
+                infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
         across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
         along(sums, 0, first_columns, weights, taps, depth, safe, total, 0)
         _store(total, way, low, high, target, out * count, count)
+    return infinite
 
 
 @compiled
@@ -152,14 +160,16 @@ def sixteen_columns(
     way: int,
     low: float,
     high: float,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat, cells, count = x.reshape(-1), y.reshape(-1), weights.reshape(-1), x.shape[1], y.shape[1]
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
+    infinite = False
     for row in range(start, stop):
-        _load(source, row * cells, way, line, 0, cells)
+        infinite |= _load(source, row * cells, way, line, 0, cells)
         along(line, 0, first, flat, weights.shape[1], depth, safe, total, 0)
         _store(total, way, low, high, target, row * count, count)
+    return infinite
 
 
 @compiled
@@ -174,17 +184,19 @@ def sixteen_rows(
     way: int,
     low: float,
     high: float,
-) -> None:
+) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, width), cells = weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
     lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
+    infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         for row in range(first, first + width):
             if held[row % width] != row:
-                _load(source, row * cells, way, lines, row % width * cells, cells)
+                infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
         across(lines, first, width, cells, 0, weights, place, total, 0, cells)
         _store(total, way, low, high, target, out * cells, cells)
+    return infinite

@@ -110,3 +110,13 @@ def across(
                     cell = np.uint64(i)
                     y[to + cell] = added(nothing, x[a + cell], w)
             tap += 1
+
+
+@compiled
+def holds_infinity(x: Array, start: int, count: int) -> bool:
+    """Say whether ``count`` cells from ``start`` on, which are in the cache, hold an infinity or NaN."""
+    found, begin = False, np.uint64(start)
+    for i in range(count):
+        nothing = x[begin + np.uint64(i)] - x[begin + np.uint64(i)]  # NaN of an infinity
+        found |= nothing != nothing
+    return found
