@@ -25,7 +25,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
         apart = blocks.reshape(*blocks.shape[:-2], -1)
     count = apart.shape[-1]
     whole = count // 4 * 4
-    fours = apart[..., :whole].reshape(*piece.shape, -1, 4).sum(axis=-1)
+    fours = apart[..., :whole].reshape(*apart.shape[:-1], -1, 4).sum(axis=-1)
     terms = np.concatenate([fours, apart[..., whole:]], axis=-1).astype(np.float32)
     means = np.add.accumulate(terms, axis=-1)[..., -1] * (np.float32(1) / np.float32(count))
     return rounded(means, Integers.HALF_EVEN, x.dtype).astype(x.dtype)

@@ -43,7 +43,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
             made[:, part.rows[:, None], part.columns] = rounded(sums, Integers.HALF_EVEN, x.dtype)
 
     in_threads(take_parts, threads() if made.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
-    return made.reshape(piece.shape)
+    return made.reshape(*x.shape[:axis], *made.shape[1:3], *x.shape[axis + 2 :])
 
 
 def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
