@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.jobs import Job
-from ir_interp.executor.threads import in_threads, is_within_another, threads
+from ir_interp.executor.threads import Forked, in_threads, is_within_another, threads
 
 Array = NDArray[Any]
 VARIABLE = "IR_INTERP_COMPILED"
@@ -72,7 +72,7 @@ class _Loops:
     def forget_threads(self) -> None:
         """Start anew in a forked process: a thread that was importing or compiling holds numba's locks for ever."""
         if self._workers - {threading.get_ident()}:
-            self._module, self._is_tried = None, True
+            self._module, self._is_tried, Forked.lost_locks = None, True, True
         self._lock, self._workers = threading.RLock(), set()
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ir_interp.executor.threads import Forked
+
 Array = NDArray[Any]
 
 _CHUNK_ROWS = 128
@@ -105,7 +107,7 @@ class Run:
         shape = (len(x), self.blocks, self.weights.shape[2], x.shape[2])
         source = _windows(x, self.start, shape, (outer, self.stride * rows, rows, cells))
         target = y[:, self.out : self.out + self.blocks * self.size]
-        np.matmul(self.weights, source, out=target.reshape(len(y), self.blocks, self.size, -1))
+        _multiply(self.weights, source, target.reshape(len(y), self.blocks, self.size, -1))
 
     def from_right(self, x: Array, y: Array) -> None:
         """Multiply each window of ``x`` [rows, inputs] by the weights, some rows at a time: they stay in the cache."""
@@ -120,7 +122,14 @@ class Run:
         source = _windows(x, self.start, shape, (count * row, self.stride * cell, row, cell))
         target = y[:, self.out : self.out + self.blocks * self.size]
         blocks = target.reshape(-1, count, self.blocks, self.size).transpose(0, 2, 1, 3)
-        np.matmul(source, self.weights, out=blocks)
+        _multiply(source, self.weights, blocks)
+
+
+def _multiply(a: Array, b: Array, out: Array) -> None:
+    if Forked.lost_locks:
+        np.einsum("...ij,...jk->...ik", a, b, out=out)
+    else:
+        np.matmul(a, b, out=out)
 
 
 def _windows(x: Array, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:

@@ -23,10 +23,11 @@ def in_threads(job: Callable[[], None], count: int, *, products: bool = True) ->
     """Run ``job``, which makes matrix ``products`` or none, in ``count`` threads at once, this one among them.
 
     A call from within another one of this thread, by a signal handler or a finaliser, takes this thread alone: the
-    other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends.
+    other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends, and one in a
+    process that was forked from the middle of another thread's call.
     """
     with _calls:
-        if count == 1 or _calls.depth > 1:
+        if count == 1 or _calls.depth > 1 or Forked.lost_locks:
             job()
             return
         with _single_threaded_products if products else nullcontext():
@@ -53,12 +54,24 @@ class _Calls(threading.local):
 
     def __enter__(self) -> None:
         self.depth += 1
+        _busy.add(threading.get_ident())
 
     def __exit__(self, *_: object) -> None:
         self.depth -= 1
+        if not self.depth:
+            _busy.discard(threading.get_ident())
 
 
+_busy: set[int] = set()
+"""The threads that are in a call."""
 _calls = _Calls()
+
+
+class Forked:
+    """What a fork left to this process."""
+
+    lost_locks = False
+    """Whether a thread was in a call when this process was forked: locks of BLAS or of imports may be held for ever."""
 
 
 def is_within_another() -> bool:
@@ -117,21 +130,20 @@ class _SingleThreadedProducts:
         self._limits: Any = None
 
     def forget(self) -> None:
-        """Take the setting back without those who are inside: after a fork they are not there."""
-        if self._limits is not None:
-            self._limits.restore_original_limits()
-        self.__init__()  # type: ignore[misc]
+        """Start anew: after a fork the other threads inside are gone. The setting stays, for BLAS may be locked."""
+        self._lock = threading.Lock()
+        self._inside = 0
 
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
-            if self._inside == 1:
+            if self._limits is None and not Forked.lost_locks:
                 self._limits = _libraries().limit(limits=1, user_api="blas")
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
+            self._inside = max(0, self._inside - 1)
+            if not self._inside and self._limits is not None and not Forked.lost_locks:
                 self._limits.restore_original_limits()
                 self._limits = None
 
@@ -141,6 +153,8 @@ _single_threaded_products = _SingleThreadedProducts()
 
 def _forget_threads() -> None:
     """Forget what other threads did: they do not survive a fork, and what waits for them would do so for ever."""
+    Forked.lost_locks |= bool(_busy - {threading.get_ident()})
+    _busy.intersection_update({threading.get_ident()})
     _pool.cache_clear()
     _single_threaded_products.forget()
 
