@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.order import in_order
+from ir_interp.kept import kept
 from ir_interp.plan.distinct import distinct
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.pieces import Piece
@@ -45,7 +45,7 @@ class Job:
     taps: int = 1
     seen_as: np.dtype[Any] | None = None
 
-    @cached_property
+    @kept
     def kinds(self) -> str:
         """The types of its arguments, for each set of which a loop is compiled."""
         arrays = [each for each in self.arguments if isinstance(each, np.ndarray)]

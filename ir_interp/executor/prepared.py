@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from ir_interp.executor.order import in_order
 from ir_interp.executor.store import store
 from ir_interp.executor.tap_sums import build
 from ir_interp.executor.ways import Ways
+from ir_interp.kept import kept
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
@@ -152,14 +153,14 @@ class Prepared(Ways):
         x, _ = _without_alpha(x, self._bound, self._piece)
         tiles.run(x, y, self._tiles, self._work, self._finish)
 
-    @cached_property
+    @kept
     def _native(self) -> Prepared | None:
         """The same of numbers in this machine's order of bytes, where theirs is another."""
         if self.dtype.isnative:
             return None
         return prepared(self._bound, self._piece, self.dtype.newbyteorder("="))
 
-    @cached_property
+    @kept
     def _reduced(self) -> tuple[Reduced, Prepared] | None:
         """The blocks that integers are averaged in first, and the resize of what these leave; None without any.
 
@@ -182,7 +183,7 @@ class Prepared(Ways):
         y = rest.run(blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
         return alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
-    @cached_property
+    @kept
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
@@ -204,14 +205,14 @@ class Prepared(Ways):
             return ()
         return ordered_jobs.in_order(passes.passes(bound, "uint8"), piece, bound.out_shape)
 
-    @cached_property
+    @kept
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
         taps = {axis.axis: each for axis, each in zip(self._bound.axes, axis_taps(self._bound), strict=True)}
         ordered = {axis.axis: taps[axis.axis] for axis in in_order(self._bound)}
         return tiles.tiled(ordered, piece, self._work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
-    @cached_property
+    @kept
     def _rounding(self) -> Integers:
         return rounding_at_once(self.spec, self.dtype.name)
 

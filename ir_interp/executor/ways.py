@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor import factors, ipp, ordered, pairs, whole
+from ir_interp.kept import kept
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan
 from ir_interp.plan.opencv import is_of_ipp
@@ -28,13 +29,13 @@ class Ways:
         self._bound, self._piece = bound, piece
         self._padded: Shape = tuple(stop - start for start, stop in piece.inputs)
 
-    @cached_property
+    @kept
     def _sums(self) -> tuple[WholeSum, ...]:
         """The resize as sums of whole numbers; none where it is no such thing."""
         once = at_once(self._bound, self._piece, self.dtype.name)
         return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
-    @cached_property
+    @kept
     def _proposed(self) -> tuple[whole.Proposed, ...]:
         """The sums of bytes as float32 proposes them, one after the other; none where there are no such."""
         if self._passes:
@@ -48,7 +49,7 @@ class Ways:
             shape = made[-1].shape
         return tuple(made)
 
-    @cached_property
+    @kept
     def _direct(self) -> partial[None] | None:
         """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
         if self.spec.alpha is Alpha.PREMULTIPLIED:
@@ -62,7 +63,7 @@ class Ways:
         found = pairs.shortened(*self._passes, self._padded) if len(self._passes) == 2 else None
         return partial(pairs.run, pairs=found) if found else None
 
-    @cached_property
+    @kept
     def _passes(self) -> tuple[passes.Pass, ...]:
         """The passes over bytes that an image library makes, in an order of its own; none where there are no such."""
         if self._sums or self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:

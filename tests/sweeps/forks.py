@@ -12,6 +12,7 @@ if "--logging" in sys.argv:
     import logging  # noqa: F401
 
 import contextlib
+import faulthandler
 import os
 import signal
 import threading
@@ -29,7 +30,7 @@ SPECS = (
     ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(1, 2), target=Sizes((30, 40))),
 )
 DTYPES = ("float32", "uint8", "float16", "int32")
-_SECONDS = 60.0
+_SECONDS = 30.0
 """A child that takes longer hangs: it takes a few milliseconds, or seconds where a loop is compiled."""
 
 
@@ -77,6 +78,7 @@ def main() -> None:
         time.sleep(float(rng.uniform(0, 0.01)))
         child = os.fork()
         if not child:
+            faulthandler.dump_traceback_later(_SECONDS / 2)
             with contextlib.suppress(BaseException):
                 same = digests.get(which) in (None, resize(x, spec).tobytes())
                 os._exit(0 if same else 3)
