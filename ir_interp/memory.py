@@ -10,7 +10,7 @@ import mmap
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -91,14 +91,16 @@ def bound_advice() -> str:
     return f"the bound is {bound() / 2**30:g} GiB beyond the files, and {VARIABLE} sets another"
 
 
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Let ``check_bytes`` pass: a user's own call of ``resize`` may be as large as the user likes."""
-    token = _UNCHECKED.set(True)
-    try:
-        yield
-    finally:
-        _UNCHECKED.reset(token)
+class unchecked:  # noqa: N801 (used like a function; a generator would cost a small resize a microsecond)
+    """A context in which ``check_bytes`` passes: a user's own call of ``resize`` may be as large as the user likes."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _UNCHECKED.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _UNCHECKED.reset(self._token)
 
 
 # A limit for the whole process

@@ -8,6 +8,8 @@ from enum import Enum
 class Word(Enum):
     """A choice that is written as its value."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum's own hash is a call of Python
+
     def __str__(self) -> str:
         return str(self.value)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.jobs import Job
-from ir_interp.executor.threads import Forked, in_threads, is_within_another, threads
+from ir_interp.executor.threads import Forked, in_call, in_threads, is_within_another, threads
 
 Array = NDArray[Any]
 VARIABLE = "IR_INTERP_COMPILED"
@@ -111,6 +111,9 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
 
 
 def _run(job: Job, x: Array, y: Array) -> bool:
+    if y.nbytes * job.taps <= _MIN_TAPS_FOR_THREADS and len(y) == 1:
+        with in_call():
+            return bool(_loops.compiled(job, x[0], y[0])(x[0], y[0], 0, y.shape[1], *job.arguments))
     count = threads() if y.nbytes * job.taps > _MIN_TAPS_FOR_THREADS else 1
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES))) if count > 1 else y.shape[1]
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]

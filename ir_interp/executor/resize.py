@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -42,8 +43,7 @@ def resize(
         raise SpecError("whole has no effect without region")
     with unchecked():
         if region is None:
-            spec = bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
-            return _prepared(spec, shape, x.dtype).run(x, out)
+            return _for_call(spec, shape, x.dtype, sizes, scales, arithmetic).run(x, out)
         bound = planned(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
         piece = piece_of(bound, region)
         at_hand = piece.of_input(bound)
@@ -52,6 +52,38 @@ def resize(
         elif x.shape != (needed := tuple(each.stop - each.start for each in at_hand)):
             raise ShapeError(f"x has shape {list(x.shape)}; this region needs {list(needed)}: {_spelled(at_hand)}")
         return prepared(bound, piece, x.dtype).run(x, out)
+
+
+def _for_call(
+    spec: ResizeSpec,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    sizes: Sequence[int] | None,
+    scales: Sequence[float] | None,
+    arithmetic: Arithmetic | str | None,
+) -> Prepared:
+    """Return the resize of a call, which is looked up where the same call was made before."""
+    name, values = ("sizes", sizes) if scales is None else ("scales", scales)
+    if sizes is None or scales is None:
+        with suppress(TypeError):  # of values that are no sequence or have no hash
+            return _called(
+                spec, shape, dtype, arithmetic, "" if values is None else name, *(() if values is None else values)
+            )
+    bound = bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
+    return _prepared(bound, shape, dtype)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _called(
+    spec: ResizeSpec,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    arithmetic: Arithmetic | str | None,
+    name: str,
+    *values: Any,
+) -> Prepared:
+    changes: dict[str, Any] = {name: values} if name else {}
+    return _prepared(bind(_spec(spec), shape, arithmetic=arithmetic, **changes), shape, dtype)
 
 
 @lru_cache(maxsize=256)

@@ -74,6 +74,11 @@ class Forked:
     """Whether a thread was in a call when this process was forked: locks of BLAS or of imports may be held for ever."""
 
 
+def in_call() -> _Calls:
+    """Return a context of a call that makes all in this thread."""
+    return _calls
+
+
 def is_within_another() -> bool:
     """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
     return _calls.depth > 0
