@@ -32,7 +32,7 @@ ALIASES = {
 }
 _FUNCTIONS = (
     *("load", "resize", "prepare", "convert", "audit", "fix", "reproduce", "kit", "compare"),
-    *("explain", "plot"),
+    *("explain", "plot", "show_config"),
 )
 
 

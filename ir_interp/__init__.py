@@ -71,7 +71,7 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Semantics
-from ir_interp.version import VERSION
+from ir_interp.version import VERSION, Configuration, show_config
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
@@ -109,6 +109,7 @@ __all__ = [
     "Cell",
     "Column",
     "Compared",
+    "Configuration",
     "ConversionReport",
     "Coordinates",
     "Crop",
@@ -188,6 +189,7 @@ __all__ = [
     "region",
     "reproduce",
     "resize",
+    "show_config",
     "spec",
 ]
 __version__ = VERSION

@@ -1,9 +1,52 @@
-"""The version of this program, and what else is at work."""
+"""The version of this program, and what else computes here."""
 
 from __future__ import annotations
 
+import platform
+from dataclasses import dataclass
+
 VERSION = "0.1.0"
 _RUNTIMES = ("onnxruntime", "openvino", "onnx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What computes here, as text. No result of ``resize`` depends on it; its speed does.
+
+    ``loops`` are the compiled loops of the extra ``fast``, or why there are none; ``threads`` is how many share a
+    large resize.
+    """
+
+    packages: str
+    python: str
+    numpy: str
+    blas: str
+    loops: str
+    threads: int
+
+    def __str__(self) -> str:
+        rows = [f"{name}: {getattr(self, name)}" for name in ("python", "numpy", "blas", "loops", "threads")]
+        return "\n".join([self.packages, *rows])
+
+
+def show_config() -> Configuration:
+    """Return the versions, the BLAS and its kernels, and whether compiled loops are used; ``print`` shows it.
+
+    Example: ``ir_interp.show_config().loops`` is ``"numba 0.62.1"``, or ``"none: numba is not installed"``.
+    """
+    import numpy as np
+
+    from ir_interp.executor import compiled
+    from ir_interp.executor.threads import blas, threads
+
+    return Configuration(
+        packages=versions(),
+        python=f"{platform.python_version()}, {platform.machine()}",
+        numpy=np.__version__,
+        blas=blas(),
+        loops=compiled.state(),
+        threads=threads(),
+    )
 
 
 def versions() -> str:

@@ -32,7 +32,7 @@ from ir_interp.cli import (
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.memory import limit_process, memory_refusal
 from ir_interp.names import shown
-from ir_interp.version import versions
+from ir_interp.version import show_config
 
 NOT_EXACT = 1
 BAD_INPUT = 2
@@ -50,7 +50,7 @@ app = typer.Typer(
 
 def _show_versions(wanted: bool) -> None:
     if wanted:
-        print(versions())
+        print(show_config())
         raise typer.Exit
 
 
@@ -62,7 +62,7 @@ def _program(
             "--version",
             is_eager=True,
             callback=_show_versions,
-            help="Show the versions of this program and of the runtimes.",
+            help="Show the versions of this program and of the runtimes, and what computes here.",
         ),
     ] = False,
 ) -> None:

@@ -10,8 +10,9 @@ import importlib.util
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class _Loops:
 
     def __init__(self) -> None:
         self._module: Any = None
+        self.problem = ""
         self._is_tried = False
         self._compiled: set[tuple[str, np.dtype[Any], bool, str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
@@ -45,9 +47,10 @@ class _Loops:
             with self._work():
                 if not self._is_tried:
                     self._is_tried = True  # who asks meanwhile, a signal handler or another thread, goes without
-                    if is_installed():
-                        with suppress(ImportError):
-                            self._module = importlib.import_module("ir_interp.executor.loops")
+                    try:
+                        self._module = importlib.import_module("ir_interp.executor.loops")
+                    except ImportError as error:
+                        self.problem = f"{error}" if is_installed() else "numba is not installed"
         return self._module
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
@@ -85,6 +88,15 @@ if hasattr(os, "register_at_fork"):
 def is_installed() -> bool:
     """Say whether numba is there; it is not imported."""
     return importlib.util.find_spec("numba") is not None
+
+
+def state() -> str:
+    """Return which loops take part, or why none do."""
+    if os.environ.get(VARIABLE) == "0":
+        return f"none: {VARIABLE} is 0"
+    if _loops.get() is None:
+        return f"none: {_loops.problem or 'this process was forked while they were loaded'}"
+    return f"numba {metadata.version('numba')}"
 
 
 def load() -> bool:

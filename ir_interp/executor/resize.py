@@ -64,7 +64,7 @@ def _for_call(
 ) -> Prepared:
     """Return the resize of a call, which is looked up where the same call was made before."""
     name, values = ("sizes", sizes) if scales is None else ("scales", scales)
-    if sizes is None or scales is None:
+    if (sizes is None or scales is None) and not isinstance(values, str):
         with suppress(TypeError):  # of values that are no sequence or have no hash
             return _called(
                 spec, shape, dtype, arithmetic, "" if values is None else name, *(() if values is None else values)

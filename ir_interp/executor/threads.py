@@ -168,6 +168,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
 
 
+def blas() -> str:
+    """Return which BLAS multiplies NumPy's matrices, and for which processor its kernels are."""
+    found = [each for each in _libraries().info() if each["user_api"] == "blas"]
+    rows = [f"{each['internal_api']} {each['version']}, kernels of {each.get('architecture')}" for each in found]
+    return "; ".join(rows) or "unknown"
+
+
 @cache
 def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController

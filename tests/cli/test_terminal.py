@@ -14,10 +14,12 @@ import onnx
 import pytest
 from rich.cells import cell_len
 
+from ir_interp import show_config
 from ir_interp.cli.terminal import Console, Marked
+from ir_interp.executor import compiled
+from ir_interp.executor.compiled import VARIABLE, is_installed
 from ir_interp.names import labels
 from ir_interp.rules import RULES
-from ir_interp.version import versions
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
 
@@ -130,8 +132,28 @@ def test_labels() -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(capsys, "--version") == (0, versions() + "\n", "")
-    assert versions().startswith("ir-interp 0.")
+    assert command(capsys, "--version") == (0, f"{show_config()}\n", "")
+    assert str(show_config()).startswith("ir-interp 0.")
+
+
+@pytest.mark.skipif(not is_installed(), reason="numba is not installed")
+def test_why_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert show_config().loops.startswith("numba ")
+    monkeypatch.setenv(VARIABLE, "0")
+    assert show_config().loops == "none: IR_INTERP_COMPILED is 0"
+    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setattr(compiled, "_loops", compiled._Loops())
+    monkeypatch.setitem(sys.modules, "ir_interp.executor.loops", None)
+    assert show_config().loops.startswith("none: import of ir_interp.executor.loops halted")
+
+
+def test_kernels_are_named() -> None:
+    code = "import ir_interp; print(ir_interp.show_config().blas)"
+    environment = os.environ | {"OPENBLAS_CORETYPE": "Haswell"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("openblas ")
+    assert done.stdout.endswith("kernels of Haswell\n")
 
 
 @pytest.mark.parametrize("verb", ["audit", "inspect", "run", "convert", "compare", "explain", "plot"])
