@@ -113,7 +113,7 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
         return None  # a call within another, by a signal handler, may find a loop half compiled
     infinite = False
     for job in made:
-        target = y if job is made[-1] else np.empty(job.out_shape, y.dtype)
+        target = y if job is made[-1] else np.empty(job.out_shape, job.kept_as or y.dtype)
         values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)

@@ -34,7 +34,7 @@ class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
 
     ``taps`` are the inputs of an output, all axes together. Elements that are copied are ``seen_as`` integers of their
-    size, and so is float16.
+    size, and so is float16. Sums that another job goes on with are ``kept_as`` a type, by default that of the result.
     """
 
     loop: str
@@ -44,6 +44,7 @@ class Job:
     out_shape: Shape
     taps: int = 1
     seen_as: np.dtype[Any] | None = None
+    kept_as: np.dtype[Any] | None = None
 
     @kept
     def kinds(self) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor import corners
+from ir_interp.executor import corners, integers
 from ir_interp.executor.jobs import LONGEST, MOST_TOGETHER, Job, columns_of, lengths_of, pays, safe
-from ir_interp.plan.integers import CORNER_BITS, Corners
+from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Sum
 from ir_interp.plan.ipp import across
 from ir_interp.plan.passes import Pass
 from ir_interp.plan.pieces import Piece
@@ -22,6 +22,8 @@ from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
+_MOST_IN_INT = 2**31
+_ROUNDINGS = {None: 0, Integers.HALF_EVEN: 1, Integers.HALF_AWAY: 2, Integers.CUT_OFF: 3}
 _IN_PAIRS = 4  # rows that are summed in two pairs
 _OF_BLOCKS = 3  # of the orders of rows, the first
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
@@ -99,6 +101,43 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
     )
     made = (outer, math.prod(out[first:last]), out[last] * depth)
     return (Job("cornered", (outer, rows, cells), made, own, tuple(out), 2 * len(each)),) if pays(made) else ()
+
+
+def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
+    """Return the sums of integers in the steps of a runtime, one axis after the other, as loops take them."""
+    shape, made = lengths_of(piece), []
+    for step in steps:
+        job = _along(step, shape, piece.origin[step.axis], dtype)
+        if job is None:
+            return ()
+        made.append(job)
+        shape = job.out_shape
+    return tuple(made)
+
+
+def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job | None:
+    indices, weights = (np.stack(integers.columns(each), axis=1) for each in (step.indices, step.weights))
+    places = np.minimum(indices.astype(np.intp) - origin, shape[step.axis] - 1)
+    depth, outer, length = math.prod(shape[step.axis + 1 :]), math.prod(shape[: step.axis]), shape[step.axis]
+    if length * depth >= LONGEST or (step.sum is not Sum.FIXED and weights.dtype != np.float32):
+        return None
+    bounds, out = np.iinfo(dtype), (*shape[: step.axis], len(places), *shape[step.axis + 1 :])
+    tail: tuple[Any, ...]
+    if step.sum is Sum.FIXED:
+        largest = int(np.abs(weights).sum(axis=1).max()) * max(bounds.max, -bounds.min) + (1 << FIXED_BITS)
+        weights = weights.astype(np.int32 if largest < _MOST_IN_INT else np.int64)
+        kind, tail = "fixed", (FIXED_BITS, bounds.min, bounds.max)
+    else:
+        kind = "float"
+        tail = (step.sum is Sum.FUSED, _ROUNDINGS[step.rounding], float(bounds.min), float(bounds.max))
+    kept_as = np.dtype(np.float32) if step.rounding is None else None
+    if depth <= MOST_TOGETHER:
+        own = ((places * depth).astype(np.uint32), np.ascontiguousarray(weights), depth, *tail)
+        lengths, made = (1, outer, length * depth), (1, outer, len(places) * depth)
+        return Job(f"{kind}_columns", lengths, made, own, out, weights.shape[1], kept_as=kept_as)
+    lengths, made = (1, outer * length, depth), (1, outer * len(places), depth)
+    own = (length, places, np.ascontiguousarray(weights), *tail)
+    return Job(f"{kind}_rows", lengths, made, own, out, weights.shape[1], kept_as=kept_as)
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:

@@ -37,7 +37,7 @@ from ir_interp.kept import kept
 from ir_interp.memory import unchecked
 from ir_interp.plan import passes
 from ir_interp.plan.geometry import Plan, plan
-from ir_interp.plan.integers import Corners, rounding_at_once
+from ir_interp.plan.integers import Along, Corners, rounding_at_once
 from ir_interp.plan.opencv import adds_fours, is_of_ipp
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
@@ -199,8 +199,9 @@ class Prepared(Ways):
             made = integers.planned(bound, self.dtype.name, piece.outputs)
             if made is None:
                 return jobs.floats(bound, piece, self.dtype, self._rounding)
-            only = made[0] if len(made) == 1 and self.dtype.name in _EIGHT_BITS else None
-            return ordered_jobs.cornered(only, piece) if isinstance(only, Corners) else ()
+            if isinstance(made[0], Corners):
+                return ordered_jobs.cornered(made[0], piece) if self.dtype.name in _EIGHT_BITS else ()
+            return ordered_jobs.of_runtime([each for each in made if isinstance(each, Along)], piece, self.dtype)
         if self.dtype != np.uint8:
             return ()
         return ordered_jobs.in_order(passes.passes(bound, "uint8"), piece, bound.out_shape)

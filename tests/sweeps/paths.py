@@ -100,7 +100,7 @@ def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
         coordinates=Coordinates.ASYMMETRIC if corner else list(Coordinates)[rng.integers(len(Coordinates))],
         axes=axes,
         target=Sizes(tuple(target)),
-        arithmetic=[Arithmetic.ONNXRUNTIME, Arithmetic.EXACT][rng.integers(2)],
+        arithmetic=[Arithmetic.ONNXRUNTIME, Arithmetic.EXACT, Arithmetic.OPENVINO][rng.integers(3)],
         integers=[None, None, Integers.HALF_EVEN, Integers.HALF_AWAY][rng.integers(4)],
     )
     return x, spec

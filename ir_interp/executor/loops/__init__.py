@@ -5,6 +5,7 @@ from ir_interp.executor.loops.copies import copies
 from ir_interp.executor.loops.corners import cornered
 from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
 from ir_interp.executor.loops.halves import halves
+from ir_interp.executor.loops.runtimes import fixed_columns, fixed_rows, float_columns, float_rows
 from ir_interp.executor.loops.sixteen import (
     sixteen_columns,
     sixteen_columns_first,
@@ -20,6 +21,10 @@ __all__ = [
     "columns",
     "copies",
     "cornered",
+    "fixed_columns",
+    "fixed_rows",
+    "float_columns",
+    "float_rows",
     "floats_columns",
     "floats_columns_first",
     "floats_rows",
