@@ -39,10 +39,11 @@ def resize(
     IR_INTERP_THREADS of the environment; the result does not depend on their number.
 
     ``region``, a slice for each axis, asks for that piece of the output alone. It has the bits that it has in the
-    whole, of every element type. (Of floats a BLAS could prevent it that adds the terms of a sum in an order that
-    depends on their place in a matrix: NumPy's own, OpenBLAS, does not for the matrices that are made here.) Where
-    ``x`` is not the whole input, but what ``ir_interp.region`` says that the piece needs of it, ``whole`` is the
-    shape of the whole.
+    whole. Where ``x`` is not the whole input, but what ``ir_interp.region`` says that the piece needs of it, ``whole``
+    is the shape of the whole.
+
+    Bits do not depend on the processor, on BLAS, on the number of threads, or on whether compiled loops take part.
+    A float is a sum of one tap after the other: each product is rounded, then added, and the sum is rounded.
 
     An array of Dask becomes a lazy one of the same bits: each of its chunks is read once, and a block of the output
     takes what it needs of those under it. ``chunks`` are those of the output, as Dask takes them; by default over
