@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.executor.jobs import LONGEST, MOST_TOGETHER, Job, columns_of, rows_of, safe
 from ir_interp.plan.whole import WholeSum, Windows, reduced
@@ -19,6 +19,7 @@ Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
+_FEW_ROWS = 0.6  # inputs of an output row: where there are fewer, it is faster to sum their columns first, once
 _BOTH = 8  # cells of two pixels, as a loop reads them
 _FEW = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output: with fewer, sums of whole rows are faster
 
@@ -47,7 +48,7 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
     bounds = np.iinfo(dtype)
     tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
     if first is not last:
-        loop, own = _of_both(sums, depth, cells, dtype, tail)
+        loop, own = _of_both(sums, depth, rows, cells, dtype, tail)
         lengths, made = (1, outer * rows, cells), (1, outer * out[first.axis], places)
         return Job(loop, lengths, made, (rows, *own), tuple(out), taps)
     if depth <= MOST_TOGETHER:
@@ -58,7 +59,7 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
 
 
 def _of_both(
-    sums: WholeSum, depth: int, cells: int, dtype: np.dtype[Any], tail: tuple[int, ...]
+    sums: WholeSum, depth: int, rows: int, cells: int, dtype: np.dtype[Any], tail: tuple[int, ...]
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the loop of a sum along two axes, and its arguments."""
     first, last = sums.windows
@@ -67,10 +68,17 @@ def _of_both(
     if depth in _FEW and cells >= _FEW[depth] * depth * len(last.first) and _are_pairs(sums):
         return "blended", (first.first, first.weights.astype(np.int32), *_pairs(last, depth, cells, sums.bits))
     most = max(abs(tail[-2]), tail[-1])
-    first = replace(first, weights=first.weights.astype(np.int16 if most * first.largest < _MOST else np.int32))
-    exact = most * first.largest * last.largest < _MOST_IN_SINGLE
-    last = replace(last, weights=last.weights.astype(np.float32 if exact else np.float64))
-    return "rows_then_columns", (*rows_of(first), *columns_of(last, depth), depth, safe(last, depth), *tail)
+    in_floats = np.float32 if most * first.largest * last.largest < _MOST_IN_SINGLE else np.float64
+    if rows <= _FEW_ROWS * len(first.first):
+        loop, first, last = "columns_then_rows", _weighed(first, in_floats), _weighed(last, np.int32)
+    else:
+        first = _weighed(first, np.int16 if most * first.largest < _MOST else np.int32)
+        loop, last = "rows_then_columns", _weighed(last, in_floats)
+    return loop, (*rows_of(first), *columns_of(last, depth), depth, safe(last, depth), *tail)
+
+
+def _weighed(window: Windows, dtype: DTypeLike) -> Windows:
+    return replace(window, weights=window.weights.astype(dtype))
 
 
 def _are_halves(sums: WholeSum) -> bool:

@@ -13,12 +13,13 @@ from ir_interp.executor.loops.sixteen import (
     sixteen_rows_first,
 )
 from ir_interp.executor.loops.steps import chained, paired, shortened
-from ir_interp.executor.loops.sums import columns, rows, rows_then_columns
+from ir_interp.executor.loops.sums import columns, columns_then_rows, rows, rows_then_columns
 
 __all__ = [
     "blended",
     "chained",
     "columns",
+    "columns_then_rows",
     "copies",
     "cornered",
     "fixed_columns",

@@ -75,6 +75,43 @@ def rows_then_columns(
 
 
 @compiled
+def columns_then_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    (outputs, width), count, cells, taps = row_weights.shape, y.shape[1], x.shape[1], column_weights.shape[1]
+    source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    number = row_weights.dtype.type
+    factor, half, low, high = number(2.0**-bits), number(0.5), number(least), number(most)
+    sums, held = np.empty(width * count, column_weights.dtype), np.full(width, -1)
+    total = np.empty(count, row_weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for row in range(first, first + width):
+            if held[row % width] != row:
+                at = row % width * count
+                along(source, row * cells, first_columns, weights, taps, depth, safe, sums, at)
+                held[row % width] = row
+        across(sums, first, width, count, 0, row_weights, place, total, 0, count)
+        _store(total, factor, half, rounding, low, high, target, out * count)
+
+
+@compiled
 def columns(
     x: Array,
     y: Array,
