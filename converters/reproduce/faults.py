@@ -23,7 +23,6 @@ from .nodes import Layer, Node
 
 _IR_VERSION = 8
 _UPSAMPLE_ENDS = 10
-_UNKNOWN = "nothing is known"
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # what runs IRs as they are
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
@@ -176,7 +175,7 @@ def faults() -> Mapping[str, Fault]:
     with scratch() as folder:
         for each in _told(PLACES, folder, _RUNTIMES):
             new = {(each.runtime, cause) for cause in each.causes} - known
-            if new and not each.reason.startswith(_UNKNOWN):
+            if new and each.kind is not Kind.UNKNOWN:
                 known |= new
                 found[each.name] = each
     return dict(sorted(found.items(), key=lambda each: (each[1].runtime, _KINDS.index(each[1].kind))))

@@ -5,9 +5,9 @@ taps whose magnitudes sum to A:
 
     apart <= M * u * product(A) * sum over axes (2 * (T + 2) + k * L * S)
 
-Each side rounds T products and sums, the weights, and the result: T + 2 roundings of at most M * A. A coordinate up
-to the length L that k roundings separate moves by k * u * L pixels, and the value by S * M times that: S is half the sum of
-the slopes of the weights, since these sum to 1 and the values span M at most.
+Each side rounds T products and sums, the weights, and the result: T + 2 roundings of at most M * A. A coordinate up to
+the length L that k roundings separate moves by k * u * L pixels, and the value by S * M times that: S is half the
+sum of the slopes of the weights, since these sum to 1 and the values span M at most.
 """
 
 from __future__ import annotations

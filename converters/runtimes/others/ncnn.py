@@ -14,18 +14,19 @@ from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
 
 from ..geometry import geometry
-from ..images import NO_ANTIALIAS, Reading, image_outcome, own_cubic
+from ..images import FLOOR, HALF_PIXEL_LINEAR, NO_ANTIALIAS, RESIZE_10, UPSAMPLE, Reading, image_outcome, own_cubic
 from ..outcome import Outcome, refused
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
-_OLDEST = 11
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    if op.version < _OLDEST:
-        return refused("nothing is known of its Upsample, and of its Resize-10")
+    if op.version == RESIZE_10:
+        return refused("its converter takes no Resize-10")
+    if op.version in UPSAMPLE:
+        return image_outcome(op, may_change, (FLOOR, HALF_PIXEL_LINEAR, _copying(op)))
     if isinstance(op.spec.kernel, Nearest) and op.spec.kernel.rounding is not Rounding.FLOOR:
         return refused("its converter takes nearest_mode floor only")
     readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
