@@ -55,6 +55,10 @@ def image_resize(rng: np.random.Generator) -> tuple[onnx.ModelProto, Array]:
         attributes["cubic_coeff_a"] = float(rng.choice([-0.5, -0.75, -0.6]))
     if mode == "cubic" and rng.random() < 0.25:
         attributes["exclude_outside"] = 1
+    if rng.random() < 0.3:  # exporters leave out what is the default
+        attributes.pop("nearest_mode", None)
+    if attributes["coordinate_transformation_mode"] == "half_pixel" and rng.random() < 0.3:
+        del attributes["coordinate_transformation_mode"]
     shape = image_shape(rng)
     ratios = [float(each) for each in rng.choice(RATIOS, 2)]
     lengths = [max(1, int(length * ratio)) for length, ratio in zip(shape[2:], ratios, strict=True)]

@@ -27,14 +27,16 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         return refused("its converter takes no Resize-10")
     if op.version in UPSAMPLE:
         return image_outcome(op, may_change, (FLOOR, HALF_PIXEL_LINEAR, _copying(op)))
-    if isinstance(op.spec.kernel, Nearest) and op.spec.kernel.rounding is not Rounding.FLOOR:
-        return refused("its converter takes nearest_mode floor only")
+    if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
+        return refused("its converter takes nearest_mode floor only, or none")
     readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, readings)
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
-    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if isinstance(spec.kernel, Nearest) else spec
+    if not isinstance(spec.kernel, Nearest):
+        return spec
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC, kernel=Nearest(rounding=Rounding.FLOOR))
 
 
 def _places(spec: ResizeSpec) -> ResizeSpec:
@@ -57,7 +59,7 @@ def _copying(op: ResizeOp) -> Reading:
     return Reading("its linear copies an axis that keeps its length", taken)
 
 
-_OWN_NEAREST = Reading("its nearest is asymmetric", _nearest)
+_OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)
 _OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
 
 

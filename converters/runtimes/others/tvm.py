@@ -26,7 +26,8 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     reason = _refusal(op)
     if reason:
         return refused(reason)
-    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest):
+    at = geometry(op)
+    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
         return differs("its Upsample-7 rounds the places of nearest, where others take the floor")
     found = image_outcome(op, may_change, (FLOOR, BY_RATIO, NO_ANTIALIAS))
     is_longer = found.spec is not None and op.version == _OF_SCALES and is_longer_in_singles(op)
