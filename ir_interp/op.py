@@ -65,7 +65,7 @@ class ResizeOp:
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
-        array = x if hasattr(x, "ndim") else as_array(x)
+        array: Any = x if hasattr(x, "ndim") else as_array(x)
         if self.shape is not None and array.ndim != len(self.shape):
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
         if sizes is None and scales is None:

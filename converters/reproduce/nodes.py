@@ -40,7 +40,7 @@ class Node:
         if self.version in (11, 12):  # where a name may not be left out
             values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
         known = given_names(self.version)
-        own = {name: [float(each) for each in value] for name, value in values.items() if name not in known}
+        own: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in known}
         values = {name: value for name, value in values.items() if name in known}
         names = [name if name in values else "" for name in known]
         names = names[: max((place for place, name in enumerate(names) if name), default=-1) + 1]
