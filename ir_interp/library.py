@@ -40,6 +40,11 @@ def get(name: str) -> Library:
     return found
 
 
+def named(text: str) -> Library:
+    """Return the library of a call that is written as in ``load``."""
+    return get(text.partition(":")[0].partition("@")[0])
+
+
 def is_call(text: object) -> bool:
     """Say whether something, text or a path, is that of a call with its word or version, not the name of a file."""
     if not isinstance(text, str | Path) or FileKind.of(text) is not None:

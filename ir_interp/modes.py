@@ -95,6 +95,8 @@ class Step(Word):
 
     GIVEN = "given"  # 1 / scale
     GIVEN_UNLESS_EQUAL = "given_unless_equal"  # the same, but an axis that keeps its length is copied
+    GIVEN_UNLESS_DOUBLED = "given_unless_doubled"  # and one that doubles takes each pixel twice (PyTorch's nearest)
+    GIVEN_UNLESS_ALL_EQUAL = "given_unless_all_equal"  # an image is copied where every axis keeps its length (OpenCV)
     RATIO = "ratio"  # input / output; scales only determine the output lengths
 
 
@@ -123,8 +125,11 @@ class Arithmetic(Word):
     PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
+    OPENCV_ADDED = "opencv_added"  # float64: the running total of Pillow's nearest, with the lengths of OpenCV
     IPP = "ipp"  # float64, then float32: Intel's library within OpenCV, of the images that it takes; of others opencv
     TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
+    TORCH_FUSED = "torch_fused"  # of larger outputs: nearest-exact rounds a product and a difference as one
+    TORCH_DOUBLE = "torch_double"  # of larger outputs: nearest in float64, for images of float64
     TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps a pixel
     JAX = "jax"  # float32 in JAX's order for nearest, else float64
     SCIPY = "scipy"  # float64 in SciPy's order
@@ -134,8 +139,14 @@ class Arithmetic(Word):
         """Whether an image library computes so: its weights, too, are found in its own order (``plan.libraries``)."""
         return self in _LIBRARIES
 
+    @property
+    def rounds_lengths(self) -> bool:
+        """Whether ``scales`` make lengths that are rounded half to even, not down."""
+        return self in _ROUNDED_LENGTHS
+
 
 _RUNTIMES = {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT}
+_ROUNDED_LENGTHS = {Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP}
 _LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 

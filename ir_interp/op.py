@@ -16,8 +16,9 @@ from ir_interp.large.resize import resize
 from ir_interp.plan.geometry import check_rank
 from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape, static_shape
-from ir_interp.spec import Area, Arithmetic, ResizeSpec
+from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes
 from ir_interp.translation.agreement import difference_of_floats
+from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.translation.meaning import differences
 from ir_interp.views.describe import shape_text
@@ -63,11 +64,23 @@ class ResizeOp:
         scales: Sequence[float] | None = None,
         arithmetic: Arithmetic | str | None = None,
     ) -> NDArray[Any]:
-        """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too where the rank is not the layer's."""
-        array = x if hasattr(x, "ndim") else as_array(x)
+        """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
+        array: Any = x if hasattr(x, "ndim") else as_array(x)
         if self.shape is not None and array.ndim != len(self.shape):
             raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
+        if sizes is None and scales is None:
+            self._check_kept(array.shape)
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+
+    def _check_kept(self, shape: tuple[int, ...]) -> None:
+        """Raise ShapeError where the target, meant for another length, would resize an axis that the layer keeps."""
+        if self.shape is None or not isinstance(self.spec.target, Sizes):
+            return
+        resized = listed(self.spec, self.shape).axes or ()
+        for axis in set(listed(self.spec, shape).axes or ()) - set(resized):
+            if self.shape[axis] not in (None, shape[axis]):
+                kept = f"{self.where} keeps axis {axis} of length {self.shape[axis]}"
+                raise ShapeError(f"the input is {shape_text(shape)}; {kept}, and would resize {shape[axis]} to it")
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""

@@ -111,3 +111,40 @@ class Pad:
 
     def __str__(self) -> str:
         return f"axis {self.axis} ({self.begin}, {self.end})"
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """The images that a call of a library takes: their element types and, unless any do, numbers of channels.
+
+    ``call`` is what messages name: the argument that decides it, as ``INTER_AREA`` or ``mode RGB``; ``hint`` is what to
+    do about a wrong number of channels.
+    """
+
+    elements: tuple[str, ...]
+    call: str
+    channels: tuple[int, ...] | None = None
+    hint: str = ""
+
+    word: ClassVar[str] = "images"
+    example: ClassVar[str] = "Images(elements=('uint8',), call='INTER_AREA')"
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @classmethod
+    def of(cls, dtype: str | None, usual: str, call: str) -> Images:
+        """Return the images of one element type, by default the ``usual`` one; floats of every width are among them."""
+        return cls(elements=(dtype or usual, *(each for each in FLOATS if each != dtype)), call=call)
+
+    def check(self, dtype: str, channels: int) -> None:
+        """Raise SpecError for an image that the call does not take."""
+        if dtype not in self.elements:
+            known = ", ".join(self.elements)
+            raise SpecError(f"{self.call} here is that of {known}; the image is {dtype}: name its dtype in the call")
+        if self.channels is not None and dtype not in FLOATS and channels not in self.channels:
+            known = ", ".join(map(str, self.channels))
+            raise SpecError(f"{self.call} takes images of {known} channels; this one has {channels}{self.hint}")

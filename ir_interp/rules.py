@@ -321,6 +321,20 @@ RULES = _by_code(
             test="audit/test_audit.py::test_a_forecast_that_fails",
         ),
         Rule(
+            code="IRI025",
+            severity=Severity.WARNING,
+            summary="No rule covers what a runtime does with it.",
+            story=(
+                "It may compute the same, something else, or refuse: other ranks and element types than images of "
+                "float32 have, for example, are not covered for every runtime."
+            ),
+            remedy=(
+                "Run it there: `ir-interp audit --run` settles it where the runtime is installed. Or rewrite it with "
+                "`--target`, which keeps nothing that is unknown; else say `--severity RUNTIME=note`."
+            ),
+            test="audit/test_audit.py::test_unknown_is_a_verdict_of_its_own",
+        ),
+        Rule(
             code="IRI031",
             severity=Severity.NOTE,
             summary="TensorRT would not run the layer on DLA.",

@@ -39,7 +39,7 @@ from ir_interp.modes import (
     Rounding,
     Step,
 )
-from ir_interp.parts import Crop, Pad, Scales, Sizes
+from ir_interp.parts import Crop, Images, Pad, Scales, Sizes
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
 from ir_interp.sums import FixedPoint, FloatingPoint
 
@@ -62,6 +62,7 @@ __all__ = [
     "FloatingPoint",
     "Gaussian",
     "Hamming",
+    "Images",
     "Integers",
     "Kernel",
     "Lanczos",
@@ -110,6 +111,7 @@ class ResizeSpec:
     alpha: Alpha = Alpha.SEPARATE
     box: tuple[tuple[float, float], ...] | None = None
     before: Reduce | Smooth | None = None
+    images: Images | None = None
 
     def __post_init__(self) -> None:
         settle(self)
@@ -290,8 +292,11 @@ _OWN_INTEGERS = {
     Arithmetic.PILLOW: Integers.HALF_AWAY,
     Arithmetic.OPENCV: Integers.HALF_EVEN,
     Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,
+    Arithmetic.OPENCV_ADDED: Integers.HALF_EVEN,
     Arithmetic.IPP: Integers.IPP,
     Arithmetic.TORCH: Integers.HALF_EVEN,
+    Arithmetic.TORCH_FUSED: Integers.HALF_EVEN,
+    Arithmetic.TORCH_DOUBLE: Integers.HALF_EVEN,
     Arithmetic.TENSORFLOW: Integers.HALF_EVEN,
     Arithmetic.JAX: Integers.HALF_EVEN,
     Arithmetic.SCIPY: Integers.HALF_AWAY,

@@ -162,8 +162,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
-        "openvino, pillow, scipy, tensorflow, torch; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
+        "opencv_exact, openvino, pillow, scipy, tensorflow, torch, torch_double, torch_fused; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
@@ -175,8 +175,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
-        "openvino, pillow, reference, runtime, scipy, tensorflow, torch; "
+        "against 'documnt': expected one of document, exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
+        "opencv_exact, openvino, pillow, reference, runtime, scipy, tensorflow, torch, torch_double, torch_fused; "
         "did you mean 'document'?, or a file",
     ),
     (

@@ -76,8 +76,8 @@ def test_a_wrong_word() -> None:
         "tf_half_pixel_throughout, tflite_corners; did you mean 'align_corners'?"
     )
     assert refusal(ResizeSpec, arithmetic="openvion") == (
-        "arithmetic: unknown 'openvion'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_exact, "
-        "openvino, pillow, scipy, tensorflow, torch; did you mean 'openvino'?"
+        "arithmetic: unknown 'openvion'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
+        "opencv_exact, openvino, pillow, scipy, tensorflow, torch, torch_double, torch_fused; did you mean 'openvino'?"
     )
 
 

@@ -12,7 +12,7 @@ from ir_interp.rules import RULES, Rule, Severity
 from ..runtimes.outcome import Kind
 from .verdicts import Verdict
 
-_CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023"}
+_CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023", Kind.UNKNOWN: "IRI025"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Audited:
 
     def _wrong_forecasts(self) -> Iterator[Finding]:
         for name, each in self.seen.items():
-            if each.kind is not self.forecast[name].kind:
+            if self.forecast[name].kind not in (Kind.UNKNOWN, each.kind):
                 text = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
                 yield self._finding("IRI024", text, name)
 

@@ -20,7 +20,13 @@ from .report import Audit
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-TONES: dict[Kind, Tone] = {Kind.SAME: "good", Kind.DIFFERS: "doubt", Kind.REFUSED: "bad", Kind.CRASHES: "bad"}
+TONES: dict[Kind, Tone] = {
+    Kind.SAME: "good",
+    Kind.DIFFERS: "doubt",
+    Kind.UNKNOWN: "doubt",
+    Kind.REFUSED: "bad",
+    Kind.CRASHES: "bad",
+}
 """How verdicts are marked, in pages and in terminals."""
 
 

@@ -93,14 +93,19 @@ class Audit:
     def fails(self, *on: str) -> bool:
         """Say whether something was found that matters: a finding that is no note, of any kind or of some.
 
-        Kinds are "differs", "refused" (or crashes), "mistake", or codes and their beginnings. Raises SpecError for
-        others.
+        Kinds are "differs", "refused" (or crashes), "unknown", "mistake", or codes and their beginnings.
+        Raises SpecError for others.
         """
         wanted = codes_of(on)
         return any(each.severity is not Severity.NOTE and each.code.startswith(wanted) for each in self.findings)
 
 
-FAILURES = {"differs": ("IRI00", "IRI023"), "refused": ("IRI021", "IRI022"), "mistake": ("IRI01",)}
+FAILURES = {
+    "differs": ("IRI00", "IRI023"),
+    "refused": ("IRI021", "IRI022"),
+    "unknown": ("IRI025",),
+    "mistake": ("IRI01",),
+}
 """Kinds of findings, by the beginnings of their codes."""
 
 

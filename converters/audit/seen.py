@@ -38,6 +38,7 @@ from .verdicts import Verdict, verdict
 _IR_VERSION = 10
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of what a runtime says
+_HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
 _BRIGHTEST = 100  # of the integers that a resize is run on
 
 
@@ -50,7 +51,7 @@ def seen(found: Sequence[Found], audited: Sequence[Audited], progress: Progress)
             for name, job in _jobs(each, row, folder / str(place))
         ]
         # Last what may harm what follows it.
-        jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind is Kind.CRASHES)
+        jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind in _HARMFUL)
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, job), answer in zip(jobs, answers, strict=True):

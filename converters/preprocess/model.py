@@ -13,7 +13,7 @@ from onnx import helper
 
 from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.library import load
+from ir_interp.library import load, named
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
 from ir_interp.sources import is_beside, json_object
@@ -114,8 +114,11 @@ def _resized(wanted: Preprocess, x: Number, *, wide: bool) -> Number:
 
 def _call(text: str) -> ResizeOp:
     """Return a call for images of uint8; for the floats it makes of these, where a library does so (TensorFlow)."""
-    with suppress(ReadError):
+    try:
         return load(text, dtype="uint8", arguments={"mode": "RGB"})
+    except ReadError:
+        if not named(text).makes_floats:
+            raise
     return load(text, dtype="float32", arguments={"mode": "RGB"})
 
 

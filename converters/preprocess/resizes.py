@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
+from ir_interp.plan.coordinates import of_lengths
 from ir_interp.spec import (
     Alpha,
     Arithmetic,
@@ -38,8 +39,9 @@ def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
     if spec.box is not None or spec.before is not None:
         raise InexactError(op.name, "an ONNX subgraph", reason="a box, or blocks first, need lengths that are known")
     if isinstance(spec.kernel, Nearest):
+        own = _of_sizes(op, sizes)
         for axis in (0, 1):
-            x = x.take(_nearest(op, lengths[axis], sizes[axis]), axis)
+            x = x.take(_nearest(op, own, lengths[axis], sizes[axis]), axis)
         return x
     rounds = spec.rounds
     if op.dtype == "float32" and _is_plain(spec):
@@ -82,11 +84,30 @@ def lengths_of(x: Number) -> tuple[Number, Number]:
     return height, width
 
 
-def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
+def _of_sizes(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
+    """Return a spec as it is for outputs of these lengths. Raises InexactError where only run time knows it."""
+    known = [size.known for size in sizes if size.known is not None]
+    if len(known) == len(sizes):
+        return of_lengths(op.spec, known)
+    small, large = (of_lengths(op.spec, lengths) for lengths in ((1, 1), (_MANY, _MANY)))
+    if small != large:
+        reason = "its pixels depend on lengths that only run time knows; give image_size"
+        raise InexactError(op.name, "an ONNX subgraph", reason=reason)
+    return small
+
+
+_MANY = 2**20
+_RUNNING_TOTALS = (
+    (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN),
+    (Arithmetic.OPENCV_ADDED, Coordinates.TF_HALF_PIXEL_FOR_NN),
+)
+
+
+def _nearest(op: ResizeOp, spec: ResizeSpec, length: Number, size: Size) -> Number:
     """Return which pixels a nearest resize takes of an axis."""
     n, index = length.cast("float64"), size.index
-    place = (op.spec.arithmetic, op.spec.coordinates)
-    if place == (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN):  # half a step, and steps added up
+    place = (spec.arithmetic, spec.coordinates)
+    if place in _RUNNING_TOTALS:  # half a step, and steps added up
         steps = n / size.count * (index == 0.0).where(n.of(0.5), 1.0)
         at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
@@ -95,11 +116,11 @@ def _nearest(op: ResizeOp, length: Number, size: Size) -> Number:
         step = ((n * 65536.0 + (size.count * 0.5).floor()) / size.count).floor()
         odd = n - (n * 0.5).floor() * 2.0
         at = (step * index + (step * 0.5).floor() - odd) / 65536.0
-    elif place == (Arithmetic.TORCH, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
+    elif place == (Arithmetic.TORCH_FUSED, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
         step = (n / size.count).cast("float32").cast("float64")
         at = (((index + 0.5) * step - 0.5).cast("float32") + 0.5).cast("float64")
-    elif op.spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH):
-        centre = index + (0.5 if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
+    elif spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH, Arithmetic.TORCH_FUSED):
+        centre = index + (0.5 if spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
         raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")

@@ -26,11 +26,15 @@ _WIDEST = 22  # bits of a weight at most
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Size:
-    """The length of an axis of the output, as int64 and float64 of one entry, and the numbers of its pixels."""
+    """The length of an axis of the output, as int64 and float64 of one entry, and the numbers of its pixels.
+
+    ``known`` is the length itself, where it is known.
+    """
 
     length: Number
     count: Number
     index: Number
+    known: int | None = None
 
     @staticmethod
     def of(graph: Graph, length: int) -> Size:
@@ -40,6 +44,7 @@ class Size:
             Number(graph, graph.constant(whole), "int64"),
             Number(graph, graph.constant(whole.astype(np.float64)), "float64"),
             Number(graph, graph.constant(real), "float64"),
+            length,
         )
 
     @staticmethod

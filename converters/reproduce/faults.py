@@ -23,7 +23,6 @@ from .nodes import Layer, Node
 
 _IR_VERSION = 8
 _UPSAMPLE_ENDS = 10
-_UNKNOWN = "nothing is known"
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # what runs IRs as they are
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
@@ -98,7 +97,16 @@ PLACES: Mapping[str, Node | Layer] = {
     "sizes-before-13": Node(version=11, attributes={"mode": "linear"}, given=_sizes(1, 1, 8, 9)),
     "upsample-nearest": Node(version=9, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
     "upsample-linear": Node(version=9, attributes={"mode": "linear"}, given=_scales(1, 1, 2.5, 2)),
+    "upsample-linear-ratio": Node(version=9, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
+    "upsample-7": Node(version=7, attributes={"mode": "nearest"}, given=_scales(1, 1, 2, 2)),
+    "upsample-7-fraction": Node(version=7, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
+    "upsample-7-longer": Node(version=7, attributes={"mode": "linear"}, given=_scales(1, 1, 2.6, 1)),
+    "upsample-7-linear": Node(version=7, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 2)),
     "resize-10": Node(version=10, attributes={"mode": "nearest"}, given=_scales(1, 1, 0.6, 2)),
+    "resize-10-linear": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 2, 2)),
+    "resize-10-ratio": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
+    "single-row": Node(shape=(1, 1, 1, 6), attributes={"mode": "linear"}, given=_sizes(1, 1, 3, 9)),
+    "nearest-left-out": Node(attributes={"mode": "nearest"}, given=_scales(1, 1, 1.5, 2.6)),
     "policy": Node(attributes={**_POLICY, "axes": [2, 3]}, given=_sizes(8, 12)),
     "policy-negative-axes": Node(attributes={**_POLICY, "axes": [-2, -1]}, given=_sizes(8, 12)),
     "crop": Node(attributes=_CROP, given={"roi": (0, 0, 0.2, 0.2, 1, 1, 0.8, 0.8), **_sizes(1, 1, 8, 9)}),
@@ -176,7 +184,7 @@ def faults() -> Mapping[str, Fault]:
     with scratch() as folder:
         for each in _told(PLACES, folder, _RUNTIMES):
             new = {(each.runtime, cause) for cause in each.causes} - known
-            if new and not each.reason.startswith(_UNKNOWN):
+            if new and each.kind is not Kind.UNKNOWN:
                 known |= new
                 found[each.name] = each
     return dict(sorted(found.items(), key=lambda each: (each[1].runtime, _KINDS.index(each[1].kind))))

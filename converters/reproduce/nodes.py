@@ -39,14 +39,18 @@ class Node:
         values = {name: np.array(value, _DTYPES[name]) for name, value in self.given.items()}
         if self.version in (11, 12):  # where a name may not be left out
             values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
-        names = [name if name in values else "" for name in given_names(self.version)]
-        names = names[: max(place for place, name in enumerate(names) if name) + 1]
+        known = given_names(self.version)
+        own: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in known}
+        values = {name: value for name, value in values.items() if name in known}
+        names = [name if name in values else "" for name in known]
+        names = names[: max((place for place, name in enumerate(names) if name), default=-1) + 1]
         node = helper.make_node(
             "Upsample" if self.version < _UPSAMPLE_ENDS else "Resize",
             ["x", *names],
             ["y"],
             name="resize",
             **self.attributes,
+            **own,  # the scales of Upsample-7
         )
         element = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         x = helper.make_tensor_value_info("x", element, self.shape)

@@ -14,10 +14,22 @@ from ir_interp.plan.coordinates import AxisPlan
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import axis_taps
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Antialias, Aspect, Coordinates, Crop, Cubic, Linear, Nearest, ResizeSpec, Rounding, Step
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Step,
+)
 
 from .geometry import geometry
-from .outcome import Outcome, computes, differs, refused
+from .outcome import Outcome, computes, differs, unknown
 
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
@@ -45,14 +57,14 @@ def image_outcome(
     place: Place | None = None,
     rounded: Rounded | None = None,
 ) -> Outcome:
-    """Return what comes of a node in a runtime that reads it so; refused where nothing is known of it.
+    """Return what comes of a node in a runtime that reads it so; unknown where no rule covers it.
 
     ``may_change`` are the axes whose lengths change, or may. ``place`` is how float32 makes the source coordinate, by
     default as (i + before) * step - after, and ``rounded`` how a pixel is found there.
     """
-    reason = _no_image(op, may_change)
-    if reason:
-        return refused(reason)
+    uncovered = _no_image(op, may_change)
+    if uncovered:
+        return unknown(uncovered)
     spec, told = op.spec, []
     for each in readings:
         taken = each.of(spec)
@@ -67,15 +79,15 @@ def image_outcome(
 
 def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
     if op.dtype != "float32":
-        return f"nothing is known of its Resize of {op.dtype or 'an unknown element type'}"
+        return f"a Resize of {op.dtype or 'an unknown element type'}"
     if op.shape is None or len(op.shape) != _RANK:
-        return f"nothing is known of its Resize of other ranks than {_RANK}"
+        return f"a Resize of other ranks than {_RANK}"
     if not may_change <= _RESIZED:
-        return f"nothing is known of its Resize of axes {sorted(may_change)}, but of height and width"
+        return f"a Resize of axes {sorted(may_change)}, but of height and width"
     if op.attributes.get("axes") is not None:
-        return "nothing is known of its Resize with axes"
+        return "a Resize with axes"
     if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
-        return "nothing is known of its crops, and of its keep_aspect_ratio_policy"
+        return "a crop, or a keep_aspect_ratio_policy"
     return ""
 
 
@@ -132,6 +144,17 @@ def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
             return np.asarray(np.ceil(at - _HALF))
 
 
+def is_longer_in_singles(op: ResizeOp) -> bool:
+    """Say whether float32 makes another length of a scale, or may."""
+    shape = static_shape(op.shape)
+    if not op.spec.gives_scales:
+        return False
+    if shape is None or op.spec.waits:
+        return True
+    exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
+    return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
+
+
 # How several of them read what they do not have
 
 
@@ -167,3 +190,24 @@ def own_cubic(a: float) -> Reading:
 BY_RATIO = Reading("it takes the ratio of the lengths for the scale", _ratio)
 NO_ANTIALIAS = Reading("it leaves out antialias", _without_antialias)
 NO_SYMMETRIC = Reading("it takes half_pixel_symmetric for asymmetric", _asymmetric)
+
+
+def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    kernel = Nearest(rounding=Rounding.ROUND_PREFER_FLOOR) if isinstance(spec.kernel, Nearest) else spec.kernel
+    return replace(spec, coordinates=Coordinates.HALF_PIXEL, kernel=kernel)
+
+
+def _linear_half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    return spec if isinstance(spec.kernel, Nearest) else replace(spec, coordinates=Coordinates.HALF_PIXEL)
+
+
+def _floor(spec: ResizeSpec) -> ResizeSpec:
+    is_simple = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
+    return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
+
+
+RESIZE_10, UPSAMPLE = 10, range(7, 10)
+"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
+HALF_PIXEL_OF_10 = Reading("it takes half_pixel, the default since operator set 11, for Resize-10", _half_pixel)
+HALF_PIXEL_LINEAR = Reading("it takes half_pixel for a linear Upsample", _linear_half_pixel)
+FLOOR = Reading("its Upsample takes the floor", _floor)  # as others do: an Upsample never shrinks

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
 
-from .outcome import Outcome, computes, refused
+from .outcome import Outcome, computes, unknown
 from .runner import Runner
 
 VERSION = "2.3"
@@ -22,7 +22,7 @@ _TYPES = ("float32", "uint8", "int8", "int16")
 def outcome(op: ResizeOp) -> Outcome:
     """Return what comes of an operator."""
     known = (op.dtype or "float32") in _TYPES
-    return computes(op.spec) if known else refused(f"nothing is known of its resize of {op.dtype}")
+    return computes(op.spec) if known else unknown(f"a resize of {op.dtype}")
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

@@ -15,6 +15,7 @@ class Kind(Enum):
     DIFFERS = "differs"
     REFUSED = "refused"
     CRASHES = "crashes"
+    UNKNOWN = "unknown"  # no rule covers it: only a run tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,11 @@ def computes(spec: ResizeSpec, reason: str = "") -> Outcome:
 def refused(reason: str) -> Outcome:
     """Return that a runtime does not take a resize."""
     return Outcome(kind=Kind.REFUSED, reason=reason)
+
+
+def unknown(what: str) -> Outcome:
+    """Return that no rule says what a runtime does with a resize."""
+    return Outcome(kind=Kind.UNKNOWN, reason=f"no rule covers {what}")
 
 
 def differs(reason: str) -> Outcome:

@@ -61,7 +61,7 @@ def _codes(incomplete: str) -> list[str]:
 
 
 def _failures(incomplete: str) -> list[str]:
-    return [word for word in ("differs", "refused", "mistake", *RULES) if word.startswith(incomplete)]
+    return [word for word in ("differs", "refused", "unknown", "mistake", *RULES) if word.startswith(incomplete)]
 
 
 def audit(
@@ -86,7 +86,8 @@ def audit(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            help="What makes the exit code 1: differs, refused, mistake, or codes. Default: every finding but notes.",
+            help="What makes the exit code 1: differs, refused, unknown, mistake, or codes. "
+            "Default: every finding but notes.",
             autocompletion=_failures,
         ),
     ] = None,

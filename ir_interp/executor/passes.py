@@ -55,10 +55,14 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
     shape = (*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
     source, plain = x.reshape(outer, along, inner), replace(step, axis=1)
     vectors, sums = plain.vectors() if blocks else plain, _sums(plain, inner)
+    counts = None if step.counts is None else step.counts.reshape(count, inner)
 
     def part(place: tuple[slice, slice]) -> Array:
         cells = source[place[0], :, place[1]]
-        finished, whole = _finished(sums(cells), step, dtype), max(blocks - place[1].start, 0)
+        total = sums(cells)
+        finished, whole = _finished(total, step, dtype), max(blocks - place[1].start, 0)
+        if counts is not None:
+            finished = np.where(counts[:, place[1]] > 0, _shared(total, counts[:, place[1]], dtype), finished)
         if whole:
             finished[:, :, :whole] = _finished(_chained(cells[:, :, :whole], vectors), vectors, dtype)
         return finished
@@ -130,6 +134,11 @@ def _chained(x: Array, step: Pass) -> Array:
         term = np.take(values, i, axis=step.axis) * w
         total = term if total is None else total + term
     return np.asarray(total)
+
+
+def _shared(sums: Array, counts: Array, dtype: np.dtype[Any]) -> Array:
+    """Return sums of blocks that lack some pixels, divided in float32 by how many they have, as OpenCV does."""
+    return rounded(sums.astype(np.float32) / np.maximum(counts, 1), Integers.HALF_EVEN, dtype)
 
 
 def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:

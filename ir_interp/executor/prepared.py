@@ -35,7 +35,7 @@ from ir_interp.executor.tap_sums import build
 from ir_interp.executor.ways import Ways
 from ir_interp.kept import kept
 from ir_interp.memory import unchecked
-from ir_interp.plan import passes
+from ir_interp.plan import limits, passes
 from ir_interp.plan.geometry import Plan, plan
 from ir_interp.plan.integers import Along, Corners, rounding_at_once
 from ir_interp.plan.opencv import adds_fours, is_of_ipp
@@ -61,6 +61,7 @@ class Prepared(Ways):
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
         super().__init__(bound, piece, dtype)
+        limits.check(bound, dtype.name)
         self.out_shape = piece.shape
         self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
         self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)

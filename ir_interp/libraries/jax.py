@@ -72,5 +72,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("jax",),
+    makes_floats=True,
     counted=1,
 )

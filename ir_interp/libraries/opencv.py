@@ -8,6 +8,7 @@ or OPENCV_IPP=disabled forbids it. What it sums was found on a processor with AV
 
 from __future__ import annotations
 
+from ir_interp.errors import SpecError
 from ir_interp.plan.opencv import without_ipp
 from ir_interp.spec import (
     Area,
@@ -17,6 +18,7 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    Images,
     Integers,
     Kernel,
     Lanczos,
@@ -24,6 +26,7 @@ from ir_interp.spec import (
     Nearest,
     ResizeSpec,
     Rounding,
+    Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library import Library
@@ -39,20 +42,49 @@ _KERNELS: dict[str, Kernel] = {
 }
 
 
+_IN_ORDER = (
+    "INTER_NEAREST",
+    "INTER_LINEAR",
+    "INTER_CUBIC",
+    "INTER_AREA",
+    "INTER_LANCZOS4",
+    "INTER_LINEAR_EXACT",
+    "INTER_NEAREST_EXACT",
+)
+"""By their numbers in OpenCV."""
+_COPIES = ("INTER_NEAREST", "INTER_NEAREST_EXACT")
+_SUMMED = ("uint8", "uint16", "int16", "float32", "float64")
+
+
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of ``cv2.resize`` with ``dsize=sizes[::-1]``, or with ``fx`` and ``fy`` as ``scales``."""
-    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
-    if name == "INTER_LINEAR_EXACT" and (context.dtype or "").startswith("float"):
+    name, dtype = attributes["interpolation"], context.dtype or "uint8"
+    if name not in _COPIES and dtype not in _SUMMED:
+        raise SpecError(f"{name} takes images of {', '.join(_SUMMED)}, not of {dtype}")
+    if name == "INTER_LINEAR_EXACT" and dtype.startswith("float"):
         name = "INTER_LINEAR"
-    with_ipp = attributes["ipp"] and (name == "INTER_CUBIC" or (name == "INTER_LINEAR" and not is_byte))
+    with_ipp = attributes["ipp"] and _is_of_ipp(name, dtype)
     return ResizeSpec(
         kernel=_KERNELS[name],
         coordinates=_coordinates(name),
         axes=(0, 1),
         target=Library.target(attributes),
+        step=Step.RATIO if name == "INTER_NEAREST_EXACT" else Step.GIVEN_UNLESS_ALL_EQUAL,
         arithmetic=Arithmetic.IPP if with_ipp else _arithmetic(name, context.version),
-        integers=None if with_ipp else _integers(name, context.dtype or "uint8"),
+        integers=None if with_ipp else _integers(name, dtype),
+        images=None if name in _COPIES else _images(name, dtype),
     )
+
+
+def _images(name: str, dtype: str) -> Images:
+    return Images(elements=(dtype, *(each for each in _SUMMED if "float" in each and each != dtype)), call=name)
+
+
+def _is_of_ipp(name: str, dtype: str) -> bool:
+    """Say whether Intel's library takes a call. Raises SpecError where nobody knows what it computes."""
+    if name == "INTER_LINEAR" and dtype == "int16":
+        raise SpecError("how Intel's library rounds INTER_LINEAR of int16 is not known here; give ipp=False")
+    return (name == "INTER_CUBIC" and dtype != "float64") or (name == "INTER_LINEAR" and dtype != "uint8")
 
 
 def _coordinates(name: str) -> Coordinates:
@@ -63,7 +95,7 @@ def _coordinates(name: str) -> Coordinates:
 
 def _arithmetic(name: str, version: int) -> Arithmetic:
     if name == "INTER_NEAREST_EXACT" and version >= 5:
-        return Arithmetic.PILLOW  # which it was made to equal
+        return Arithmetic.OPENCV_ADDED  # made to take Pillow's pixels
     is_double = name in ("INTER_NEAREST", "INTER_NEAREST_EXACT", "INTER_LINEAR_EXACT")
     return Arithmetic.OPENCV_EXACT if is_double else Arithmetic.OPENCV
 
@@ -85,8 +117,6 @@ def approximate(attributes: Attributes, context: Context) -> str:
     name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
     if not attributes["ipp"] or name not in ("INTER_LINEAR", "INTER_CUBIC"):
         return ""
-    if not is_byte and attributes.get("scales") is not None:
-        return "of fx and fy that are no ratios of lengths, the edges of what Intel's library makes are not known"
     if is_byte and name == "INTER_CUBIC":
         return "these are the bytes of processors with AVX-512; on others one value in 10**5 differs by 1"
     return ""
@@ -106,5 +136,6 @@ LIBRARY = Library(
         read=read,
     ),
     approximate=approximate,
+    constants={"interpolation": dict(enumerate(_IN_ORDER))},
     packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
 )

@@ -1,14 +1,17 @@
 """Pillow's ``Image.resize``.
 
-Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 12.3 and 13.0.
-Images are [height, width] or [height, width, channels]. ``box`` is (left, upper, right, lower), as there.
+Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.4 to 12.1
+(version 11 here), 12.3 and 13.0. Images are [height, width] or [height, width, channels]. ``box`` is (left, upper,
+right, lower), as there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ir_interp.errors import SpecError
+from ir_interp.parts import FLOATS
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -20,6 +23,7 @@ from ir_interp.spec import (
     FixedPoint,
     FloatingPoint,
     Hamming,
+    Images,
     Integers,
     Kernel,
     Lanczos,
@@ -46,17 +50,29 @@ _KERNELS: dict[str, Kernel] = {
     "MKS2021": Magic(year=2021, antialias=_WIDENED, exclude_outside=True),
 }
 _OF_13 = ("MKS2013", "MKS2021")
-_EIGHT_BITS = ("RGB", "L", "RGBA", "LA")
+_MAGIC = dict(enumerate(_OF_13, 6))
+_CUT = 12  # since when sums beyond 16 bits are cut; of 12 it is 12.3 that is known
 _WITH_ALPHA = ("RGBA", "LA")
+_MODES = {  # the element type, and the numbers of channels that are summed alike
+    "RGB": ("uint8", (1, 3)),
+    "L": ("uint8", (1, 3)),
+    "RGBA": ("uint8", (2, 4)),
+    "LA": ("uint8", (2, 4)),
+    "I;16": ("uint16", (1,)),
+    "I": ("int32", (1,)),
+    "F": ("float32", None),
+}
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of ``Image.resize(sizes[::-1], resample, box, reducing_gap)`` of an image of a mode."""
     kernel, mode = _KERNELS[attributes["resample"]], attributes["mode"]
+    if mode == "I;16" and context.version < _CUT and attributes["resample"] in ("BICUBIC", "LANCZOS"):
+        raise SpecError("how Pillow up to 12.2 stores sums of I;16 beyond 16 bits is not known here")
     nearest = isinstance(kernel, Nearest)
     if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the others add up steps
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
-    order = Passes.BY_LOSS if context.version >= 13 else Passes.UNLESS_TALL
+    order = _order(context.version)
     in_bytes = FixedPoint(bits=22, passes=order)
     in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=Integers.HALF_AWAY)
     return ResizeSpec(
@@ -65,11 +81,27 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         axes=(0, 1),
         target=Library.target(attributes),
         arithmetic=Arithmetic.PILLOW,
-        integers=None if nearest else in_bytes if mode in _EIGHT_BITS else in_floats,
+        integers=None if nearest else in_bytes if _MODES[mode][0] == "uint8" else in_floats,
         alpha=Alpha.PREMULTIPLIED if mode in _WITH_ALPHA and not nearest else Alpha.SEPARATE,
         box=_box(attributes.get("box")),
         before=None if nearest else _before(attributes.get("reducing_gap"), mode, context.version),
+        images=_images(mode, nearest=nearest),
     )
+
+
+def _order(version: int) -> Passes:
+    return Passes.BY_LOSS if version >= 13 else Passes.UNLESS_TALL if version >= 12 else Passes.LAST_FIRST
+
+
+def _images(mode: str, *, nearest: bool) -> Images:
+    """Return the images that are resized as those of a mode: pixels are copied alike, but for those of I;16."""
+    element, channels = _MODES[mode]
+    if nearest and mode != "I;16":
+        return Images(elements=("uint8", "int32", "bool", *FLOATS), call=f"mode {mode}")
+    return replace(Images.of(element, element, f"mode {mode}"), channels=channels, hint=_HINT)
+
+
+_HINT = "; name its mode, as in mode=RGBA"
 
 
 def _box(edges: Sequence[float] | None) -> tuple[tuple[float, float], ...] | None:
@@ -95,16 +127,18 @@ _NUMBERS = {"sizes": "sizes", "box": "box", "gap": "reducing_gap"}
 LIBRARY = Library(
     dialect=Dialect(
         name="pillow",
-        versions=(13, 12),  # 13 changed which axis is filtered first
+        versions=(13, 12, 11),  # 13, and 12 from 12.2 on, changed which axis is filtered first
         vocabulary={
-            "resample": {name: since(13 if name in _OF_13 else 12) for name in _KERNELS},
-            "mode": dict.fromkeys((*_EIGHT_BITS, "I;16", "I", "F"), since(12)),
+            "resample": {name: since(13 if name in _OF_13 else 11) for name in _KERNELS},
+            "mode": dict.fromkeys(_MODES, since(11)),
         },
-        numbers={name: (called, since(12)) for name, called in _NUMBERS.items()},
-        defaults={"resample": ("BICUBIC", since(12)), "mode": ("RGB", since(12))},
+        numbers={name: (called, since(11)) for name, called in _NUMBERS.items()},
+        defaults={"resample": ("BICUBIC", since(11)), "mode": ("RGB", since(11))},
         omitted={},
         read=read,
     ),
     packages=("pillow",),
+    exceptions={(12, 0): 11, (12, 1): 11, (12, 2): None, **{(10, minor): 11 for minor in range(5)}},
+    constants={"resample": {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC", 4: "BOX", 5: "HAMMING"} | _MAGIC},
     usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is that of Image.thumbnail
 )

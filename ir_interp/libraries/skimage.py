@@ -57,5 +57,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("scikit-image",),
+    makes_floats=True,
     counted=1,
 )

@@ -98,4 +98,5 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("tensorflow", "tensorflow-cpu"),
+    makes_floats=True,
 )

@@ -1,19 +1,22 @@
 """PyTorch's ``torch.nn.functional.interpolate`` on CPU.
 
 Source: ``functional.py``, ``UpSample.h`` and ``UpSampleKernel.cpp``, run as torch 2.13 and 2.14. The last axes are
-resized, two of them where the mode does not say; ``rank`` is that of a batch. A fault of torch 2.13 is not repeated:
-where an output is one pixel wide, antialias, and uint8 of more than four channels, make every row equal the first.
+resized, two of them where the mode does not say; ``rank`` is that of a batch. Tensors are contiguous. What torch 2.13
+gets wrong is refused: where an output is one pixel wide, antialias, and uint8 of more than four channels, make every
+row equal the first (``plan.limits``).
 """
 
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.parts import FLOATS
 from ir_interp.spec import (
     Antialias,
     Arithmetic,
     Coordinates,
     Cubic,
     FixedPoint,
+    Images,
     Kernel,
     Lanczos,
     Linear,
@@ -40,17 +43,54 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         raise SpecError("antialias is of bilinear, bicubic and lanczos without align_corners")
     if mode == "lanczos" and not antialias:
         raise SpecError("lanczos, of torch 2.14 and newer, needs antialias")
-    kernel = _kernel(mode, antialias=antialias)
+    kernel, dtype = _kernel(mode, antialias=antialias), context.dtype
+    if dtype is not None and dtype not in _elements(mode, antialias=antialias):
+        known = ", ".join(_elements(mode, antialias=antialias))
+        raise SpecError(f"{mode} takes tensors of {known}, not of {dtype}")
     resized = int(_RANKS.get(mode) or attributes["rank"]) - 2
     return ResizeSpec(
         kernel=kernel,
         coordinates=_coordinates(mode, corners=corners),
         axes=tuple(range(-resized, 0)),
         target=Library.target(attributes, "size", "scale_factor"),
-        step=Step.RATIO if attributes["recompute_scale_factor"] or mode == "area" else Step.GIVEN,
-        arithmetic=Arithmetic.TORCH,
+        step=Step.RATIO if attributes["recompute_scale_factor"] else _step(mode, antialias=antialias, dtype=dtype),
+        arithmetic=Arithmetic.TORCH_DOUBLE if _is_double(kernel, dtype) else Arithmetic.TORCH,
         integers=FixedPoint(bits=22, width=16) if isinstance(kernel, Linear | Cubic | Lanczos) else None,
+        images=Images(elements=_here(kernel, dtype, _elements(mode, antialias=antialias)), call=mode),
     )
+
+
+def _elements(mode: str, *, antialias: bool) -> tuple[str, ...]:
+    """Return the element types that a mode takes on CPU."""
+    if antialias:
+        return ("uint8", "float32", "float64")
+    return FLOATS if mode == "area" else ("uint8", *FLOATS)
+
+
+def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the element types that a spec is of: nearest has other places in float64, which is to be named."""
+    if not isinstance(kernel, Nearest):
+        return known
+    return ("float64",) if dtype == "float64" else tuple(each for each in known if each != "float64")
+
+
+def _is_double(kernel: Kernel, dtype: str | None) -> bool:
+    return isinstance(kernel, Nearest) and dtype == "float64"
+
+
+def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:
+    """Return how far each output is from the next, where ``scale_factor`` is given.
+
+    Axes that keep their length are copied, but by nearest-exact, by bicubic of floats, and with aligned corners, where
+    they are the same anyway. Nearest takes every pixel twice where an axis doubles.
+    """
+    if mode == "area":
+        return Step.RATIO
+    if mode == "nearest":
+        return Step.GIVEN_UNLESS_DOUBLED
+    is_float = dtype is not None and dtype != "uint8"
+    given = mode == "nearest-exact" or (mode == "bicubic" and not antialias and is_float)
+    return Step.GIVEN if given else Step.GIVEN_UNLESS_EQUAL
 
 
 def _kernel(mode: str, *, antialias: bool) -> Kernel:

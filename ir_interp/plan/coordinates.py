@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ir_interp.plan.before import Before
-from ir_interp.spec import Arithmetic, Coordinates, Crop, Length
+from ir_interp.spec import Arithmetic, Coordinates, Crop, Length, Nearest, ResizeSpec, Step
 
 _TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
 
@@ -90,13 +90,19 @@ _LIBRARIES = {
     Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_ADDED: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
     Arithmetic.IPP: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_FUSED: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_DOUBLE: _times(lambda scale: np.float64(1 / scale), np.float64),
     Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
     Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
     Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
 _SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
+_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)
+_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)
 _STEP_FIRST = (
     Arithmetic.OPENVINO,
     Arithmetic.LITERT,
@@ -134,7 +140,7 @@ def _in_library(axis: AxisPlan) -> Any:
     """Return the source coordinate of every output index as an image library finds it."""
     index, start = np.arange(axis.out_size), float(axis.start)
     nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library has it
-    if nearest and axis.arithmetic is Arithmetic.PILLOW:
+    if nearest and axis.arithmetic in _RUNNING_TOTALS:
         step = float(1 / axis.scale)
         return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
     if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
@@ -146,13 +152,33 @@ def _in_library(axis: AxisPlan) -> Any:
         return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
-    if nearest and axis.arithmetic is Arithmetic.TORCH:  # from the middles of pixels, and back
+    if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the middles of pixels, and back
         return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
-    if axis.arithmetic in _SINGLES or (axis.arithmetic is Arithmetic.TORCH and copies):
+    if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
         return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
-    return at.astype(np.float32).astype(np.float64) if axis.arithmetic is Arithmetic.OPENCV else at
+    return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
+
+
+def of_lengths(spec: ResizeSpec, lengths: Sequence[int]) -> ResizeSpec:
+    """Return a spec as it is for an output of these lengths: PyTorch's nearest of larger ones is another loop.
+
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for tensors that are contiguous.
+    """
+    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
+        return spec
+    if len(lengths) == 2 and sum(lengths) <= _MOST_OF_BOTH:
+        return replace(spec, arithmetic=Arithmetic.TORCH)
+    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
+    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
+
+
+_OF_LARGER_OUTPUTS = {
+    Arithmetic.TORCH: Arithmetic.TORCH_FUSED,
+    Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE,
+}
+_MOST_OF_BOTH = 128  # height and width together, up to which another loop finds the pixels
 
 
 def half_pixels(count: int, step: np.float32) -> Any:
@@ -167,6 +193,8 @@ def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
     half = fraction - 0.5
     if arithmetic is Arithmetic.ONNXRUNTIME:
         half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
+    if arithmetic is Arithmetic.SCIPY:  # floor(x + 1/2), a sum that float64 rounds up from just below a half
+        half = xp.where(xp.floor(coordinate + 0.5) > floor, xp.maximum(half, 0.0), half)
     return Positions(floor, fraction, half)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.plan import ipp
 from ir_interp.plan.before import Before, Bell
-from ir_interp.plan.coordinates import AxisPlan, affine, single
+from ir_interp.plan.coordinates import AxisPlan, affine, of_lengths, single
 from ir_interp.plan.reduced import reduced, stretches
 from ir_interp.shapes import Shape, resolve_axes
 from ir_interp.spec import (
@@ -65,7 +65,9 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     in_sizes = [first[axis] for axis in axes]
     starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
     lengths, asked = _lengths(own, spans, windows)
-    bound = zip(axes, in_sizes, lengths, asked, spans, windows, starts, strict=True)
+    own = of_lengths(own, lengths)
+    steps = _step_scales(own, asked, lengths, spans)
+    bound = zip(axes, in_sizes, lengths, asked, steps, windows, starts, strict=True)
     plans = [_axis_plan(own, *each) for each in bound]
     plans = _copied(plans, spec)
     if found is not None:
@@ -125,10 +127,24 @@ def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float
     return [Fraction(end) - Fraction(start) for start, end in windows]
 
 
-def _step_scale(spec: ResizeSpec, asked: Fraction, out: int, size: Fraction) -> Fraction:
-    """Return the scale by which an axis of ``size`` pixels is stepped through."""
-    copied = spec.step is Step.GIVEN_UNLESS_EQUAL and spec.gives_scales and out == size
-    return _ratio(out, size) if copied or spec.step is Step.RATIO else asked
+def _step_scales(
+    spec: ResizeSpec, asked: Sequence[Fraction], outs: Sequence[int], sizes: Sequence[Fraction]
+) -> list[Fraction]:
+    """Return the scales by which axes of ``sizes`` pixels are stepped through."""
+    ratios = list(map(_ratio, outs, sizes))
+    if spec.step is Step.RATIO:
+        return ratios
+    own = _OWN_RATIOS.get(spec.step, ()) if spec.gives_scales else ()
+    if spec.step is Step.GIVEN_UNLESS_ALL_EQUAL and any(ratio != 1 for ratio in ratios):
+        own = ()
+    return [ratio if ratio in own else scale for ratio, scale in zip(ratios, asked, strict=True)]
+
+
+_OWN_RATIOS = {  # of axes that are stepped through by their lengths, whatever scale is given
+    Step.GIVEN_UNLESS_EQUAL: (1,),
+    Step.GIVEN_UNLESS_DOUBLED: (1, 2),
+    Step.GIVEN_UNLESS_ALL_EQUAL: (1,),
+}
 
 
 def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
@@ -137,7 +153,7 @@ def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> i
         return math.floor(size * ratio)
     if arithmetic.is_library:
         length = float(size) * float(ratio)
-        return round(length) if arithmetic in _TO_EVEN else math.floor(length)
+        return round(length) if arithmetic.rounds_lengths else math.floor(length)
     scale = np.float32(float(ratio))
     # OpenVINO adds 1e-6, so that a product just below an integer counts as that integer
     factor = scale + np.float32(1e-6) if arithmetic is Arithmetic.OPENVINO else scale
@@ -146,9 +162,6 @@ def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> i
     if not np.isfinite(product):
         raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
     return int(product)
-
-
-_TO_EVEN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 
 
 def _keep_aspect(
@@ -174,7 +187,7 @@ def _axis_plan(
     in_size: int,
     out_size: int,
     asked: Fraction,
-    span: Fraction,
+    scale: Fraction,
     window: tuple[float, float],
     start: Fraction,
 ) -> AxisPlan:
@@ -184,7 +197,7 @@ def _axis_plan(
         axis=axis,
         in_size=in_size,
         out_size=out_size,
-        scale=_step_scale(spec, asked, out_size, span),
+        scale=scale,
         asked=asked,
         step=Fraction(1),
         offset=Fraction(0),

@@ -18,7 +18,7 @@ from ir_interp.shapes import Shape, resolve_axes
 from ir_interp.spec import Arithmetic, Cubic, Linear, ResizeSpec
 
 Array = NDArray[Any]
-_CHANNELS = (1, 3, 4)
+CHANNELS = (1, 3, 4)
 _BLOCK = 4  # outputs of a row that are made together
 
 
@@ -61,7 +61,7 @@ def takes(spec: ResizeSpec, shape: Shape) -> bool:
     if not isinstance(spec.kernel, Linear | Cubic):
         return False
     channels = math.prod(shape[axes[1] + 1 :])
-    return channels in _CHANNELS and min(shape[axis] for axis in axes) >= 2 * kernels.radius(spec.kernel)
+    return channels in CHANNELS and min(shape[axis] for axis in axes) >= 2 * kernels.radius(spec.kernel)
 
 
 _FORWARD, _SECOND_FIRST = Order(((0, 1, 2, 3),), True), Order(((1, 0, 2, 3),), True)

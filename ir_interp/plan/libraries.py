@@ -34,7 +34,7 @@ def is_own(kernel: Kernel, arithmetic: Arithmetic) -> bool:
 def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) -> Weighted | None:
     """Return the taps of an axis in the order of its library; None where that does not matter."""
     if axis.arithmetic in _OPENCV and isinstance(kernel, Area):
-        return _covered_in_growing(axis) if any_growing else _covered(axis)
+        return _covered_in_growing(axis) if any_growing else covered(axis)
     if axis.arithmetic is Arithmetic.OPENCV and isinstance(kernel, Linear | Cubic | Lanczos):
         return _opencv(kernel, axis)
     if axis.arithmetic is Arithmetic.IPP and isinstance(kernel, Linear | Cubic):
@@ -183,7 +183,7 @@ _ON_PIXEL, _ALL = 1e-6, 1e30  # a weight beside which the others are nothing
 _SLIVER = 1e-3  # of a pixel: less is left out
 
 
-def _covered(axis: AxisPlan) -> Weighted:
+def covered(axis: AxisPlan) -> Weighted:
     """Weigh pixels by the part of [i, i + 1) * step that they cover, whole ones alike."""
     step = 1.0 / np.float64(axis.scale)
     start = np.arange(axis.out_size) * step

@@ -6,7 +6,7 @@ The taps are those of ``plan.taps``, in the library's own order; here they becom
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -42,6 +42,9 @@ class Pass:
 
     Taps are added up from the first to the last, unless ``is_turned`` says that some are in another order: of the
     ``vectors``, with which whole blocks of ``lanes`` values of a row of the output are summed, or of ``plan.ipp``.
+
+    ``counts`` has the lengths of the output from ``axis`` on: how many pixels an output sums that lacks some of its
+    block, by which it is divided; 0 for outputs of whole blocks.
     """
 
     axis: int
@@ -55,6 +58,7 @@ class Pass:
     saturates: bool = False
     lanes: int = 0
     of_ipp: bool = False
+    counts: NDArray[np.float32] | None = None
 
     @property
     def is_turned(self) -> bool:
@@ -177,7 +181,10 @@ def _is_first(axis: int, bound: Plan) -> bool:
 
 def _counted(bound: Plan) -> Iterator[Pass]:
     """Yield passes that add up the pixels of a block, and divide by their number: of four of them as whole numbers."""
-    axes = _in_order(bound, Passes.LAST_FIRST, every=False)
+    if not bound.axes:
+        return
+    axes = [(axis.axis, Taps(*opencv.blocks(axis))) for axis in sorted(bound.axes, key=lambda each: -each.axis)]
+    counts = _counts_of_parts(bound, dict(axes))
     blocks = [1 / axis.scale for axis in bound.axes]
     is_two_by_two = blocks == [2, 2] and opencv.channels(bound) in opencv.FEW_CHANNELS
     for place, (axis, taps) in enumerate(axes):
@@ -185,11 +192,25 @@ def _counted(bound: Plan) -> Iterator[Pass]:
         made = Pass(axis=axis, indices=taps.indices, weights=weights)
         if place < len(axes) - 1:
             yield made
-        elif is_two_by_two:
+            continue
+        made = replace(made, counts=counts)
+        if is_two_by_two:
             yield replace(made, bits_after=2, saturates=True)
         else:
             factor = np.float32(1) / np.float32(float(math.prod(blocks)))
             yield replace(made, factor=float(factor), rounding=Integers.HALF_EVEN, saturates=True)
+
+
+def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:
+    """Return ``Pass.counts`` of the last pass; None where every block is whole."""
+    first, rank = min(taps), len(bound.out_shape)
+    block, counts = 1, np.ones((1,) * (rank - first), np.int64)
+    for axis in bound.axes:
+        counts = counts * (_of(taps[axis.axis]) > 0).sum(axis=1).reshape(-1, *(1,) * (rank - axis.axis - 1))
+        block *= round(1 / axis.scale)
+    if (counts == block).all():
+        return None
+    return np.broadcast_to(np.where(counts < block, counts, 0), bound.out_shape[first:]).astype(np.float32)
 
 
 def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:

@@ -60,8 +60,12 @@ class Piece:
     def of_pass(self, each: Pass) -> Pass:
         """Return a pass over its outputs, from its stretch of inputs."""
         start, stop = self.outputs[each.axis]
+        behind = tuple(slice(*edges) for edges in self.outputs[each.axis :])
         return replace(
-            each, indices=each.indices[start:stop] - self.inputs[each.axis][0], weights=each.weights[start:stop]
+            each,
+            indices=each.indices[start:stop] - self.inputs[each.axis][0],
+            weights=each.weights[start:stop],
+            counts=None if each.counts is None else each.counts[behind],
         )
 
 

@@ -103,6 +103,8 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
     for step in map(piece.of_pass, passes(bound, dtype)):
         if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
+        if step.counts is not None:
+            return None
         waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
         if step.saturates:
             windows = _sorted(waiting)

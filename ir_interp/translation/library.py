@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from numbers import Integral
 from typing import Any
 
 from ir_interp.errors import ReadError, SpecError, closest, spelled
@@ -23,13 +25,19 @@ class Library:
 
     The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
     ``approximate`` says why not every byte of a call is known, where that is so. ``counted`` is the place of the number
-    that counts in a version: of 0.29 the second. ``usual`` are numbers that are tried where a call is looked for.
+    that counts in a version: of 0.29 the second. ``exceptions`` are releases
+    that compute as another version, or as none. ``makes_floats``
+    is whether sums of integers are floats there. ``constants`` are the library's own numbers for values of an
+    attribute. ``usual`` are numbers that are tried where a call is looked for.
     """
 
     dialect: Dialect
     packages: tuple[str, ...]
     approximate: Callable[[Attributes, Context], str] = _exact
     counted: int = 0
+    constants: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    exceptions: Mapping[tuple[int, ...], int | None] = field(default_factory=dict)
+    makes_floats: bool = False
     usual: tuple[Mapping[str, Any], ...] = ()
 
     @staticmethod
@@ -52,23 +60,34 @@ class Library:
     def version(self, wanted: int | None = None) -> int:
         """Return which known version computes as ``wanted``, by default as the one installed, else the newest.
 
-        One that is installed and older than all that are known counts as the oldest of these. Raises ReadError where
-        such a one is wanted by its number.
+        Raises ReadError for one that is older than all that are known, and for one that is installed and unlike all of
+        them.
         """
         known = self.dialect.versions
         chosen = (self.installed() or known[0]) if wanted is None else wanted
         found = next((version for version in known if version <= chosen), None)
-        if found is None and wanted is not None:
-            raise ReadError(f"{self.name} {wanted}: known from version {known[-1]} on")
-        return known[-1] if found is None else found
+        if found is None:
+            raise ReadError(f"{self.name} {chosen}: known from version {known[-1]} on")
+        return found
 
     def installed(self) -> int | None:
-        """Return the major version that is installed; None where it is not."""
+        """Return the version that is installed; None where there is none. Raises ReadError for one that is unlike all.
+
+        Of a release that computes as those of another version, it is that version.
+        """
         from importlib import metadata  # late: it takes a while
 
         for package in self.packages:
             with suppress(metadata.PackageNotFoundError, ValueError, IndexError):
-                return int(metadata.version(package).split(".")[self.counted])
+                release = tuple(map(int, metadata.version(package).split(".")[:2]))
+                version = self.exceptions.get(release, release[self.counted])
+                if version is None:
+                    known = ", ".join(map(str, self.dialect.versions))
+                    told = (
+                        f"{self.name} {release[0]}.{release[1]} is installed, which computes as no version known here"
+                    )
+                    raise ReadError(f"{told}; name one of {known}")
+                return version
         return None
 
     def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:
@@ -88,7 +107,16 @@ class Library:
         for name in arguments:
             if name not in choices and name not in numbers:
                 raise ReadError(f"unknown argument {name!r}; {closest(name, [*choices, *sorted(numbers)])}")
-        return {name: _meant(value, choices.get(name, ())) for name, value in arguments.items()}
+        return {name: _meant(self._named(name, value), choices.get(name, ())) for name, value in arguments.items()}
+
+    def _named(self, name: str, value: Any) -> Any:
+        """Return the name of a constant of the library, a number or a member of an enumeration; else the value."""
+        known = self.constants.get(name)
+        if known is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, Enum):
+            return value.name
+        return known.get(int(value), value) if isinstance(value, Integral) else value
 
 
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:

@@ -12,7 +12,6 @@ from ir_interp.shapes import PartialShape
 from ir_interp.spec import (
     Alpha,
     Antialias,
-    Arithmetic,
     Aspect,
     Border,
     Coordinates,
@@ -89,7 +88,6 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
     "integers": "",
     "length": Length.WHOLE,
 }
-_ROUNDED_LENGTHS = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 
 
 def _output_length(spec: ResizeSpec) -> str | None:
@@ -98,7 +96,7 @@ def _output_length(spec: ResizeSpec) -> str | None:
         return None
     if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window and not _is_whole(spec.coordinates):
         return "of the window"
-    return "rounded half to even" if spec.arithmetic in _ROUNDED_LENGTHS else None
+    return "rounded half to even" if spec.arithmetic.rounds_lengths else None
 
 
 def _is_whole(crop: Crop) -> bool:

@@ -24,14 +24,14 @@ from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
 from ir_interp.converters import child
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audit import audit, models
-from ir_interp.converters.audit.verdicts import judge
+from ir_interp.converters.audit.verdicts import Verdict, judge
 from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
 from tests.support.ir_text import interpolate
-from tests.support.runtimes import Array
+from tests.support.runtimes import Array, onnx_model
 from tests.sweeps.audit import sweep, sweep_layers, table
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
@@ -505,3 +505,18 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")
     said = "error: a.onnx: no float32 of shape [1, 3, 6, 5]; input 'x' is float32 of shape [1, 2, ?, ?]\n"
     assert (code, errors) == (2, said)
+
+
+def test_unknown_is_a_verdict_of_its_own(tmp_path: Path) -> None:
+    """What no rule covers is neither the same nor refused: it is found, and running it settles it."""
+    path = tmp_path / "a.onnx"
+    model = onnx_model("Resize", 13, (1, 2, 5), "float32", {"mode": "linear"}, scales=(1, 1, 2))
+    onnx.save(model, path)
+    found = ir_interp.audit(path, runtimes=["tvm", "iree"])
+    assert {each.kind for each in found.rows[0].forecast.values()} == {Kind.UNKNOWN}
+    assert [each.code for each in found.findings] == ["IRI025", "IRI025"]
+    assert found.findings[0].message == "IREE: unknown: no rule covers a Resize of other ranks than 4"
+    assert found.fails("unknown")
+    assert not found.fails("refused", "differs")
+    row = replace(found.rows[0], seen={"tvm": Verdict(kind=Kind.SAME)})
+    assert [each.code for each in row.findings] == ["IRI025"]  # of IREE alone: no forecast was wrong

@@ -619,3 +619,16 @@ def test_convert_there_and_back(cli: Cli, folder: Path) -> None:
         assert printed.endswith(f"wrote {destination}\n")
     first, last = ir_interp.load("a.xml")[0], ir_interp.load("e.json")[0]
     np.testing.assert_allclose(last.run(image()), first.run(image()), rtol=0, atol=2e-5)
+
+
+def test_run_resizes_no_axis_that_the_layer_keeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three channels for a layer of four: its sizes would make four of them."""
+    model, x, y = tmp_path / "up.onnx", tmp_path / "x.npy", tmp_path / "y.npy"
+    onnx.save(onnx_model("Resize", 13, (1, 4, 5, 6), "float32", {"mode": "linear"}, sizes=(1, 4, 10, 12)), model)
+    np.save(x, np.zeros((1, 3, 7, 8), np.float32))
+    assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 2
+    said = 'the input is 1x3x7x8; up.onnx:node[0 ""] keeps axis 1 of length 4, and would resize 3 to it'
+    assert said in capsys.readouterr().err
+    assert not y.exists()
+    np.save(x, np.zeros((1, 4, 7, 8), np.float32))
+    assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 0

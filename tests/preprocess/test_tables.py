@@ -93,7 +93,6 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
         ("opencv:cubic", (33, 41), "it rounds a product and the sum that it is added to at once"),
         ("opencv:cubic,ipp=false", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
         ("pillow:bicubic,reducing_gap=1", (14 * 12, 20 * 11), "they do not hold sums of 132 pixels"),
-        ("torch:area", (33, 41), "no nodes are known"),
         ("pillow:box,mode=RGBA", (33, 41), "no nodes are known"),
         ("pillow:box,mode=F", (33, 41), "it sums float64"),
     ],
@@ -102,6 +101,14 @@ def test_what_is_refused(tmp_path: Path, like: str, lengths: tuple[int, int], sa
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.xml"
     with pytest.raises(InexactError, match=said):
         ir_interp.preprocess(source, whole, like=like, size=SIZE, image_size=lengths)
+    assert not whole.exists()
+
+
+def test_what_a_library_refuses(tmp_path: Path) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.xml"
+    said = r"^torch: area takes tensors of float16, bfloat16, float32, float64, not of uint8$"
+    with pytest.raises(ReadError, match=said):
+        ir_interp.preprocess(source, whole, like="torch:area", size=SIZE, image_size=(33, 41))
     assert not whole.exists()
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ir_interp
-from ir_interp import ResizeSpec
+from ir_interp import ResizeSpec, Scales, Sizes
 from ir_interp.library import get
+from ir_interp.plan.geometry import Plan, plan
 
 Array = NDArray[Any]
 
 FILTERS = {
-    **dict.fromkeys(("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS"), 12),
+    **dict.fromkeys(("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS"), 11),
     **dict.fromkeys(("MKS2013", "MKS2021"), 13),
 }
 """Those of Pillow, and since when."""
@@ -28,16 +29,22 @@ _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call of a library for images of a type and a number of channels; ``boxed``, of a box somewhere in each."""
+    """A call of a library for images of a type and a number of channels; ``boxed``, of a box somewhere in each.
+
+    ``scaled``, it takes factors instead of sizes, which are drawn for each image: ``scales``.
+    """
 
     library: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     dtype: str
     channels: int
     boxed: bool = False
+    scaled: bool = False
+    scales: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         named = ",".join(f"{name}={value}" for name, value in self.arguments.items()) + ",box" * self.boxed
+        named += ",scales" * self.scaled
         return f"{self.library}:{named} {self.dtype} x{self.channels}"
 
     @property
@@ -51,6 +58,8 @@ class Call:
 
     def placed(self, rng: np.random.Generator, height: int, width: int) -> Call:
         """Return the call with a box in an image of these lengths, of whole numbers or not, where it is to have one."""
+        if self.scaled:
+            return replace(self, scales=factors(rng))
         if not self.boxed:
             return self
         sides = [np.sort(rng.random(2)) * length for length in (width, height)]
@@ -69,11 +78,24 @@ class Call:
             shape = (1, self.channels, height, width)
         if self.dtype.startswith("float"):
             return rng.random(shape).astype(self.dtype)
-        return rng.integers(0, 256 if self.dtype == "uint8" else 65536, shape).astype(self.dtype)
+        lowest = -32768 if self.dtype == "int16" else 0
+        return rng.integers(lowest, 256 if self.dtype == "uint8" else lowest + 65536, shape).astype(self.dtype)
 
     def run(self, x: Array, height: int, width: int) -> Array:
         """Return an image as the library itself resizes it."""
-        return _RUNS[self.library](x, height, width, self.arguments)
+        scales = {} if self.scales is None else {"scales": self.scales}
+        return _RUNS[self.library](x, height, width, {**self.arguments, **scales})
+
+    def bound(self, x: Array, height: int, width: int) -> Plan:
+        """Return the plan of what is resized here."""
+        target = Sizes((height, width)) if self.scales is None else Scales(self.scales)
+        return plan(replace(self.spec, target=target), x.shape)
+
+    def ours(self, x: Array, height: int, width: int, version: int | None = None) -> Array:
+        """Return an image as it is resized here."""
+        if self.scales is not None:
+            return ir_interp.resize(x, self.of(version), scales=self.scales)
+        return ir_interp.resize(x, self.of(version), sizes=(height, width))
 
 
 def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
@@ -87,14 +109,23 @@ def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> 
 def _opencv(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     cv2 = importlib.import_module("cv2")
     cv2.ipp.setUseIPP(arguments.get("ipp", True))
-    y: Array = cv2.resize(x, (width, height), interpolation=getattr(cv2, f"INTER_{arguments['interpolation']}"))
+    interpolation = getattr(cv2, f"INTER_{arguments['interpolation']}")
+    if "scales" in arguments:
+        fy, fx = arguments["scales"]
+        scaled: Array = cv2.resize(x, None, fx=fx, fy=fy, interpolation=interpolation)
+        return scaled
+    y: Array = cv2.resize(x, (width, height), interpolation=interpolation)
     return y
 
 
 def _torch(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     torch = importlib.import_module("torch")
     interpolate = importlib.import_module("torch.nn.functional").interpolate
-    y: Array = interpolate(torch.from_numpy(x), size=(height, width), **arguments).numpy()
+    rest = {name: value for name, value in arguments.items() if name != "scales"}
+    if "scales" in arguments:
+        scaled: Array = interpolate(torch.from_numpy(x), scale_factor=arguments["scales"], **rest).numpy()
+        return scaled
+    y: Array = interpolate(torch.from_numpy(x), size=(height, width), **rest).numpy()
     return y
 
 
@@ -168,7 +199,10 @@ def calls(library: str, version: int | None = None) -> Iterator[Call]:
     match library:
         case "pillow":
             for mode, (dtype, channels) in (_MODES | _DEEP_MODES).items():
-                for name in (name for name, since in FILTERS.items() if since <= get(library).version(version)):
+                known = get(library).version(version)
+                for name in (name for name, since in FILTERS.items() if since <= known):
+                    if mode == "I;16" and known < 12 and name in ("BICUBIC", "LANCZOS"):
+                        continue  # sums beyond 16 bits are not known
                     given = {"resample": name, "mode": mode}
                     call = Call(library=library, arguments=given, dtype=dtype, channels=channels)
                     yield from (call, replace(call, boxed=True))
@@ -203,6 +237,46 @@ def calls(library: str, version: int | None = None) -> Iterator[Call]:
                     for arguments in _TORCH:
                         if dtype == "float32" or arguments["mode"] != "area":
                             yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+
+
+def edges(library: str) -> Iterator[Call]:
+    """Yield the calls of a library at its edges: factors instead of sizes, odd channels, and further element types."""
+    match library:
+        case "opencv":
+            for dtype in ("uint8", "uint16", "int16", "float32"):
+                for channels in (1, 2, 3, 4, 5):
+                    for name in INTERPOLATIONS:
+                        own = {"ipp": False} if (name, dtype) == ("LINEAR", "int16") else {}
+                        call = Call(
+                            library=library, arguments={"interpolation": name, **own}, dtype=dtype, channels=channels
+                        )
+                        yield from (call, replace(call, scaled=True))
+                        if name in ("LINEAR", "CUBIC") and not own:
+                            without = {"interpolation": name, "ipp": False}
+                            yield replace(call, arguments=without, scaled=True)
+        case "torch":
+            for dtype in ("uint8", "float32", "float64"):
+                for channels in (1, 2, 3, 4, 5, 8):
+                    for arguments in _TORCH:
+                        if arguments["mode"] != "lanczos" and (dtype, arguments["mode"]) != ("uint8", "area"):
+                            call = Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+                            yield from (call, replace(call, scaled=True))
+
+
+_FACTORS = (0.5, 0.25, 1 / 3, 0.1, 0.2, 2.0, 3.0, 1.5, 0.75, 0.7, 1.1, 0.9, 1.001, 0.999, 1.0, 2.05, 2.5, 0.6)
+
+
+def factors(rng: np.random.Generator) -> tuple[float, float]:
+    """Return factors of height and width: those that people write, few digits, or any; one of them often for both."""
+    match rng.integers(3):
+        case 0:
+            height, width = rng.choice(_FACTORS, 2)
+        case 1:
+            height, width = np.round(rng.uniform(0.1, 4.0, 2), int(rng.integers(1, 4)))
+        case _:
+            height, width = np.exp(rng.uniform(np.log(0.08), np.log(4.0), 2))
+    height, width = (max(float(each), 0.05) for each in (height, width))
+    return (height, height) if rng.random() < 0.4 else (height, width)
 
 
 def _copies(arguments: Mapping[str, Any]) -> bool:

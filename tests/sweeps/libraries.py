@@ -1,7 +1,8 @@
 """Compare resizes with the image libraries that are installed, pixel by pixel, over random sizes.
 
 ``python -m tests.sweeps.libraries --pixels 1e7 --only pillow`` compares so many output pixels of every call, type and
-number of channels. Exits with 1 where integers differ that are not known to (``Library.approximate``).
+number of channels. Exits with 1 where integers differ that are not known to (``Library.approximate``), and where a
+library refuses what is not refused here. ``--edges`` takes factors, odd channels and further element types.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import argparse
 import importlib.metadata
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ir_interp import resize
+from ir_interp import IrInterpError
 from ir_interp.library import get, names
 from ir_interp.translation.dialect import Context
-from tests.support.libraries import Call, calls, lengths
+from tests.support.libraries import Call, calls, edges, lengths
+from tests.support.tolerances import tolerance
+
+Array = NDArray[Any]
 
 
 def known(call: Call, version: int | None = None) -> str:
@@ -27,18 +34,56 @@ def known(call: Call, version: int | None = None) -> str:
     return library.approximate(attributes, context)
 
 
-def compared(call: Call, pixels: float, seed: int) -> tuple[int, int, float]:
-    """Return how many values were compared, how many differ, and by how much at most."""
-    rng, count, unequal, largest = np.random.default_rng(seed), 0, 0, 0.0
-    while count < pixels:
-        height, width, rows, columns = lengths(rng)
-        if call.library in ("torch", "torchvision") and columns == 1:
-            continue  # torch 2.13 repeats the first row (antialias; uint8 of five channels), or its assertion fails
-        x, placed = call.image(rng, height, width), call.placed(rng, height, width)
-        theirs, ours = placed.run(x, rows, columns), resize(x, placed.spec, sizes=(rows, columns))
+@dataclass
+class Compared:
+    """How many values were compared, how many differ, and by how much at most; how many images each side refused.
+
+    ``share`` is the largest difference of floats as a part of the bound of its image (``tolerances``).
+    """
+
+    count: int = 0
+    unequal: int = 0
+    largest: float = 0.0
+    share: float = 0.0
+    here: int = 0
+    there: int = 0
+
+    def add(self, theirs: Array, ours: Array, allowed: float) -> None:
+        """Count the values of an image, of which floats are ``allowed`` to lie apart."""
+        assert theirs.shape == ours.shape, f"{list(theirs.shape)} there, {list(ours.shape)} here"
         apart = np.abs(theirs.astype(np.float64) - ours)
-        count, unequal, largest = count + apart.size, unequal + int((apart > 0).sum()), max(largest, float(apart.max()))
-    return count, unequal, largest
+        self.count, self.unequal = self.count + apart.size, self.unequal + int((apart > 0).sum())
+        self.largest = max(self.largest, float(apart.max(initial=0.0)))
+        if ours.dtype.kind == "f" and apart.max(initial=0.0):
+            self.share = max(self.share, float(apart.max()) / allowed if allowed else np.inf)
+
+
+def compared(call: Call, pixels: float, seed: int) -> Compared:
+    """Return how a call compares with the library on random images."""
+    rng, found, tries = np.random.default_rng(seed), Compared(), 0
+    while found.count < pixels and tries < _MOST_TRIES:
+        tries += 1
+        height, width, rows, columns = lengths(rng)
+        x, placed = call.image(rng, height, width), call.placed(rng, height, width)
+        try:
+            ours = placed.ours(x, rows, columns)
+        except IrInterpError:
+            found.here += 1
+            continue
+        if 0 in ours.shape:
+            continue  # which the libraries refuse
+        try:
+            theirs = placed.run(x, rows, columns)
+        except ImportError:
+            raise
+        except Exception:  # OpenCV's and PyTorch's own, and those of Python
+            found.there += 1
+            continue
+        found.add(theirs, ours, tolerance(call.library, placed.bound(x, rows, columns), x))
+    return found
+
+
+_MOST_TRIES = 20_000
 
 
 def main() -> int:
@@ -46,6 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pixels", type=float, default=1e5)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--edges", action="store_true", help="factors instead of sizes, odd channels, further types")
     parser.add_argument("--only", choices=names(), action="append")
     arguments = parser.parse_args()
     failed = False
@@ -53,15 +99,20 @@ def main() -> int:
         for package in get(name).packages:
             with suppress(importlib.metadata.PackageNotFoundError):
                 print(f"{package} {importlib.metadata.version(package)}")
-        for call in calls(name):
-            count, unequal, largest = compared(call, arguments.pixels, arguments.seed)
+        for call in (edges if arguments.edges else calls)(name):
+            found = compared(call, arguments.pixels, arguments.seed)
             reason = known(call)
             allowed = 0 if not reason else 2 if call.dtype == "uint16" else 1
-            wrong = "int" in call.dtype and largest > allowed
+            wrong = "int" in call.dtype and (found.largest > allowed or found.there > 0)
+            wrong |= found.share > 1
             failed |= wrong
             mark = "!!" if wrong else "  "
-            told = f"; {reason}" if unequal and reason else ""
-            print(f"{mark} {call}: {unequal} of {count} unequal, largest {largest:.3g}{told}", flush=True)
+            told = f"; {reason}" if found.unequal and reason else ""
+            refused = f"; refused: {found.here} images here, {found.there} by the library alone"
+            told += refused if found.here or found.there else ""
+            told += f"; {found.share:.2g} of the bound" if found.share else ""
+            unequal = f"{found.unequal} of {found.count} unequal, largest {found.largest:.3g}"
+            print(f"{mark} {call}: {unequal}{told}", flush=True)
     return int(failed)
 
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
-from ir_interp.shapes import static_shape
-from ir_interp.spec import Arithmetic, Coordinates, Cubic, Nearest
+from ir_interp.spec import Coordinates, Cubic, Nearest
 
-from ..images import divided, image_outcome
-from ..outcome import Outcome, differs, refused
+from ..images import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    RESIZE_10,
+    UPSAMPLE,
+    divided,
+    image_outcome,
+    is_longer_in_singles,
+)
+from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
-_OLDEST = 11
+_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
+_SYMMETRIC = "half_pixel_symmetric with scales, which makes some outputs 0"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
@@ -27,15 +33,18 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
     reason = _refusal(op)
     if reason:
-        return refused(reason)
-    found = image_outcome(op, may_change, (), divided)
-    return differs("it multiplies lengths and scales exactly") if found.spec and _is_longer(op) else found
+        return unknown(reason) if reason is _SYMMETRIC else refused(reason)
+    old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
+    found = image_outcome(op, may_change, old, divided)
+    return differs("it multiplies lengths and scales exactly") if found.spec and is_longer_in_singles(op) else found
 
 
 def _refusal(op: ResizeOp) -> str:
     kernel, coordinates = op.spec.kernel, op.spec.coordinates
-    if op.version < _OLDEST:
-        return "nothing is known of its Upsample, and of its Resize-10"
+    if op.version in (_OF_SCALES, RESIZE_10):
+        return "it has no Upsample-7, and no Resize-10"
+    if op.version in UPSAMPLE:
+        return ""
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         return "it has no tf_half_pixel_for_nn"
     if isinstance(kernel, Nearest):
@@ -43,23 +52,12 @@ def _refusal(op: ResizeOp) -> str:
     if kernel.is_antialiased:
         return "it has no antialias"
     if coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and op.spec.gives_scales:
-        return "nothing is known of its half_pixel_symmetric with scales, which makes some outputs 0"
+        return _SYMMETRIC
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "it has no exclude_outside"
     if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
         return f"its cubic has the coefficient {_COEFFICIENT} only"
     return ""
-
-
-def _is_longer(op: ResizeOp) -> bool:
-    """Say whether float32 makes another length of a scale, or may."""
-    shape = static_shape(op.shape)
-    if not op.spec.gives_scales:
-        return False
-    if shape is None or op.spec.waits:
-        return True
-    exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
-    return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,20 @@ from ir_interp.plan.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..images import NO_ANTIALIAS, NO_SYMMETRIC, Reading, image_outcome, offset_first, own_cubic, to_pixels
+from ..images import (
+    BY_RATIO,
+    FLOOR,
+    HALF_PIXEL_OF_10,
+    NO_ANTIALIAS,
+    NO_SYMMETRIC,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+    image_outcome,
+    offset_first,
+    own_cubic,
+    to_pixels,
+)
 from ..outcome import Outcome, differs
 from . import OtherRuntime
 
@@ -26,6 +39,10 @@ _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
+    if op.version == RESIZE_10:
+        return image_outcome(op, may_change, (HALF_PIXEL_OF_10,), offset_first, _pixels)
+    if op.version in UPSAMPLE:
+        return image_outcome(op, may_change, (FLOOR, BY_RATIO), offset_first, _pixels)
     readings = (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
     found = image_outcome(op, may_change, readings, offset_first, _pixels)
     if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):

@@ -14,26 +14,29 @@ from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
 
 from ..geometry import geometry
-from ..images import NO_ANTIALIAS, Reading, image_outcome, own_cubic
+from ..images import FLOOR, HALF_PIXEL_LINEAR, NO_ANTIALIAS, RESIZE_10, UPSAMPLE, Reading, image_outcome, own_cubic
 from ..outcome import Outcome, refused
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
-_OLDEST = 11
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    if op.version < _OLDEST:
-        return refused("nothing is known of its Upsample, and of its Resize-10")
-    if isinstance(op.spec.kernel, Nearest) and op.spec.kernel.rounding is not Rounding.FLOOR:
-        return refused("its converter takes nearest_mode floor only")
+    if op.version == RESIZE_10:
+        return refused("its converter takes no Resize-10")
+    if op.version in UPSAMPLE:
+        return image_outcome(op, may_change, (FLOOR, HALF_PIXEL_LINEAR, _copying(op)))
+    if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
+        return refused("its converter takes nearest_mode floor only, or none")
     readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, readings)
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
-    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if isinstance(spec.kernel, Nearest) else spec
+    if not isinstance(spec.kernel, Nearest):
+        return spec
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC, kernel=Nearest(rounding=Rounding.FLOOR))
 
 
 def _places(spec: ResizeSpec) -> ResizeSpec:
@@ -56,7 +59,7 @@ def _copying(op: ResizeOp) -> Reading:
     return Reading("its linear copies an axis that keeps its length", taken)
 
 
-_OWN_NEAREST = Reading("its nearest is asymmetric", _nearest)
+_OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)
 _OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
 
 

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..images import BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC, image_outcome
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Linear, Scales
+
+from ..geometry import geometry
+from ..images import BY_RATIO, FLOOR, HALF_PIXEL_OF_10, NO_ANTIALIAS, NO_SYMMETRIC, RESIZE_10, UPSAMPLE, image_outcome
+from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
+
+_WHOLE_SCALES = 7  # the version of Upsample that takes no others
+_HEIGHT, _WIDTH = 2, 3
+
+
+def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    """Return what comes of a node."""
+    reason = _refusal(op)
+    if reason:
+        return refused(reason)
+    own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
+    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC))
+    if found.spec is not None and isinstance(found.spec.kernel, Linear) and _is_a_row(op):
+        return differs("its linear reads beyond an image of height 1, and what lies there varies from run to run")
+    return found
+
+
+def _refusal(op: ResizeOp) -> str:
+    if op.version not in UPSAMPLE:
+        return ""
+    if isinstance(op.spec.kernel, Linear):
+        return "it refuses a linear Upsample"
+    scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    is_fractional = any(not scale.is_integer() for scale in scales)
+    return "its Upsample-7 takes whole scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
+
+
+def _is_a_row(op: ResizeOp) -> bool:
+    """Say whether an image has one row of several pixels, and becomes more than one pixel wide."""
+    at = geometry(op)
+    return at is not None and at.lengths[_HEIGHT] == 1 and at.lengths[_WIDTH] != 1 and at.outputs[_WIDTH] != 1
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -26,6 +62,6 @@ RUNTIME = OtherRuntime(
     version="5.0",
     package="cv2",
     distribution="opencv-python-headless",
-    outcome=partial(image_outcome, readings=(BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)),
+    outcome=outcome,
     run=_run,
 )

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
-from ir_interp.spec import Coordinates, Sizes
+from ir_interp.spec import Coordinates, Nearest, Sizes
 
 from ..geometry import geometry
-from ..images import BY_RATIO, NO_ANTIALIAS, image_outcome
-from ..outcome import Outcome, refused
+from ..images import BY_RATIO, FLOOR, NO_ANTIALIAS, image_outcome, is_longer_in_singles
+from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
+_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
 
@@ -23,13 +24,20 @@ _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
     reason = _refusal(op)
-    return refused(reason) if reason else image_outcome(op, may_change, (BY_RATIO, NO_ANTIALIAS))
+    if reason:
+        return refused(reason)
+    at = geometry(op)
+    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
+        return differs("its Upsample-7 rounds the places of nearest, where others take the floor")
+    found = image_outcome(op, may_change, (FLOOR, BY_RATIO, NO_ANTIALIAS))
+    is_longer = found.spec is not None and op.version == _OF_SCALES and is_longer_in_singles(op)
+    return differs("it multiplies lengths and scales exactly") if is_longer else found
 
 
 def _refusal(op: ResizeOp) -> str:
     at = geometry(op)
-    if op.version < _RESIZE_WITH_SIZES:
-        return "its importer takes no Upsample, and no Resize-10"
+    if op.version < _RESIZE_WITH_SIZES and op.version != _OF_SCALES:
+        return "its importer takes no Upsample-9, and no Resize-10"
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return "it has no half_pixel_symmetric"
     if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
