@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from ir_interp.memory import allow_files
 
 MAX_JSON_BYTES = 64 * 2**20
 """The largest JSON file that is read."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_regular(path: Path) -> None:
@@ -49,11 +52,19 @@ def json_object(path: Path, what: str) -> dict[str, Any]:
         check_regular(path)
         if path.stat().st_size > MAX_JSON_BYTES:
             raise ReadError(f"larger than {MAX_JSON_BYTES / 2**20:g} MiB", path.name)
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = _decoded(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except (ValueError, RecursionError) as error:
         raise ReadError(f"not JSON: {error}", path.name) from error
     if not isinstance(document, dict):
         raise ReadError(f"not {what}", path.name)
+    return document
+
+
+def _decoded(text: str) -> Any:
+    """Return what JSON holds. Raises ValueError where it is none, or holds half a character, which no file can name."""
+    document = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(document, ensure_ascii=False).encode()
     return document

@@ -14,6 +14,7 @@ from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.library import is_call, load
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
+from ir_interp.quoting import shell
 from ir_interp.rules import Severity
 from ir_interp.views.images import opened, pixels
 from ir_interp.views.likeness import Likeness, compared
@@ -130,9 +131,8 @@ def _size(each: Described, lengths: tuple[int | None, ...], path: Path) -> tuple
     if channels not in _MODES:
         return None
     if height is None or width is None:
-        raise ReadError(
-            f"{each.text}; --preprocess needs its lengths, as in --shape {each.name}:1,3,224,224", path.name
-        )
+        example = shell("--shape", f"{each.name}:1,3,224,224")
+        raise ReadError(f"{each.text}; --preprocess needs its lengths, as in {example}", path.name)
     return height, width, channels
 
 
