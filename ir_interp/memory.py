@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ir_interp.decimals import real
 from ir_interp.errors import IrInterpError, ShapeError
+from ir_interp.paths import is_file
 
 VARIABLE = "IR_INTERP_MAX_GIB"
 """The variable of the environment that holds another bound, in GiB."""
@@ -122,7 +123,7 @@ def allow_files(*paths: Path) -> None:
     """Add to the limit of this process, if it has one, the files of a model that is to be read; the largest counts."""
     if _Limit.bytes is None:
         return
-    size = sum(path.stat().st_size for path in paths if path.is_file())
+    size = sum(path.stat().st_size for path in paths if is_file(path))
     if size > _Limit.largest_model:
         _Limit.largest_model = size
         _set(_Limit.bytes + _COPIES * size)

@@ -75,14 +75,12 @@ def compare(
             name=name,
             largest=largest,
             absolute=np.inf,
-            relative=np.inf,
             limit=limit,
             span=span,
             shapes=(mine.shape, theirs.shape),
         )
     absolute = float(differences(mine, theirs).max(initial=0.0))
-    relative = absolute / largest if largest else absolute
-    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
+    return Compared(name=name, largest=largest, absolute=absolute, limit=limit, span=span)
 
 
 def of_coordinates(array: NDArray[Any], *, least: float = 1.0) -> float:

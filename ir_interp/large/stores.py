@@ -20,6 +20,7 @@ from ir_interp.large import budget, pyramid
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
 from ir_interp.large.layout import Layout, Place, Slices, Work, regular
+from ir_interp.paths import exists
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
@@ -52,7 +53,7 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     there already, or what was begun is something else.
     """
     source = _opened(request.source)
-    if request.destination.exists():
+    if exists(request.destination):
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
     partial = request.destination.with_name(f"{request.destination.name}.partial")
