@@ -114,11 +114,14 @@ def test_lists_that_name_others_twice_are_read_once(
     ("content", "reason"),
     [
         (b"a\0b.onnx\n", "a\\x00b.onnx: cannot be read: embedded null byte"),
-        (b"\xff", "list.txt: not a list of paths: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (
+            b"\xff",
+            "list.txt: not a list of paths: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        ),
         (b"gone.onnx\n", "gone.onnx: cannot be read: No such file or directory"),
         (b"-\n", "-: standard input is not read; expected names of models, or of folders"),
     ],
-)  # fmt: skip
+)
 def test_a_list_that_makes_no_sense(content: bytes, reason: str, tmp_path: Path, fails: Fails) -> None:
     (tmp_path / "list.txt").write_bytes(content)
     assert fails("audit", "@list.txt") == reason
