@@ -61,7 +61,8 @@ def started(
     """
     limit = seconds and math.ceil(seconds) + LATER
     setting = json.dumps([_own(), _known(), module, limit, list(map(str, files)), fed])
-    command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
+    unwritten = ["-B"] if sys.dont_write_bytecode else []
+    command = [sys.executable, _ISOLATED, *unwritten, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     with _pipe() as theirs:
         stdin = subprocess.PIPE if fed else theirs
