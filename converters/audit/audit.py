@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import ReadError
 from ir_interp.kinds import AUDITED, FileKind
-from ir_interp.memory import memory_refusal
 from ir_interp.paths import exists, real
 from ir_interp.sources import opened
 
@@ -19,6 +18,7 @@ from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import shapes
 from .findings import Audited
+from .mishaps import noted
 from .resizes import Found, found
 from .seen import seen
 from .verdicts import judge
@@ -117,17 +117,11 @@ def audit(
     errors: list[ReadError] = []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
-        try:
+        with noted(errors, path.name):
             inside = list(found(path, shapes.chosen(path, lengths or {})))
             audited += [_audited(each, runtimes) for each in inside]
             resizes += inside
-        except ReadError as error:
-            errors.append(error)
-        except IrInterpError as error:
-            errors.append(ReadError(str(error), path.name))
-        except MemoryError as error:
-            errors.append(ReadError(memory_refusal(error), path.name))
-    return (seen(resizes, audited, progress) if run else audited), errors
+    return (seen(resizes, audited, errors, progress) if run else audited), errors
 
 
 def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:

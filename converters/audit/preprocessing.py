@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.library import is_call, load
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
@@ -22,6 +22,7 @@ from ir_interp.views.likeness import Likeness, compared
 from ..verify.graphs import Described, read
 from ..verify.images import is_channel_last
 from .findings import Finding
+from .mishaps import noted
 from .shapes import chosen
 
 Array = NDArray[Any]
@@ -159,10 +160,6 @@ def measured(
     found: list[Cost] = []
     errors: list[ReadError] = []
     for path, label in files.items():
-        try:
+        with noted(errors, path.name):
             found += costs(path, label, wanted, shapes)
-        except ReadError as error:
-            errors.append(error)
-        except IrInterpError as error:
-            errors.append(ReadError(str(error), path.name))
     return found, errors
