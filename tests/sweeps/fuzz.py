@@ -25,6 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ir_interp.memory import VARIABLE
 from tests.support.mutations import mutated, text
 from tests.support.sweeps import aligned
 
@@ -258,7 +259,9 @@ class Worker:
     def _start(self) -> None:
         self._stop()
         command = [sys.executable, "-m", "tests.sweeps.fuzz", "--worker"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = os.environ | {VARIABLE: str(_bound() / 2**30)}  # whatever a model declares
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, env=environment, text=True, **pipes)
         self._answered = 0
 
     def _stop(self) -> None:
