@@ -65,8 +65,8 @@ class MemoryBoundError(ShapeError):
 def bound() -> int:
     """Return how many bytes may be taken beyond the files that are read. Raises IrInterpError for a wrong variable.
 
-    The default is 2 GiB. While a model runs whose tensors take more, the bound is what they take, up to half of the free
-    memory. What a file asks for without declaring it, such as a Range, gets 2 GiB at most.
+    The default is 2 GiB. While a model runs whose tensors take more, the bound is what they take, up to half of the
+    free memory. What a file asks for without declaring it, such as a Range, gets 2 GiB at most.
     """
     text = os.environ.get(VARIABLE, "")
     try:
