@@ -182,19 +182,23 @@ def _tflite(content: bytes, rng: Random) -> bytes:
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 
-    model = schema.ModelT.InitFromPackedBuf(content, 0)
+    try:
+        model = schema.ModelT.InitFromPackedBuf(content, 0)
+        _change_field(model, rng)
+        builder = flatbuffers.Builder(len(content))
+        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    except Exception as error:  # of any kind: it is broken already, or the format has no place for the value
+        raise ValueError(str(error)) from None
+    return bytes(builder.Output())
+
+
+def _change_field(model: Any, rng: Random) -> None:
     holder, name = rng.choice(list(_fields(model)))
     old = getattr(holder, name)
     if isinstance(old, list) and old:
         old[rng.randrange(len(old))] = rng.choice((*old, None, rng.choice(INTEGERS)))
     else:
         setattr(holder, name, rng.choice((None, rng.choice(INTEGERS), rng.choice(FLOATS), text(rng).encode(), [], old)))
-    builder = flatbuffers.Builder(len(content))
-    try:
-        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    except Exception as error:  # of any kind: a value that the format has no place for
-        raise ValueError(str(error)) from None
-    return bytes(builder.Output())
 
 
 def _fields(holder: Any, depth: int = 6) -> Iterator[tuple[Any, str]]:
