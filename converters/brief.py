@@ -13,6 +13,7 @@ import onnx
 from ir_interp.ir.net import Layer, Net, tensor_name
 from ir_interp.ir.reading import nets
 from ir_interp.kinds import FileKind
+from ir_interp.paths import is_file
 
 from .files import operations
 from .onnx.files import external_files, read_file
@@ -80,7 +81,7 @@ def parts(path: Path) -> list[Path]:
 
 def _sizes(path: Path, others: Iterable[Path]) -> dict[str, int | None]:
     files = (path, *sorted(others))
-    return {each.name: each.stat().st_size if each.is_file() else None for each in files}
+    return {each.name: each.stat().st_size if is_file(each) else None for each in files}
 
 
 def _of_onnx(path: Path) -> Brief:

@@ -20,7 +20,7 @@ from .runtimes.telemetry import silent_environment
 
 _START = """\
 import json, os, pathlib, runpy, signal, sys, threading
-own, known, module, seconds, files, fed = json.loads(sys.argv[1])
+own, known, module, seconds, files, declared, fed = json.loads(sys.argv[1])
 if seconds and hasattr(signal, "alarm"):
     signal.alarm(seconds)  # the system ends it then, whatever it does
 def end_with_parent():
@@ -32,9 +32,10 @@ if own not in sys.path:  # not installed: another version of this program may be
     sys.path.insert(0, own)
 sys.path += [place for place in known if place not in sys.path]
 sys.argv[:] = [module, *sys.argv[2:]]
-from ir_interp.memory import allow_files, limit_process
+from ir_interp.memory import allow_declared, allow_files, limit_process
 limit_process()
 allow_files(*map(pathlib.Path, files))
+allow_declared(declared)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 LATER = 60
@@ -50,18 +51,21 @@ def started(
     folder: Path,
     seconds: float | None = None,
     files: Iterable[Path] = (),
+    declared: float = 0.0,
     fed: bool = False,
     **streams: Any,
 ) -> Iterator[subprocess.Popen[str]]:
     """Yield a process that runs a module, named as for ``python -m``; it is stopped at the end, if it still runs.
 
     It also ends with this process, however that ends, and at latest some time after ``seconds``. What it keeps for a
-    while goes into ``folder``. It may take as much memory as is allowed beyond ``files``. ``streams`` are the outputs
-    of ``subprocess.Popen``. One that is ``fed`` reads what this process writes, and has to end where that ends.
+    while goes into ``folder``. It may take as much memory as is allowed beyond ``files``, for a model whose tensors are
+    of ``declared`` bytes. ``streams`` are the outputs of ``subprocess.Popen``. One that is ``fed`` reads what this
+    process writes, and has to end where that ends.
     """
     limit = seconds and math.ceil(seconds) + LATER
-    setting = json.dumps([_own(), _known(), module, limit, list(map(str, files)), fed])
-    command = [sys.executable, _ISOLATED, "-c", _START, setting, *arguments]
+    setting = json.dumps([_own(), _known(), module, limit, list(map(str, files)), declared, fed])
+    unwritten = ["-B"] if sys.dont_write_bytecode else []
+    command = [sys.executable, _ISOLATED, *unwritten, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     with _pipe() as theirs:
         stdin = subprocess.PIPE if fed else theirs

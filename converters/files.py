@@ -22,6 +22,8 @@ from ir_interp.scratch import scratch
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
+from .runtimes.openvino_saving import save_model
+
 if TYPE_CHECKING:
     import onnx
     import openvino
@@ -140,9 +142,7 @@ def _save(model: onnx.ModelProto | openvino.Model, path: Path) -> None:
         except (EncodeError, ValueError) as error:  # beyond the 2 GiB of a protobuf
             raise ReadError(f"cannot be saved: {error}", path.name) from error
     else:
-        import openvino
-
-        openvino.save_model(model, path, compress_to_fp16=False)
+        save_model(model, path)
 
 
 def readings(op: ResizeOp, source: Source) -> dict[Semantics, ResizeSpec]:

@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The largest difference of an output, absolute and relative to its largest value, and the absolute limit.
+    """The largest difference of an output, absolute and relative to its largest value if that is not 0, and the limit.
 
     ``span`` is how far its values lie apart over all inputs tried: 0 where they are all the same, or where there are
     none. ``shapes`` are both shapes where these differ. ``remark`` is what allowed a difference. ``kind`` is "output"
@@ -56,11 +56,15 @@ class Compared:
     name: str
     largest: float
     absolute: float
-    relative: float
+    relative: float = field(init=False)
     limit: float
     span: float
     shapes: tuple[tuple[int, ...], ...] = ()
     remark: str = ""
+
+    def __post_init__(self) -> None:
+        relative = self.absolute / self.largest if self.largest else self.absolute
+        object.__setattr__(self, "relative", relative)  # it is frozen
 
     @property
     def passes(self) -> bool:

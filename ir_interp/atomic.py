@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
+from ir_interp.paths import is_same
 from ir_interp.scratch import scratch
 
 
@@ -26,27 +27,25 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
     for path in written:
         if problem := _problem(path):
             raise OutputError(f"{path} cannot be written: {problem}")
-        if any(_is_same(path, each) for each in read):
+        if any(is_same(path, each) for each in read):
             raise OutputError(f"{path} is read, and would be overwritten; choose another name")
     for first, second in combinations(written, 2):
-        if _is_same(first, second):
+        if is_same(first, second):
             raise OutputError(f"{first} would be written twice; choose another name for one of the two")
 
 
 def _problem(path: Path) -> str:
-    if not path.parent.is_dir():
-        return os.strerror(errno.ENOTDIR if path.parent.exists() else errno.ENOENT)
-    if not os.access(path.parent, os.W_OK):
-        return os.strerror(errno.EACCES)
-    if path.is_dir():
-        return os.strerror(errno.EISDIR)
-    return "Not a file" if path.exists() and not path.is_file() else ""
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
-        return first.samefile(second)
-    return os.path.realpath(first) == os.path.realpath(second)
+    """Return why a file cannot be written; nothing where it can."""
+    try:
+        if not path.parent.is_dir():
+            return os.strerror(errno.ENOTDIR if path.parent.exists() else errno.ENOENT)
+        if not os.access(path.parent, os.W_OK):
+            return os.strerror(errno.EACCES)
+        if path.is_dir():
+            return os.strerror(errno.EISDIR)
+        return "Not a file" if path.exists() and not path.is_file() else ""
+    except OSError as error:  # such as a name that is too long
+        return error.strerror or str(error)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from ir_interp.errors import ReadError, closest
+from ir_interp.paths import is_folder
 
 
 class FileKind(Enum):
@@ -67,5 +68,5 @@ def check_named(path: Path, extensions: Iterable[str]) -> None:
     wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
     if str(path) == "-":
         raise ReadError(f"standard input is not read; {wanted}", "-")
-    if path.is_dir():
+    if is_folder(path):
         raise ReadError(f"is a folder; {wanted}; `ir-interp audit` takes folders", str(path))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from ir_interp.atomic import check_outputs
 from ir_interp.errors import IrInterpError
 
 if sys.platform != "win32":
@@ -16,8 +17,10 @@ if sys.platform != "win32":
 def opened_alone(path: Path) -> BinaryIO:
     """Open a file to read it and to add to it, for this call alone until it is closed.
 
-    Raises IrInterpError where another has it open so. Windows, and file systems without locks, let both have it.
+    Raises IrInterpError where another has it open so, and where it is no regular file or cannot be written. Windows,
+    and file systems without locks, let both have it.
     """
+    check_outputs([path])
     file = path.open("a+b")
     if _is_taken(file.fileno()):
         file.close()

@@ -67,7 +67,7 @@ def test_the_action(models: str, options: str, code: int) -> None:
         return
     (run,) = json.loads(Path("found.sarif").read_text())["runs"]
     places = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]}
-    assert places == {"my models/a.onnx"}
+    assert places == {"my%20models/a.onnx"}
     assert done.stdout.count("file=my models/a.onnx,title=IRI0") == len(run["results"])
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import ReadError
 from ir_interp.kinds import AUDITED, FileKind
-from ir_interp.memory import memory_refusal
+from ir_interp.paths import exists, real
+from ir_interp.sources import opened
 
 from ..forecasts.table import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import shapes
 from .findings import Audited
+from .mishaps import noted
 from .resizes import Found, found
 from .seen import seen
 from .verdicts import judge
@@ -30,20 +34,48 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
 
     ``@list.txt`` stands for the paths in that file, one a line. Raises ReadError where there is nothing.
     """
-    found: list[Path] = []
-    closed: list[ReadError] = []
+    found = _Found()
     for path in paths:
+        found.add(path)
+    return found.files, found.closed
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The models that paths stand for, folders that cannot be read, and the lists that were read: each once.
+
+    Lists may name lists; read once each, they cannot grow without end. ``open`` are those being read.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    closed: list[ReadError] = field(default_factory=list)
+    lists: set[Path] = field(default_factory=set)
+    open: list[Path] = field(default_factory=list)
+
+    def add(self, path: Path) -> None:
+        """Add what a path stands for. Raises ReadError where there is nothing."""
         if str(path) == "-":
             raise ReadError("standard input is not read; expected names of models, or of folders", "-")
-        if path.name.startswith("@") and not path.exists():
-            inside, more = expanded(_listed(path.with_name(path.name[1:])))
-            found += inside
-            closed += more
-            continue
-        if not path.exists():
-            raise ReadError("cannot be read: No such file or directory", str(path))
-        found += _inside(path, closed) if path.is_dir() else [path]
-    return found, closed
+        if path.name.startswith("@") and not exists(path):
+            self._add_list(path.with_name(path.name[1:]))
+            return
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except (OSError, ValueError) as error:
+            raise ReadError(f"cannot be read: {getattr(error, 'strerror', None) or error}", str(path)) from None
+        self.files.extend(_inside(path, self.closed) if is_folder else [path])
+
+    def _add_list(self, path: Path) -> None:
+        place = real(path)
+        if place in self.open:
+            raise ReadError("the list names itself; expected models, folders or other lists", str(path))
+        if place in self.lists:
+            return
+        self.lists.add(place)
+        self.open.append(place)
+        for each in _listed(path):
+            self.add(each)
+        self.open.pop()
 
 
 def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
@@ -58,9 +90,12 @@ def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
 
 def _listed(path: Path) -> list[Path]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"cannot be read: {error}", str(path)) from None
+        with opened(path) as file:
+            lines = file.read().decode().splitlines()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ReadError(f"not a list of paths: {error}", str(path)) from None
     return [Path(line) for line in lines if line.strip()]
 
 
@@ -82,17 +117,11 @@ def audit(
     errors: list[ReadError] = []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
-        try:
+        with noted(errors, path.name):
             inside = list(found(path, shapes.chosen(path, lengths or {})))
             audited += [_audited(each, runtimes) for each in inside]
             resizes += inside
-        except ReadError as error:
-            errors.append(error)
-        except IrInterpError as error:
-            errors.append(ReadError(str(error), path.name))
-        except MemoryError as error:
-            errors.append(ReadError(memory_refusal(error), path.name))
-    return (seen(resizes, audited, progress) if run else audited), errors
+    return (seen(resizes, audited, errors, progress) if run else audited), errors
 
 
 def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:

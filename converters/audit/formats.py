@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import Any
 
-from ir_interp.names import shown
+from ir_interp.quoting import uri, workflow_message, workflow_property
 from ir_interp.rules import RULES, Severity
 from ir_interp.version import VERSION
 from ir_interp.views import describe
@@ -80,19 +79,11 @@ def to_github(audit: Audit) -> str:
     """Return a workflow command for each finding: GitHub shows these beside the file; and for what is not read."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     commands = [
-        f"::{levels[each.severity]} file={_property(each.file)},title={each.code}::"
-        + _escaped(f"{each.where}: {each.message}")
+        f"::{levels[each.severity]} file={workflow_property(each.file)},title={each.code}::"
+        + workflow_message(f"{each.where}: {each.message}")
         for each in audit.findings
     ]
-    return "\n".join([*commands, *(f"::error title=not read::{_escaped(str(each))}" for each in audit.errors)])
-
-
-def _escaped(text: str) -> str:
-    return shown(text).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return "\n".join([*commands, *(f"::error title=not read::{workflow_message(str(each))}" for each in audit.errors)])
 
 
 def to_sarif(audit: Audit) -> str:
@@ -120,7 +111,7 @@ def to_sarif(audit: Audit) -> str:
             "message": {"text": each.message},
             "locations": [
                 {
-                    "physicalLocation": {"artifactLocation": {"uri": PurePath(each.file).as_posix()}},
+                    "physicalLocation": {"artifactLocation": {"uri": uri(each.file)}},
                     "logicalLocations": [{"fullyQualifiedName": each.where}],
                 }
             ],

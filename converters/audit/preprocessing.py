@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.library import is_call, load
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
+from ir_interp.quoting import shell
 from ir_interp.rules import Severity
 from ir_interp.views.images import opened, pixels
 from ir_interp.views.likeness import Likeness, compared
@@ -21,6 +22,7 @@ from ir_interp.views.likeness import Likeness, compared
 from ..verify.graphs import Described, read
 from ..verify.images import is_channel_last
 from .findings import Finding
+from .mishaps import noted
 from .shapes import chosen
 
 Array = NDArray[Any]
@@ -130,9 +132,8 @@ def _size(each: Described, lengths: tuple[int | None, ...], path: Path) -> tuple
     if channels not in _MODES:
         return None
     if height is None or width is None:
-        raise ReadError(
-            f"{each.text}; --preprocess needs its lengths, as in --shape {each.name}:1,3,224,224", path.name
-        )
+        example = shell("--shape", f"{each.name}:1,3,224,224")
+        raise ReadError(f"{each.text}; --preprocess needs its lengths, as in {example}", path.name)
     return height, width, channels
 
 
@@ -159,10 +160,6 @@ def measured(
     found: list[Cost] = []
     errors: list[ReadError] = []
     for path, label in files.items():
-        try:
+        with noted(errors, path.name):
             found += costs(path, label, wanted, shapes)
-        except ReadError as error:
-            errors.append(error)
-        except IrInterpError as error:
-            errors.append(ReadError(str(error), path.name))
     return found, errors

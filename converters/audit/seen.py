@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import InexactError, IrInterpError, SpecError
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
@@ -32,6 +32,7 @@ from ..runtimes.outcome import Kind
 from ..tflite import one_resize as operator
 from . import probe, shapes
 from .findings import Audited
+from .mishaps import noted
 from .resizes import Found
 from .verdicts import Verdict, verdict
 
@@ -39,23 +40,29 @@ _IR_VERSION = 10
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of what a runtime says
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
+_WANTED = "wanted.npy"
 _BRIGHTEST = 100  # of the integers that a resize is run on
 
 
-def seen(found: Sequence[Found], audited: Sequence[Audited], progress: Progress) -> list[Audited]:
-    """Return resizes with what comes of running those that can be run, all in as few processes as possible."""
+def seen(
+    found: Sequence[Found], audited: Sequence[Audited], errors: list[ReadError], progress: Progress
+) -> list[Audited]:
+    """Return resizes with what comes of running those that can be run, all in as few processes as possible.
+
+    What goes wrong with one of them is added to ``errors``.
+    """
     with scratch() as folder:
-        jobs = [
-            (place, name, job)
-            for place, (each, row) in enumerate(zip(found, audited, strict=True))
-            for name, job in _jobs(each, row, folder / str(place))
-        ]
+        jobs: list[tuple[int, str, probe.Job]] = []
+        for place, (each, row) in enumerate(zip(found, audited, strict=True)):
+            with noted(errors, row.op.where):
+                jobs += [(place, name, job) for name, job in _jobs(each, row, folder / str(place))]
         # Last what may harm what follows it.
         jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind in _HARMFUL)
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
-        for (place, name, job), answer in zip(jobs, answers, strict=True):
-            verdicts[place][name] = _judged(audited[place], answer, np.load(job.array))
+        for (place, name, _), answer in zip(jobs, answers, strict=True):
+            with noted(errors, audited[place].op.where):
+                verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
     told = [shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
     return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, told, strict=True)]
 
@@ -65,7 +72,13 @@ def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe
     folder.mkdir()
     if not _written(found, folder):
         return
-    np.save(folder / "x.npy", _values(found.op))
+    x = _values(found.op)
+    try:
+        wanted = resize(x, found.op.spec)
+    except SpecError:  # texts and complex numbers are copied, but not averaged
+        return
+    np.save(folder / "x.npy", x)
+    np.save(folder / _WANTED, wanted)
     for name in row.forecast:
         path = _model(found, name, folder)
         if path is not None:
@@ -158,13 +171,13 @@ def _values(op: ResizeOp) -> NDArray[Any]:
     return rng.integers(lowest, 2 if dtype.kind == "b" else _BRIGHTEST, shape).astype(dtype)
 
 
-def _judged(row: Audited, answer: probe.Ran, x: NDArray[Any]) -> Verdict:
+def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
     if answer.crash:
         return Verdict(kind=Kind.CRASHES, reason=answer.crash)
     if answer.output is None:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
-    wanted, is_copy = resize(x, row.op.spec), isinstance(row.op.spec.kernel, Nearest)
-    if x.dtype.kind in "iu":  # they may be rounded in either way
+    wanted, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
+    if wanted.dtype.kind in "iu":  # they may be rounded in either way
         return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=1 / _BRIGHTEST)
     return verdict(wanted, answer.output, is_copy=is_copy)
 

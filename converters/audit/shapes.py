@@ -15,6 +15,7 @@ from ir_interp.scratch import scratch
 
 from ..onnx.files import read_model
 from ..onnx.resizes import FoundNode, nodes_in
+from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
 from ..verify.graphs import Described, read, shape_text
 from ..verify.lengths import fits, named
@@ -65,7 +66,7 @@ def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
         except RuntimeError:  # a text of C++ and of places in its source
             told = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
             raise ReadError(f"OpenVINO cannot reshape it to {told}", path.name) from None
-        openvino.save_model(model, folder / path.name, compress_to_fp16=False)
+        save_model(model, folder / path.name)
         yield folder / path.name
 
 

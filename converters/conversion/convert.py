@@ -13,6 +13,7 @@ from ir_interp.errors import ReadError
 from ir_interp.kinds import FileKind, check_named
 from ir_interp.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.op import ResizeOp
+from ir_interp.paths import exists
 
 from .. import registry
 from ..brief import parts
@@ -166,6 +167,6 @@ def _check_unnamed(destination: Path) -> None:
     beside = {FileKind.IR: f"{destination.stem}.bin", FileKind.ONNX: f"{destination.name}.data"}
     kind = FileKind.of(destination)
     name = beside.get(kind) if kind else None
-    if name and destination.with_name(name).exists() and not destination.exists():
+    if name and exists(destination.with_name(name)) and not exists(destination):
         problem = f"{destination.with_name(name)} is there, without {destination.name}, and might be overwritten"
         raise OutputError(f"{problem}; choose another name, or move it away")

@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 from ir_interp.kinds import FileKind
+from ir_interp.sources import opened
+
+UNKNOWN = "unknown"
+"""What stands for an exporter that a file does not name."""
 
 _HEAD = 2**12
 _PRODUCER, _VERSION, _GRAPH = 2, 3, 7  # fields of ONNX's ModelProto
@@ -15,15 +19,15 @@ _TEXT = 2  # the wire type of texts and messages
 def exporter(path: Path) -> str:
     """Return the producer of an ONNX model and its version, or the version of an IR; "unknown" where none is told."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             head = file.read(_HEAD)
     except OSError:
-        return "unknown"
+        return UNKNOWN
     if FileKind.of(path) is FileKind.IR:
         found = re.search(rb"<net[^>]*\sversion=\"(\d+)\"", head)
-        return f"OpenVINO IR v{found[1].decode()}" if found else "unknown"
+        return f"OpenVINO IR v{found[1].decode()}" if found else UNKNOWN
     texts = _texts(head)
-    return " ".join(filter(None, (texts.get(_PRODUCER), texts.get(_VERSION)))) or "unknown"
+    return " ".join(filter(None, (texts.get(_PRODUCER), texts.get(_VERSION)))) or UNKNOWN
 
 
 def _texts(head: bytes) -> dict[int, str]:

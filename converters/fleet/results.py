@@ -11,6 +11,8 @@ from typing import Any
 from ir_interp.errors import ReadError
 from ir_interp.locks import opened_alone
 
+from .summary import Summary
+
 
 class Results:
     """The lines of a file, and those that are added. A last line that was cut short is made again.
@@ -38,7 +40,9 @@ class Results:
             try:
                 record = json.loads(line)
                 file_name, setting = str(record["file"]), record["setting"]
-            except (ValueError, KeyError, TypeError):
+                _ = record["stamp"]
+                Summary().add(record)  # as a record of this program can be
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise ReadError(
                     f"line {number} is no result of a model; choose another name", str(self._path)
                 ) from None
@@ -55,14 +59,13 @@ class Results:
 
     def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield those files that have not changed since with their records."""
-        with self._path.open("rb") as file:
-            for path in paths:
-                if str(path) in self._done:
-                    at, length = self._done[str(path)]
-                    file.seek(at)
-                    record = json.loads(file.read(length))
-                    if record["stamp"] == stamp(path):
-                        yield path, record
+        for path in paths:
+            if str(path) in self._done:
+                at, length = self._done[str(path)]
+                self._file.seek(at)
+                record = json.loads(self._file.read(length))
+                if record["stamp"] == stamp(path):
+                    yield path, record
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add the record of a model."""

@@ -16,7 +16,7 @@ from ..conversion.convert import convert
 from ..conversion.options import Options as ConvertOptions
 from ..report import Progress, silent
 from . import cluster
-from .exporters import exporter
+from .exporters import UNKNOWN, exporter
 from .results import Results, stamp
 from .summary import Summary
 
@@ -89,7 +89,7 @@ def record_of(path: Path, setting: report.Options | Conversion) -> dict[str, Any
     except (IrInterpError, ExceptionGroup) as error:
         return own | {"resizes": [], "errors": [{"where": str(path), "message": str(each)} for each in leaves(error)]}
     except Exception as error:  # of one model among thousands
-        return _unanswered(path, f"unexpected {type(error).__name__}: {error}")
+        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
 
 
 def _audited(path: Path, options: report.Options) -> dict[str, Any]:
@@ -105,10 +105,6 @@ def _converted(path: Path, conversion: Conversion) -> dict[str, Any]:
 
 
 def _unanswered(path: Path, why: object) -> dict[str, Any]:
-    return {
-        "file": str(path),
-        "stamp": stamp(path),
-        "exporter": exporter(path),
-        "resizes": [],
-        "errors": [{"where": str(path), "message": str(why)}],
-    }
+    """Return the record of a model that no process read to its end; nor does this one, which has no time limit."""
+    errors = [{"where": str(path), "message": str(why)}]
+    return {"file": str(path), "stamp": stamp(path), "exporter": UNKNOWN, "resizes": [], "errors": errors}

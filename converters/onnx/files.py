@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from google.protobuf.message import DecodeError
 
 from ir_interp.errors import ReadError
 from ir_interp.memory import allow_files
-from ir_interp.sources import check_regular
+from ir_interp.paths import exists, is_file, is_possible
+from ir_interp.sources import opened
 
 from .nodes import place, subgraphs
 
@@ -46,8 +48,8 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
 def read_file(path: Path) -> onnx.ModelProto:
     """Return a model without its external weights. Raises ReadError where the file is none."""
     try:
-        check_regular(path)
-        model: onnx.ModelProto = onnx.load(str(path), load_external_data=False)
+        with opened(path) as file:
+            model: onnx.ModelProto = onnx.load(file, load_external_data=False)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
@@ -122,11 +124,14 @@ def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
 def external_files(path: Path) -> set[Path]:
     """Return the files that hold a model's external data, wherever in the model these are.
 
-    Raises ReadError where one is there that is no file. Whether they lie inside the model's folder is not looked at.
+    Raises ReadError where one is there that is no file, or cannot be there. Whether they lie inside the model's folder
+    is not looked at.
     """
     found = external_files_of(read_file(path), path.parent)
     for each in found:
-        if each.exists() and not each.is_file():
+        if not is_possible(each):
+            raise ReadError(f"no file can have the name of its external data: {reprlib.repr(each.name)}", path.name)
+        if exists(each) and not is_file(each):
             raise ReadError(f"its external data are no regular file: {each}", path.name)
     allow_files(path, *found)
     return found

@@ -18,6 +18,8 @@ from openvino.utils.node_factory import NodeFactory
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.scratch import scratch
 
+from ..runtimes.openvino_saving import save_model
+
 _NEWEST = 7
 """The last operation set of OpenVINO 2021.4."""
 _AT_ENDS = {"Parameter": ("f32", "i32", "u8", "i8", "i16", "u16", "boolean", "i64"), "Result": ("f32", "i32")}
@@ -36,7 +38,7 @@ def rewrite(path: Path) -> None:
         passes = Manager()
         passes.register_pass(ConstantFolding())
         passes.run_passes(model)
-        ov.save_model(model, made, compress_to_fp16=False)
+        save_model(model, made)
         del model, passes  # they hold the weights of the file that is replaced
         tree = etree.parse(made)
         _without_news(tree)

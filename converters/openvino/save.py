@@ -13,6 +13,7 @@ from openvino._offline_transformations import apply_moc_transformations
 
 from ir_interp.scratch import scratch
 
+from ..runtimes.openvino_saving import save_model
 from .bodies import nodes_of
 
 _EXACT = "exact constant"
@@ -71,7 +72,7 @@ def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None
 
 def _write(model: ov.Model, output: Path, *, half: bool) -> None:
     made = output.with_suffix(".xml")  # OpenVINO takes no other case
-    ov.save_model(model, made, compress_to_fp16=half)
+    save_model(model, made, half=half)
     made.replace(output)
     output.with_suffix(".bin").touch()  # a model without constants leaves none
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
-from ir_interp.sources import check_regular
+from ir_interp.sources import opened
 from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
@@ -83,7 +83,6 @@ def _parts(model: Path) -> list[Path]:
 def _file(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the size and the hash of a file, if it is there."""
     with suppress(OSError):
-        check_regular(path)
-        with path.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        with opened(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         yield str(path), f"{path.stat().st_size:,}", digest

@@ -12,6 +12,7 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
+from ir_interp.paths import is_file, real
 
 from ..forecasts.ranks import completed
 from ..onnx.files import default_opset, external_files, read_file
@@ -163,13 +164,13 @@ def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None
     The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
     IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
     """
-    held, folder = external_files(source), source.parent.resolve()
+    held, folder = external_files(source), real(source.parent)
     for path in held:
-        if not path.resolve().is_relative_to(folder):
+        if not real(path).is_relative_to(folder):
             raise ReadError(f"its external data lie outside its folder: {path}", source.name)
-        if not path.is_file():
+        if not is_file(path):
             raise ReadError(f"its external data are missing: {path}", source.name)
-    if held and output.parent.resolve() != folder:
+    if held and real(output.parent) != folder:
         names = ", ".join(sorted(path.name for path in held))
         raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")
     for path in held:

@@ -18,6 +18,7 @@ from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
 from ir_interp.plan.geometry import plan
 from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.quoting import markdown
 from ir_interp.shapes import static_shape
 from ir_interp.version import VERSION
 
@@ -82,7 +83,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
     needs = f"Needs: pip install numpy {' '.join(f'{name}=={versions[name]}' for name in _needed(runner))}"
     (folder / "reproduce.py").write_text(script(f"{told}\n\n{needs}\n", runner.run, model.name), encoding="utf-8")
     found = Reproduced(folder=folder, runtime=runtime, op=op, verdict=verdict, versions=versions)
-    (folder / "README.md").write_text(_story(found, told, x, wanted, ran), encoding="utf-8")
+    (folder / "README.md").write_text(story(found, told, x, wanted, ran), encoding="utf-8")
     return found
 
 
@@ -140,14 +141,15 @@ def _versions(runner: Runner) -> dict[str, str]:
 # The story
 
 
-def _story(found: Reproduced, told: str, x: NDArray[Any], wanted: NDArray[Any], ran: probe.Ran) -> str:
+def story(found: Reproduced, told: str, x: NDArray[Any], wanted: NDArray[Any], ran: probe.Ran) -> str:
+    """Return the README of a folder, in Markdown."""
     op = found.op
     lines = [
-        f"# {told}",
+        f"# {markdown(told)}",
         "",
         f"    python reproduce.py  # in this folder; needs {', '.join(_needed(RUNNERS[found.runtime]))} and NumPy",
         "",
-        f"The model is one {_kind(op)}: {op.spec}.",
+        f"The model is one {markdown(f'{_kind(op)}: {op.spec}')}.",
         "",
         f"Expected is what ir_interp computes by this formula. Its source: {_source(op)}",
         "",
@@ -178,7 +180,7 @@ def _source(op: ResizeOp) -> str:
 
 def _seen(ran: probe.Ran) -> str:
     if ran.output is None:
-        return f"the runtime {ran.crash or f'says: {ran.refusal}'}"
+        return f"the runtime {markdown(ran.crash or f'says: {ran.refusal}')}"
     return f"made {list(ran.output.shape)}."
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 
+from ir_interp.quoting import docstring, python
+
 from ..runtimes.runner import Run
 
 
@@ -35,7 +37,7 @@ def function(run: Run, name: str) -> str:
 
 def script(told: str, run: Run, model: str) -> str:
     """Return a script that runs a model as ``run`` does, and prints how far that is from what is expected."""
-    return f'''"""{told}"""
+    return f"""{docstring(told)}
 
 import numpy as np
 
@@ -44,8 +46,8 @@ import numpy as np
 
 
 wanted = np.load("expected.npy")
-made = run("{model}", np.load("input.npy"))
+made = run({python(model)}, np.load("input.npy"))
 print("expected", wanted.shape, wanted.ravel()[:8])
 print("made", made.shape, made.ravel()[:8])
 print("largest difference", np.abs(made - wanted.astype(float)).max() if made.shape == wanted.shape else "in shape")
-'''
+"""

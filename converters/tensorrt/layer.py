@@ -14,6 +14,7 @@ from typing import Any
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp, read
+from ir_interp.quoting import python
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Attributes, Context
 from ir_interp.translation.grades import Grade, Translation
@@ -173,11 +174,14 @@ def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]
 
 
 def _identifier(name: str, taken: set[str]) -> str:
-    """Return a name for a function that is not yet ``taken``, and take it."""
-    plain = re.sub(r"\W", "_", name) or "layer"
+    """Return a name for a function that is not yet ``taken``, and take it.
+
+    Names are in ASCII, since Python normalises others, and differ in upper case, as their constants are named.
+    """
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "layer"
     candidates = itertools.chain([plain], (f"{plain}_{count}" for count in itertools.count(2)))
-    chosen = next(each for each in candidates if each not in taken)
-    taken.add(chosen)
+    chosen = next(each for each in candidates if each.upper() not in taken)
+    taken.add(chosen.upper())
     return chosen
 
 
@@ -186,9 +190,9 @@ def _function(name: str, translation: Translation, identifier: str) -> str:
     lines = [
         f"def add_{identifier}(network: trt.INetworkDefinition, x: trt.ITensor{more}) -> trt.ITensor:",
         "    layer = network.add_resize(x)",
-        f"    layer.name = {name!r}",
+        f"    layer.name = {python(name)}",
     ]
     for setting, value in translation.attributes.items():
-        spelled = f"trt.{_ENUMS[setting]}.{value}" if setting in _ENUMS else repr(value)
+        spelled = f"trt.{_ENUMS[setting]}.{value}" if setting in _ENUMS else python(value)
         lines.append(f"    layer.{setting} = {spelled}" if value is not None else "    layer.set_input(1, lengths)")
     return "\n".join([*lines, "    return layer.get_output(0)"])

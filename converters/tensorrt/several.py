@@ -97,7 +97,7 @@ class _Layers:
         if not isinstance(value, _Array):
             return str(value)
         array = value.value.reshape((1,) * (rank - value.value.ndim) + value.value.shape)
-        name = f"{self.prefix.upper()}_{len(self.arrays)}"
+        name = f"ADD_{self.prefix.upper()}_{len(self.arrays)}"  # a function's name may begin with a digit
         text = np.array2string(array, separator=", ", threshold=array.size + 1, floatmode="unique", max_line_width=100)
         self.arrays.append(f"{name} = np.array({text}, np.{array.dtype.name})")
         return self._added(f"add_constant({array.shape}, {name})", rank)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import ReadError
-from ir_interp.memory import allow_files
 from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape
-from ir_interp.sources import check_regular
+from ir_interp.sources import opened
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.tflite import DIALECT
@@ -66,9 +65,8 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 def read_file(path: Path) -> File:
     """Return a file in short. Raises ReadError for one that is none, or is cut off."""
     try:
-        check_regular(path)
-        allow_files(path)
-        held = path.read_bytes()
+        with opened(path) as file:
+            held = file.read()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if held[4:8] != _IDENTIFIER:

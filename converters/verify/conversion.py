@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, VerificationError
+from ir_interp.memory import running
 from ir_interp.op import ResizeOp
 from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
@@ -29,6 +30,7 @@ from .ready import ready
 from .tensors import ResizeTensors, is_model, resizes_with_tensors
 
 
+@running()
 def verify(
     source: Path,
     result: Path,

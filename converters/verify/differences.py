@@ -75,14 +75,12 @@ def compare(
             name=name,
             largest=largest,
             absolute=np.inf,
-            relative=np.inf,
             limit=limit,
             span=span,
             shapes=(mine.shape, theirs.shape),
         )
     absolute = float(differences(mine, theirs).max(initial=0.0))
-    relative = absolute / largest if largest else absolute
-    return Compared(name=name, largest=largest, absolute=absolute, relative=relative, limit=limit, span=span)
+    return Compared(name=name, largest=largest, absolute=absolute, limit=limit, span=span)
 
 
 def of_coordinates(array: NDArray[Any], *, least: float = 1.0) -> float:
@@ -111,12 +109,18 @@ def merged(found: Sequence[Compared]) -> Compared:
 
 def differences(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
     """Return the absolute difference of every element: 0 of equal infinities and of two NaN, NaN where one is NaN."""
-    mine, theirs = mine.astype(np.float64), theirs.astype(np.float64)
+    mine, theirs = _wide(mine), _wide(theirs)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):  # equal infinities
         return np.where(same, 0.0, np.abs(mine - theirs))
 
 
 def _finite(array: NDArray[Any]) -> NDArray[np.float64]:
-    wide = array.astype(np.float64)
-    return wide[np.isfinite(wide)]
+    """Return the finite values of an array, those of complex numbers by their parts."""
+    wide = _wide(array)
+    finite: NDArray[np.float64] = wide[np.isfinite(wide)].view(np.float64)
+    return finite
+
+
+def _wide(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind, is_image
 from ir_interp.memory import check_bytes
+from ir_interp.paths import is_file, is_folder
 from ir_interp.views.images import array as array_of
 
 from . import images
@@ -62,7 +63,7 @@ def _listed(name: str, paths: Sequence[Path]) -> list[Path]:
     """Return files, those of folders in the order of their names."""
     found: list[Path] = []
     for path in paths:
-        inside = sorted(each for each in path.iterdir() if _is_sample(each)) if path.is_dir() else [path]
+        inside = sorted(each for each in path.iterdir() if _is_sample(each)) if is_folder(path) else [path]
         if not inside:
             raise IrInterpError(f"{path}: no array (.npy) and no image in this folder, for input {name!r}")
         found += inside
@@ -70,7 +71,7 @@ def _listed(name: str, paths: Sequence[Path]) -> list[Path]:
 
 
 def _is_sample(path: Path) -> bool:
-    return path.is_file() and (FileKind.of(path) is FileKind.ARRAY or is_image(path))
+    return is_file(path) and (FileKind.of(path) is FileKind.ARRAY or is_image(path))
 
 
 def ways(inputs: Inputs, graph: Graph) -> tuple[str, ...]:

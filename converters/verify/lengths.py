@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ir_interp.errors import IrInterpError
+from ir_interp.quoting import shell
 from ir_interp.shapes import PartialShape
 
 from .graphs import Described, Graph, Step, shape_text
@@ -137,5 +138,5 @@ def told(answers: Sequence[Shapes], graph: Graph) -> str:
         return ""
     name = dynamic[0].name
     tried = ", ".join(shape_text(answer[name]) for answer in answers)
-    example = f"--shape {name}:{','.join(map(str, answers[-1][name]))}"
+    example = shell("--shape", f"{name}:{','.join(map(str, answers[-1][name]))}")
     return f"tried on {name!r} of {tried}; choose lengths that the model is for, as in {example}"

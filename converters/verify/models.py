@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.memory import running
 from ir_interp.scratch import scratch
 from ir_interp.sources import check_regular
 
@@ -26,6 +27,7 @@ from .runners import Named
 from .tensors import is_model
 
 
+@running()
 def compare_models(
     first: Path,
     second: Path,

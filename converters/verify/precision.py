@@ -9,6 +9,7 @@ import numpy as np
 
 from ir_interp.kinds import FileKind
 
+from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
 
 _RESIZES = ("Resize", "Upsample")
@@ -35,7 +36,7 @@ def _compressed(path: Path, written: Path) -> Path:
     with openvino_silent():
         import openvino
 
-    openvino.save_model(openvino.Core().read_model(path), written, compress_to_fp16=True)
+    save_model(openvino.Core().read_model(path), written, half=True)
     return written
 
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.kinds import FileKind
-from ir_interp.memory import bound_advice, is_of_memory
+from ir_interp.memory import allow_declared, bound_advice, is_of_memory
 
 from ..report import Progress
 from .ends import for_model, joined
 from .graphs import Described, Graph, read
 from .inputs import Inputs, arrays, read_files, ways
-from .lengths import named, shapes, told
+from .lengths import Shapes, named, shapes, told
+from .needs import declared_bytes
 from .ready import Task, ready
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 
@@ -88,6 +89,7 @@ class Runs:
         problems, empty = [], []
         for each in answers[self._tried :]:
             self._tried += 1
+            allow_declared(self._declared(each))
             self.arrays = arrays(graph, each, read, inputs.seed, self.way)
             try:
                 ran = self(model, data if len(answers) > 1 else ())
@@ -168,8 +170,15 @@ class Runs:
         file = self.folder / f"request{number}.json"
         request.save(file)
         files = [model, model.with_suffix(".bin"), Path(request.inputs)]
-        _run(Task(request=file, in_openvino=request.in_openvino, seconds=_SECONDS, files=files), model)
+        declared = self._declared(self.shapes)
+        allow_declared(declared)
+        task = Task(request=file, in_openvino=request.in_openvino, seconds=_SECONDS, files=files, declared=declared)
+        _run(task, model)
         return load(request.outputs), dict(load(request.found)) if tensors else {}
+
+    def _declared(self, shapes: Shapes) -> float:
+        """Return what the tensors of the models take on inputs of these lengths."""
+        return declared_bytes(self.models.own, shapes)
 
     def _given_to(self, model: Path) -> Named:
         own = self.models.own[model] if model in self.models.own else read(model).inputs

@@ -21,7 +21,7 @@ from pathlib import Path
 from socket import socket, socketpair
 from typing import Any
 
-from ir_interp.memory import allow_files, limit_process
+from ir_interp.memory import allow_declared, allow_files, limit_process
 
 from ..child import LATER, started
 from ..runtimes.telemetry import openvino_silent, silent_environment
@@ -33,12 +33,16 @@ _ANSWER = 16  # bytes at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The file of a request, what it runs in, for how many ``seconds`` at most, and the files that it reads."""
+    """The file of a request, what it runs in, for how many ``seconds`` at most, and the files that it reads.
+
+    ``declared`` are the bytes of the tensors of its model.
+    """
 
     request: Path
     in_openvino: bool
     seconds: int
     files: Sequence[Path]
+    declared: float = 0.0
 
 
 @contextmanager
@@ -92,6 +96,7 @@ class Ready:
             in_openvino=task.in_openvino,
             seconds=task.seconds,
             files=[str(path.absolute()) for path in task.files],
+            declared=task.declared,
             folder=str(Path.cwd()),
             environment=environment,
         )
@@ -117,6 +122,7 @@ def _alone(task: Task, errors: Path) -> int:
             folder=task.request.parent,
             seconds=task.seconds,
             files=task.files,
+            declared=task.declared,
             stdout=subprocess.DEVNULL,
             stderr=stream,
         )
@@ -139,6 +145,7 @@ class _Work:
     in_openvino: bool
     seconds: int
     files: list[str]
+    declared: float
     folder: str
     environment: dict[str, str]
 
@@ -207,6 +214,7 @@ def _forked(work: _Work, server: int) -> int:
     os.chdir(work.folder)
     limit_process()
     allow_files(*map(Path, work.files))
+    allow_declared(work.declared)
     try:
         return runners.answer(work.request)
     finally:

@@ -17,6 +17,7 @@ from ir_interp.cli import fleet, options, progress
 from ir_interp.cli.converted import show
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
+from ir_interp.paths import is_folder
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def _setting(source: Path, destination: Path, to: str, shapes: dict[str, tuple[i
     given["only"] = Form(given["only"]) if given["only"] else Form.ANY
     given["state"] = StateForm(given["state"])
     inputs = Inputs(shapes=shapes, files={}, seed=given.pop("seed"), images=Images())
-    root = source if source.is_dir() else Path()
+    root = source if is_folder(source) else Path()
     return Conversion(root=root, destination=destination, suffix=suffix, options=Options(inputs=inputs, **given))
 
 

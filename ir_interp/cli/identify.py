@@ -11,6 +11,7 @@ import typer
 from ir_interp.cli import options
 from ir_interp.errors import ReadError
 from ir_interp.names import shown
+from ir_interp.paths import is_folder
 
 EXAMPLES = """
 Examples:
@@ -43,9 +44,9 @@ def identify(
 
 def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:
     """Return the files that belong together. Raises ReadError where a folder has none of the other's."""
-    if not before.is_dir():
+    if not is_folder(before):
         return [(before, after)]
-    if not after.is_dir():
+    if not is_folder(after):
         raise ReadError("is a file; expected a folder, as the images before are in one", str(after))
     common = sorted({each.name for each in before.iterdir()} & {each.name for each in after.iterdir()})
     if not common:

@@ -96,6 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        print(f"error: {shown(_refusal(error))}", file=sys.stderr)
+        return BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
@@ -114,10 +117,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(arguments: Sequence[str] | None) -> int | None:
     try:
         code: int | None = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
         return code
     finally:
         if _Stopped.code:  # and what ended on the way made another error of that, or none
             sys.exit(_Stopped.code)
+
+
+def _refusal(error: OSError) -> str:
+    """Return what the system refused, and why."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename}: {reason}"
+    return reason if _is_written() else f"standard output cannot be written: {reason}"
+
+
+def _is_written() -> bool:
+    """Say whether all that was printed could be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def entry() -> None:
@@ -130,7 +151,10 @@ def entry() -> None:
         if number and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _stop)
     _forget_settings_of_the_folder()
-    sys.exit(limited())
+    code = limited()
+    if not _is_written():  # Python would try once more at its end, and print a traceback
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def _forget_settings_of_the_folder() -> None:

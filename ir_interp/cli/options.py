@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from ir_interp.atomic import OutputError
 from ir_interp.decimals import integer, real
 from ir_interp.errors import IrInterpError
 from ir_interp.kinds import FileKind
+from ir_interp.quoting import shell
 
 if TYPE_CHECKING:
     from ir_interp.converters.verify.images import Images
@@ -159,7 +159,7 @@ def remember(arguments: Sequence[str]) -> None:
 
 def command() -> str:
     """Return what was asked for, as a line of a shell."""
-    return shlex.join(["ir-interp", *_COMMAND.get()])
+    return shell("ir-interp", *_COMMAND.get())
 
 
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -104,6 +104,7 @@ def run(
     check_outputs([output], [file, source])
     op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
     x = images.array_or_image(source, op)
+    _check_format(output, x.dtype)
     y = op.run(
         x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
     )
@@ -140,6 +141,7 @@ def _run_store(
 def _run_like(like: str, file: Path, output: Path, sizes: str | None, scales: str | None, *, quiet: bool) -> None:
     check_outputs([output], [file])
     x, mode = likeness.read(file)
+    likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
     y = likeness.resized(op, x, options.integers(sizes, "--sizes"), options.reals(scales, "--scales"))
     with replacing(output) as (temporary,):
@@ -152,10 +154,19 @@ def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
     if FileKind.of(path) is FileKind.ARRAY:
         with path.open("wb") as file:  # to a path whose extension is in upper case NumPy would add its own
             np.save(file, y, allow_pickle=False)
-    elif path.suffix:
-        images.write(path, y, op)
     else:
+        images.write(path, y, op)
+
+
+def _check_format(path: Path, dtype: np.dtype[Any]) -> None:
+    """Raise IrInterpError where values of a type cannot be written under a name, before they are computed."""
+    if FileKind.of(path) is FileKind.ARRAY:
+        return
+    if not path.suffix:
         raise IrInterpError(f"--output {path.name!r} has no extension; expected .npy or that of an image")
+    if dtype != np.uint8:
+        raise IrInterpError(f"--output {path.name!r}: images hold uint8, and the input is {dtype}; expected .npy")
+    images.check_format(path, np.zeros((1, 1, 3), dtype))
 
 
 def _shape(array: NDArray[Any]) -> str:

@@ -15,6 +15,7 @@ from ir_interp.ir import xml
 from ir_interp.ir.elements import NF4, numpy_dtype
 from ir_interp.ir.net import Layer
 from ir_interp.memory import let_go
+from ir_interp.paths import is_file
 
 _PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # how many to a byte
 
@@ -36,7 +37,7 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
         return np.empty(shape, dtype)
     if size != (-(-prod(shape) // packed) if packed else prod(shape) * dtype.itemsize):
         raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
-    if not binary.is_file():
+    if not is_file(binary):
         raise MissingBinaryError(f"the value is needed, but {binary.name} is missing", layer.where)
     held = binary.stat().st_size
     if offset + size > held:

@@ -14,6 +14,7 @@ from ir_interp.ir import xml
 from ir_interp.ir.elements import numpy_name
 from ir_interp.ir.net import Body, Layer, Net, Port
 from ir_interp.memory import allow_files
+from ir_interp.paths import exists, is_file, is_folder, real
 from ir_interp.sources import is_beside
 
 _PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
@@ -41,8 +42,8 @@ def _binary(path: Path) -> Path:
     """Return where an IR's constants are, if they are there. Raises ReadError where that is elsewhere, or no file."""
     binary = path.with_suffix(".bin")
     if not is_beside(binary, path):
-        raise ReadError(f"its .bin lies outside its folder: {binary.resolve()}", path.name)
-    if binary.exists() and not (binary.is_file() or binary.is_dir()):
+        raise ReadError(f"its .bin lies outside its folder: {real(binary)}", path.name)
+    if exists(binary) and not (is_file(binary) or is_folder(binary)):
         raise ReadError(f"its .bin is no regular file: {binary}", path.name)
     allow_files(path, binary)
     return binary

@@ -12,7 +12,7 @@ from lxml import etree
 from ir_interp.decimals import integer as integer_of
 from ir_interp.decimals import real as real_of
 from ir_interp.errors import ReadError
-from ir_interp.sources import check_regular
+from ir_interp.sources import opened
 
 N = TypeVar("N", int, float)
 MAX_BYTES = 2**30
@@ -33,10 +33,10 @@ def parse(path: Path) -> etree._Element:
     Entities are not expanded, no network or other file is touched. Raises ReadError for anything else.
     """
     try:
-        check_regular(path)
-        if path.stat().st_size > MAX_BYTES:
+        with opened(path) as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise ReadError(f"larger than {MAX_BYTES / 2**30:g} GiB", path.name)
-        content = path.read_bytes()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if _DOCTYPE.search(content):  # before the parser meets its entities

@@ -30,7 +30,7 @@ class Journal:
 
     def _begin(self, head: str) -> None:
         """Read what is done; without a whole line nothing is."""
-        first, *lines = self._file.read().decode().split("\n")
+        first, *lines = self._file.read().decode("latin-1").split("\n")
         if not lines:
             shutil.rmtree(self.partial, ignore_errors=True)
             self._file.truncate(0)
@@ -39,7 +39,7 @@ class Journal:
             raise IrInterpError(f"{self.path} tells of another resize, not finished; remove it and {self.partial.name}")
         else:
             self.done = set(lines[:-1])  # behind the last line feed there is nothing, or what was cut short
-            self._file.truncate(self._file.tell() - len(lines[-1].encode()))
+            self._file.truncate(self._file.tell() - len(lines[-1]))
 
     def __enter__(self) -> None:
         pass

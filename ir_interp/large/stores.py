@@ -20,6 +20,7 @@ from ir_interp.large import budget, pyramid
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
 from ir_interp.large.layout import Layout, Place, Slices, Work, regular
+from ir_interp.paths import exists
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
@@ -52,7 +53,7 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     there already, or what was begun is something else.
     """
     source = _opened(request.source)
-    if request.destination.exists():
+    if exists(request.destination):
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
     partial = request.destination.with_name(f"{request.destination.name}.partial")
@@ -76,12 +77,17 @@ def _opened(path: Path) -> Any:
     except ImportError:
         raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
     try:
-        found = zarr.open(path, mode="r")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReadError(f"no array of Zarr: {error}", str(path)) from None
+        from ir_interp.large.files import RegularFiles, check_array
+
+        found = zarr.open(RegularFiles(path, read_only=True), mode="r") if exists(path) else zarr.open(path, mode="r")
+    except MemoryError:
+        raise
+    except Exception as error:  # of any kind: metadata are what the file makes them
+        raise ReadError(f"no array of Zarr: {getattr(error, 'strerror', None) or error}", str(path)) from None
     if isinstance(found, zarr.Group):
         names = ", ".join(sorted(found.array_keys())) or "none"
         raise ReadError(f"a group of Zarr; expected an array in it, as in {path.name}/0; it has {names}", str(path))
+    check_array(found, path)
     return found
 
 
@@ -124,7 +130,15 @@ def _level(source: Any, path: Path, layout: Layout, ledger: Ledger, memory: int,
     lock = threading.Lock()
 
     def read(piece: Slices, values: Array) -> None:
-        source.get_basic_selection(piece, out=buffer.from_numpy_array(values))
+        try:
+            source.get_basic_selection(piece, out=buffer.from_numpy_array(values))
+        except MemoryError:
+            raise
+        except Exception as error:  # of any codec
+            problem = getattr(error, "strerror", None) or error
+            raise ReadError(
+                f"a chunk cannot be read: {problem}", str(source.store_path).removeprefix("file://")
+            ) from None
 
     def write(place: Place, values: Array) -> None:
         target[layout.piece(place)] = values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,16 +28,20 @@ def array(path: Path) -> NDArray[Any]:
     """Return an array (.npy). Raises ReadError where it is none."""
     try:
         check_regular(path)
-        loaded = np.load(path, allow_pickle=False, mmap_mode="r")
+        with np.errstate(over="raise"):  # where lengths of the header pass 64 bits
+            loaded = np.load(path, allow_pickle=False, mmap_mode="r")
         if isinstance(loaded, np.ndarray):
             return loaded
         loaded.close()
         raise ValueError("it holds several arrays")
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError, TokenError) as error:  # the last of a header that NumPy reads as Python
+    except (ValueError, EOFError, TypeError, ArithmeticError, TokenError) as error:  # from a header, read as Python
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
+
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
+"""The formats of images that are read, as Pillow names them; it would start Ghostscript for EPS, by content alone."""
 
 _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 
@@ -49,8 +54,11 @@ def opened(path: Path) -> Iterator[Any]:
         check_regular(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", image.DecompressionBombWarning)
-            with image.open(path) as found:
+            with image.open(path, formats=FORMATS) as found:
                 yield found
+    except image.UnidentifiedImageError:
+        problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
+        raise ReadError(problem, path.name) from None
     except (image.DecompressionBombError, image.DecompressionBombWarning, SyntaxError) as error:  # the last of a PNG
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:
@@ -90,7 +98,6 @@ def read(path: Path, op: ResizeOp) -> NDArray[Any]:
 
 def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
     """Save one image of the layout that ``read`` gives. Raises ShapeError where ``y`` is none."""
-    image = pillow()
     deep = y[0] if y.ndim == 4 and y.shape[0] == 1 else y
     if deep.ndim == 3:
         deep = deep if _is_channel_last(op) else deep.transpose(1, 2, 0)
@@ -99,9 +106,35 @@ def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
         raise ShapeError(
             f"an array of shape {list(y.shape)} and type {y.dtype} is no image of 1 or 3 channels in uint8"
         )
+    save(deep, path)
+
+
+def save(pixels: NDArray[Any], path: Path) -> None:
+    """Save rows and columns, and channels if there are any, as an image. Raises IrInterpError where no image is so."""
+    _encode(pixels, path, path)
+
+
+def check_format(path: Path, like: NDArray[Any]) -> None:
+    """Raise IrInterpError where no image of such values can be written under a name: a single pixel is, into memory."""
+    _encode(np.zeros((1, 1, *like.shape[2:]), like.dtype), path, _Named(path.name))
+
+
+class _Named(io.BytesIO):
+    """A file in memory; Pillow takes the format from its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
     try:
-        image.fromarray(np.ascontiguousarray(deep)).save(path)
-    except (ValueError, OSError) as error:
+        pillow().fromarray(np.ascontiguousarray(pixels)).save(file)
+    except (TypeError, ValueError) as error:
+        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # of the system, such as a full disk
+            raise
         raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
 
 

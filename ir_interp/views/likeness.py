@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ShapeError
+from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.kinds import FileKind
 from ir_interp.library import load
@@ -165,8 +165,11 @@ def write(path: Path, y: Array) -> None:
     if FileKind.of(path) is FileKind.ARRAY:
         with path.open("wb") as file:
             np.save(file, y, allow_pickle=False)
-        return
-    try:
-        images.pillow().fromarray(np.ascontiguousarray(y)).save(path)
-    except (TypeError, ValueError, OSError) as error:
-        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+    else:
+        images.save(y, path)
+
+
+def check_format(path: Path, x: Array) -> None:
+    """Raise IrInterpError where a resized ``x`` cannot be saved under a name."""
+    if FileKind.of(path) is not FileKind.ARRAY:
+        images.check_format(path, x)

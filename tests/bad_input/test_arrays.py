@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pickle
 import struct
+import subprocess
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.support.bad_input import BEYOND_UTF8, SHAPE, Fails, pasted, resize
 
@@ -97,6 +100,15 @@ def test_values_that_have_no_mean(runs_not: Callable[..., str], tmp_path: Path) 
     assert runs_not() == "<U4 values can be copied (nearest) but not averaged"
 
 
+EPS = """%!PS-Adobe-3.0 EPSF-3.0
+%%BoundingBox: 0 0 6 4
+%%EndComments
+(touched) (w) file closefile
+showpage
+%%EOF
+"""
+
+
 def _npz(path: Path) -> None:
     with path.open("wb") as file:
         np.savez(file, x=np.zeros(SHAPE))
@@ -107,6 +119,20 @@ def _zip(path: Path) -> None:
         archive.writestr("readme", "no array")
 
 
+def _of_shape(shape: str, path: Path) -> None:
+    path.write_bytes(_saved(np.zeros(SHAPE)).replace(str(SHAPE).encode().ljust(60), shape.encode().ljust(60)))
+
+
+SHAPES = (
+    *("(-1,)", "(1, 1, -4, 4)", "(-1, -1)", "(True, 4)", "(4, False)", "(1.5,)", "(None,)", "('4',)", "(2**3,)", "4"),
+    *(
+        "(99999999999999999999,)",
+        "(9223372036854775807,)",
+        "(1, 1, 4611686018427387904, 4)",
+        "(2147483648, 2147483648)",
+    ),
+    *("(0, 99999999999999999999)", "(4, 0, 9223372036854775808)", "(4611686018427387904, 4611686018427387904)"),
+)
 NO_ARRAYS: dict[str, Callable[[Path], object]] = {
     "text": lambda path: path.write_text("1 2 3"),
     "empty": lambda path: path.write_bytes(b""),
@@ -117,12 +143,13 @@ NO_ARRAYS: dict[str, Callable[[Path], object]] = {
     "a header of no Python": lambda path: path.write_bytes(_saved(np.zeros(SHAPE)).replace(b"}", b"(")),
     "header only": lambda path: path.write_bytes(_saved(np.zeros(SHAPE))[:9]),
     "several arrays": _npz,
+    **{f"shape {shape}": partial(_of_shape, shape) for shape in SHAPES},
     "zip": _zip,
 }
 
 
 def _saved(array: Any) -> bytes:
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {array.shape}, }}".ljust(117) + "\n"
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {str(array.shape).ljust(60)}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(array.tobytes())
 
 
@@ -147,6 +174,17 @@ def test_no_image(content: bytes, runs_not: Callable[..., str], tmp_path: Path) 
     assert runs_not(source="x.png").startswith("x.png: cannot be read as an image: ")
 
 
+@pytest.mark.parametrize("name", ["x.png", "x.eps"])
+def test_no_image_starts_another_program(
+    name: str, runs_not: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pillow opens by content, and would start Ghostscript for EPS."""
+    (tmp_path / name).write_text(EPS)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    expected = "PNG, JPEG, TIFF, WEBP, BMP, GIF, PPM"
+    assert runs_not(source=name) == f"{name}: cannot be read as an image: expected one of {expected}"
+
+
 def test_an_image_that_is_not_there(runs_not: Callable[..., str]) -> None:
     assert runs_not(source="x.png") == "x.png: cannot be read: No such file or directory"
 
@@ -167,7 +205,7 @@ def test_an_image_bomb(runs_not: Callable[..., str], tmp_path: Path) -> None:
     ("output", "reason"),
     [
         ("out/y", "--output 'y' has no extension; expected .npy or that of an image"),
-        ("out/y.png", "an array of shape [1, 1, 8, 12] and type float32 is no image of 1 or 3 channels in uint8"),
+        ("out/y.png", "--output 'y.png': images hold uint8, and the input is float32; expected .npy"),
         ("away/y.npy", "away/y.npy cannot be written: No such file or directory"),
         ("a.xml/y.npy", "a.xml/y.npy cannot be written: Not a directory"),
         ("folder.npy", "folder.npy cannot be written: Is a directory"),
@@ -177,6 +215,23 @@ def test_an_output_that_cannot_be(output: str, reason: str, runs_not: Callable[.
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     (tmp_path / "folder.npy").mkdir()
     assert runs_not(output=output) == reason
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("y.png", "y.png cannot be written as an image: cannot write mode F as PNG"),
+        ("y.jpg", "y.jpg cannot be written as an image: cannot write mode F as JPEG"),
+        ("y.pgn", "y.pgn cannot be written as an image: unknown file extension: .pgn"),
+        ("y", "y cannot be written as an image: unknown file extension: "),
+    ],
+)
+def test_an_image_that_no_format_holds_is_refused_before_the_work(
+    output: str, reason: str, fails: Fails, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.fromarray(np.zeros((8, 8), np.float32)).save(tmp_path / "x.tif")
+    monkeypatch.setattr("ir_interp.views.likeness.resized", None)
+    assert fails("run", "x.tif", "--like", "pillow:bicubic", "--sizes", "4,4", "--output", output) == reason
 
 
 def test_an_image_of_an_unknown_kind(runs_not: Callable[..., str], tmp_path: Path) -> None:

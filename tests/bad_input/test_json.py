@@ -79,3 +79,16 @@ def test_json_scales_that_make_no_sense(text: str, fails_to_load: LoadFails) -> 
     assert fails_to_load("a.json", f'{{"dialect": "tensorrt", "layers": [{layer}]}}') == (
         f"a.json:layers[0]: scales must be finite and greater than 0 as float32: [1.0, 1.0, 2.0, {said}]"
     )
+
+
+@pytest.mark.parametrize("name", ["\\ud800", "up\\udc80", "\\uDFFF"])
+def test_a_name_that_is_no_text(name: str, fails_to_load: LoadFails) -> None:
+    text = f'{{"dialect": "tensorrt", "layers": [{{"name": "{name}"}}]}}'
+    assert fails_to_load("a.json", text).startswith("a.json: not JSON: 'utf-8' codec can't encode character ")
+
+
+def test_a_pair_of_surrogates_is_one_character(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    layer = '{"name": "\\ud83d\\ude00", "input": {"shape": [4]}, "scales": [2]}'
+    path.write_text(f'{{"dialect": "tensorrt", "layers": [{layer}]}}')
+    assert ir_interp.load(path)[0].name == "\U0001f600"

@@ -14,6 +14,7 @@ import pytest
 import ir_interp
 from ir_interp import Linear, ResizeSpec, Sizes, memory
 from ir_interp.converters.child import started
+from ir_interp.converters.verify.needs import declared_bytes
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
@@ -187,3 +188,104 @@ def test_what_openvino_makes_constants_of(tmp_path: Path) -> None:
     with pytest.raises(memory.MemoryBoundError, match=r"^more memory would be needed \(std::bad_alloc\); the bound"):
         ir_interp.convert(source, tmp_path / "a.xml", verify=False)
     assert [path.name for path in tmp_path.iterdir()] == ["a.onnx"]
+
+
+# What a model declares
+
+GIBIBYTE = 2**30
+DECLARED = """g (float[n,1,h,w] x) => (float[n,1,a,b] y)
+    <float[4] s = {1,1,2,2}, int64[4] k = {1,80,1,1}, int64[1] c = {1}> {
+    e = Expand (x, k)
+    [up] r = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (e, , s)
+    y = ReduceMean (r, c)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "free", "allowed"), [(1, 64, 2), (10, 64, 10), (100, 64, 32), (10, 0, 2), (10, 3, 2), (1e30, 64, 32)]
+)
+def test_what_a_model_declares_is_allowed_as_far_as_the_machine_has_it(
+    declared: float, free: int, allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    monkeypatch.setattr(memory, "free_bytes", lambda: free * GIBIBYTE)
+    with memory.running():
+        memory.allow_declared(declared * GIBIBYTE)
+        memory.allow_declared(0)
+        assert memory.bound() == allowed * GIBIBYTE
+        monkeypatch.setenv(memory.VARIABLE, "3")
+        assert memory.bound() == 3 * GIBIBYTE
+        monkeypatch.delenv(memory.VARIABLE)
+    assert memory.bound() == 2 * GIBIBYTE
+
+
+GROUPS = {
+    "version 2": {
+        "/proc/self/cgroup": "0::/a/b\n",
+        "/sys/fs/cgroup/a/b/memory.max": "max\n",
+        "/sys/fs/cgroup/a/memory.max": "5000000000\n",
+        "/sys/fs/cgroup/a/memory.current": "1000000000\n",
+    },
+    "version 1": {
+        "/proc/self/cgroup": "5:cpu:/\n4:memory:/a\n",
+        "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "5000000000\n",
+        "/sys/fs/cgroup/memory/a/memory.usage_in_bytes": "1000000000\n",
+    },
+    "none": {},
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_free_memory_is_that_of_the_tightest_group(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = GROUPS[kind] | {"/proc/meminfo": "MemTotal: 9000000 kB\nMemAvailable:  8000000 kB\n"}
+    monkeypatch.setattr(memory, "_read", lambda path: files.get(path, ""))
+    assert memory.free_bytes() == (8000000 * 1024 if kind == "none" else 4000000000)
+
+
+def test_free_memory_that_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_read", lambda _: "")
+    assert memory.free_bytes() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say what is free")
+def test_free_memory_of_this_machine() -> None:
+    assert 2**20 < memory.free_bytes() < 2**60
+
+
+def test_tensors_are_counted_on_the_lengths_of_the_run(tmp_path: Path) -> None:
+    source = save_model(tmp_path / "a.onnx", DECLARED)
+    pixels = 20 * 30
+    every = pixels + 80 * pixels + 4 * 80 * pixels + 4 * pixels
+    constants = 3  # of one element each, as far as dimensions tell: 4, 4 and 1
+    found = declared_bytes([source], {"x": (1, 1, 20, 30)}) / 8
+    assert every <= found <= every + 9 * constants
+    ir_interp.convert(source, tmp_path / "a.xml", verify=False)
+    assert declared_bytes([tmp_path / "a.xml"], {"x": (1, 1, 20, 30)}) / 8 >= 80 * pixels
+    assert declared_bytes([tmp_path / "gone.xml"][:0], {}) == 0
+
+
+def test_the_refusal_says_what_is_needed_and_what_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 6 * GIBIBYTE)
+    source = save_model(
+        tmp_path / "a.onnx", "g (float[1,1,32768,32768] x) => (float[1,1,32768,32768] y) { y = Relu (x) }"
+    )
+    with pytest.raises(memory.MemoryBoundError) as caught:
+        ir_interp.compare(source, source)
+    assert str(caught.value) == (
+        "input 'x' of shape [1, 1, 32768, 32768] would need 8 GiB; the bound is 3 GiB beyond the files "
+        "(its tensors take 16 GiB; at most half of the free memory is allowed), and IR_INTERP_MAX_GIB sets another"
+    )
+    assert memory.bound() == 2 * GIBIBYTE
+
+
+@pytest.mark.long
+@pytest.mark.skipif(memory.free_bytes() < 16 * GIBIBYTE, reason="it needs some GiB")
+def test_an_ordinary_model_at_1080p_runs(tmp_path: Path) -> None:
+    """Its tensors take 3.3 GB."""
+    source = save_model(tmp_path / "a.onnx", DECLARED)
+    line = [sys.executable, "-P", "-m", "ir_interp", "convert", "a.onnx", "a.xml", "--shape", "x:1,1,1080,1920", "-q"]
+    for bound, code in (("2", 1), ("", 0)):
+        environment = os.environ | {memory.VARIABLE: bound, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(line, cwd=source.parent, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from ir_interp.kinds import FileKind
 from tests.support.commands import command
 from tests.support.external import save_external
 from tests.support.graphs import save_model
+from tests.support.places import ROOT
 
 TEXT = """g (float[1,1,8,8] x) => (float[1,1,k,l] y) <float[4] s = {1,1,2,2}> {
     y = Resize <mode = "nearest"> (x, "", s)
@@ -158,3 +161,22 @@ def test_a_refusal_leaves_its_page_only(capsys: Printed) -> None:
     arguments = ("convert", "cubic.onnx", "c.json", "--dialect", "tflite", "--report", "r.json", "--html", "r.html")
     assert command(capsys, *arguments)[0] == 1
     assert everything().keys() - before.keys() == {"r.html"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize(
+    "line", ["inspect a.onnx", "inspect a.onnx --json", "audit a.onnx", "explain a.onnx --json", "--help", "--version"]
+)
+def test_standard_output_that_is_full(line: str, tmp_path: Path) -> None:
+    save_model(
+        tmp_path / "a.onnx", 'g (float[1,4] x) => (float[1,8] y) <float[2] s = {1,2}> { [up] y = Resize (x, "", s) }'
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONUNBUFFERED", None)
+    program = [sys.executable, "-P", "-m", "ir_interp", *line.split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            program, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment, cwd=tmp_path
+        )
+    said = "error: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)

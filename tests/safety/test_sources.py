@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import openvino.opset13 as ops
 import pytest
 
 import ir_interp
-from ir_interp import ReadError
+from ir_interp import ReadError, sources
 from tests.support.commands import command
 from tests.support.external import PLACES, save_external
 from tests.support.graphs import save_model
@@ -59,6 +60,19 @@ COMMANDS = (
     "audit a.onnx --html y.html --image bad.bmp",
     "audit bad.onnx",
     "audit folder",
+    "audit @bad.txt",
+    "audit bad.tflite",
+    "inspect bad.tflite",
+    "convert bad.tflite y.onnx",
+    "convert layers.json y.tflite --into bad.tflite",
+    "fix bad.onnx y.onnx",
+    "reproduce bad.onnx y --runtime openvino",
+)
+FLEETS = (
+    "audit folder --results r.jsonl",
+    "audit folder --results r.jsonl --jobs 2",
+    "convert folder out --to .xml",
+    "convert @list.txt out --to .onnx --target openvino",
 )
 
 
@@ -68,13 +82,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("folder").mkdir()
     save_model(Path("a.onnx"), TEXT)
     np.save("x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    layer = {
+        "name": "up",
+        "input": {"shape": [1, 8, 8, 1], "dtype": "float32"},
+        "op": "RESIZE_BILINEAR",
+        "size": [16, 16],
+    }
+    Path("layers.json").write_text(json.dumps({"dialect": "tflite", "layers": [layer]}))
     return tmp_path
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_what_has_no_end_is_refused(kind: str) -> None:
     """In a process with little memory and time, for what is not refused takes all of either."""
-    for name in ("bad.onnx", "bad.xml", "bad.json", "bad.npy", "bad.bmp", "folder/bad.onnx", "folder/bad.xml"):
+    for end in ("onnx", "xml", "json", "npy", "bmp", "txt", "tflite"):
+        ENDLESS[kind](f"bad.{end}")
+    for name in ("folder/bad.onnx", "folder/bad.xml"):
         ENDLESS[kind](name)
     lines = (
         "import resource, sys",
@@ -93,6 +116,51 @@ def test_what_has_no_end_is_refused(kind: str) -> None:
     assert (done.returncode, len(said)) == (0, len(COMMANDS) + 1), done.stderr
     assert all(each.startswith("error: ") and "Not a regular file" in each for each in said), done.stderr
     assert not Path("y.xml").exists()
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+@pytest.mark.parametrize("line", FLEETS)
+def test_many_models_among_which_some_have_no_end(line: str, kind: str) -> None:
+    """In a process of its own, which is stopped where it hangs."""
+    for name in ("folder/bad.onnx", "folder/bad.xml", "folder/bad.tflite"):
+        ENDLESS[kind](name)
+    save_model(Path("folder", "good.onnx"), TEXT)
+    Path("list.txt").write_text("folder\n")
+    program = [sys.executable, "-m", "ir_interp", *line.split(), "--json"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=100, env=environment)
+    summary = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (1 if line.startswith("convert") else 2, "")
+    assert (summary["models"], summary["resizes"], summary["exporters"]["unknown"]) == (4, 1, 4)
+    results = Path("out/results.jsonl" if line.startswith("convert") else "r.jsonl").read_text().splitlines()
+    errors = [error["message"] for each in results for error in json.loads(each)["errors"]]
+    assert len(errors) == 3
+    assert any("cannot be read: Not a regular file" in each for each in errors)
+
+
+def test_results_are_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("r.jsonl")
+    said = "error: r.jsonl cannot be written: Not a file\n"
+    assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
+    said = "error: away/r.jsonl cannot be written: No such file or directory\n"
+    assert command(capsys, "audit", "a.onnx", "--results", "away/r.jsonl") == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "[]", "[" * 10**6, '{"file": "a.onnx", "setting": "x"}', '{"file": 1, "setting": {}, "stamp": []}']
+)
+def test_results_that_are_none(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("r.jsonl").write_text(f"{line}\n")
+    said = "error: r.jsonl: line 1 is no result of a model; choose another name\n"
+    assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
+
+
+def test_a_pipe_that_takes_the_place_of_a_checked_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening it must not wait for somebody to write to it."""
+    os.mkfifo("pipe")
+    monkeypatch.setattr(sources, "check_regular", lambda _: None)
+    with pytest.raises(OSError, match="Not a regular file"):
+        sources.opened(Path("pipe"))
 
 
 def test_a_folder_with_such_files_is_audited(capsys: pytest.CaptureFixture[str]) -> None:

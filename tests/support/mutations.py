@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,11 +16,17 @@ from lxml import etree
 
 INTEGERS = (0, 1, -1, 2, 3, 7, 127, 4096, 2**16, 2**27, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63))
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 1e-9, 1e-40, 1e9, 1e38, -1e38, float("inf"), float("-inf"), float("nan"))
+ATTACK = '""";import os;os.system("touch PWNED");"""'
+"""A text that makes a file PWNED, where a program of Python holds it without escapes."""
+
 TEXTS = (
     "", " ", "\t1\n", "0", "-1", "1_0", "-0.7_5", "\u0661\u0662", "0x10", "1e3", "nan", "inf", "1,", ",", "1,,2", "1;2",
     "99999999999999999999999", "a" * 5000, "a" * 300, "..", "../../etc/passwd", "/dev/zero", ".", "x/y", "a\u202eb",
     "\x1b[31m", "::error::", "\u00e9\u4e2d\U0001f600", "true", "False", "None", "linear", "nearest", "cubic", "opset1",
-    "opset99", "f32", "i64", "u4", "string", "dynamic", "FP32", "Interpolate", "Resize", "Const", "Parameter",
+    ATTACK, "</script><script>alert(1)</script>", "`touch PWNED`", "${HOME}$(touch PWNED)", "'''", "x\ry\nz", "\0",
+    "# coding: utf-7", "](http://a.b)",
+    "opset99", "f32", "i64", "u4", "string", "dynamic", "FP32",
+    "Interpolate", "Resize", "Const", "Parameter",
 )  # fmt: skip
 
 
@@ -166,6 +173,42 @@ def _scalar(field: FieldDescriptor, rng: Random, old: Any) -> Any:
     return rng.choice(small)
 
 
+# TFLite
+
+
+def _tflite(content: bytes, rng: Random) -> bytes:
+    if not find_spec("ai_edge_litert"):  # it has the schema
+        return _bytes(content, rng)
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
+
+    try:
+        model = schema.ModelT.InitFromPackedBuf(content, 0)
+        _change_field(model, rng)
+        builder = flatbuffers.Builder(len(content))
+        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    except Exception as error:  # of any kind: it is broken already, or the format has no place for the value
+        raise ValueError(str(error)) from None
+    return bytes(builder.Output())
+
+
+def _change_field(model: Any, rng: Random) -> None:
+    holder, name = rng.choice(list(_fields(model)))
+    old = getattr(holder, name)
+    if isinstance(old, list) and old:
+        old[rng.randrange(len(old))] = rng.choice((*old, None, rng.choice(INTEGERS)))
+    else:
+        setattr(holder, name, rng.choice((None, rng.choice(INTEGERS), rng.choice(FLOATS), text(rng).encode(), [], old)))
+
+
+def _fields(holder: Any, depth: int = 6) -> Iterator[tuple[Any, str]]:
+    for name, value in vars(holder).items():
+        yield holder, name
+        for each in value if isinstance(value, list) else (value,):
+            if depth and type(each).__name__.endswith("T") and hasattr(each, "__dict__"):
+                yield from _fields(each, depth - 1)
+
+
 # JSON
 
 
@@ -188,4 +231,9 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(value[key])
 
 
-_BY_KIND: dict[str, Callable[[bytes, Random], bytes]] = {".onnx": _proto, ".xml": _xml, ".json": _json}
+_BY_KIND: dict[str, Callable[[bytes, Random], bytes]] = {
+    ".onnx": _proto,
+    ".xml": _xml,
+    ".json": _json,
+    ".tflite": _tflite,
+}

@@ -25,6 +25,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ir_interp.memory import VARIABLE
+from tests.support import generated
 from tests.support.mutations import mutated, text
 from tests.support.sweeps import aligned
 
@@ -41,6 +43,7 @@ _CALLS_OF_A_WORKER = 400  # then caches begin anew
 
 _NAMES = ("x", "y", "up", "resize", "image")
 _LISTS = ("2", "1,1,8,8", "1,1,-1,8", "1,3,2147483648,4", "0,0,0,0", "1,2,3", "8,9", "1e9,1e9", "nan", "0.5,2", "")
+_RUNTIMES = ("onnxruntime", "openvino", "tensorrt")
 _WORDS = {
     "--semantics": ("runtime", "document", "reference"),
     "--arithmetic": ("exact", "onnxruntime", "openvino"),
@@ -50,7 +53,7 @@ _WORDS = {
     "--dialect": ("tensorrt", "tflite", "torch", "pillow"),
     "--only": ("native", "decomposed"),
     "--format": ("text", "json", "github", "sarif"),
-    "--runtime": ("onnxruntime", "openvino", "tensorrt"),
+    "--runtime": _RUNTIMES,
     "--select": ("IRI", "IRI02"),
     "--ignore": ("IRI022",),
     "--layer": _NAMES,
@@ -105,14 +108,19 @@ class Call:
     arguments: tuple[str, ...]
     files: dict[str, bytes]
     pipes: tuple[str, ...] = ()
+    links: dict[str, str] = field(default_factory=dict)
 
     def lay(self, folder: Path) -> None:
-        """Write its files into a folder; pipes, which nobody writes to, in place of some."""
+        """Write its files into a folder; pipes, which nobody writes to, and links in place of some."""
         for name, content in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             if name in self.pipes:
-                os.mkfifo(folder / name)
+                os.mkfifo(path)
+            elif name in self.links:
+                path.symlink_to(self.links[name])
             else:
-                (folder / name).write_bytes(content)
+                path.write_bytes(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +148,11 @@ def calls(originals: dict[str, bytes], seed: int, numbers: Sequence[int], *, run
 
 
 def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) -> Call:
-    if rng.random() < 0.25:
+    chosen = rng.random()
+    if chosen < 0.25:
         return _call_of_libraries(originals, number, rng)
+    if chosen < 0.3:
+        return _call_of_folders(originals, number, rng, runs)
     source = rng.choice([name for name in originals if Path(name).suffix in _ENDS])
     files = {name: content for name, content in originals.items() if Path(name).stem == Path(source).stem}
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
@@ -179,6 +190,50 @@ def _call_of_libraries(originals: dict[str, bytes], number: int, rng: Random) ->
     return Call(number=number, arguments=tuple(words), files=files, pipes=pipes)
 
 
+_SPECIAL = ("/dev/zero", "/dev/stdin", "/proc/kmsg", "/proc/self/mem", "..", ".", "gone", "bad0.onnx", "bad1.xml")
+_FLEETS = (
+    "audit zoo",
+    "audit zoo --format json",
+    "audit zoo --html page.html",
+    "audit zoo @list.txt --format sarif",
+    "audit @list.txt --format github",
+    "identify zoo zoo",
+    "fix zoo/bad0.onnx result.onnx --no-verify",
+    "convert zoo/bad1.xml result.onnx --no-verify",
+    "convert zoo/lite.tflite result.onnx --no-verify",
+    "inspect zoo/bad2.tflite",
+    "run zoo/big.zarr --like pillow:bicubic --sizes 6,7 --output y.npy",
+    "run zoo/image.onnx --input zoo/big.zarr --output small.zarr",
+)
+_FLEETS_OF_PROCESSES = (
+    "audit zoo --results r.jsonl",
+    "audit zoo --run --format json",
+    "audit @list.txt --results zoo/bad3.jsonl --jobs 2",
+    "convert zoo out --to .xml --no-verify",
+    "convert @list.txt out --to .onnx --no-verify --jobs 2",
+    "convert zoo out --to .json",
+)
+
+
+def _call_of_folders(originals: dict[str, bytes], number: int, rng: Random, runs: float) -> Call:
+    """Return a call on a folder of models, some of them changed, among pipes, devices and links."""
+    chosen = rng.sample([name for name in originals if Path(name).suffix in _ENDS], 3)
+    files = {f"zoo/{name}": mutated(name, originals[name], rng) for name in chosen}
+    files |= {f"zoo/{name}": originals[name] for name in ("image.onnx", "lite.tflite") if name in originals}
+    special = [
+        f"zoo/bad{place}{end}" for place, end in enumerate((".onnx", ".xml", ".tflite", ".jsonl", ".npy", ".png"))
+    ]
+    special += [f"zoo/big.zarr/{name}" for name in ("zarr.json", ".zarray", "c/0/0")]
+    files |= {name: rng.choice((b"", b"{}", originals["x.npy"])) for name in special if rng.random() < 0.6}
+    marked = [name for name in files if name in special and rng.random() < 0.7]
+    links = {name: rng.choice(_SPECIAL) for name in marked if rng.random() < 0.6}
+    listed = rng.choices(["zoo", "@list.txt", "@more.txt", "a\0b", "", *files], k=4)
+    files |= {"list.txt": "\n".join(listed).encode(), "more.txt": rng.choice((b"@list.txt", b"zoo", b"\xff"))}
+    line = rng.choice(_FLEETS_OF_PROCESSES if rng.random() < 5 * runs else _FLEETS)
+    pipes = tuple(name for name in marked if name not in links)
+    return Call(number=number, arguments=tuple(line.split()), files=files, pipes=pipes, links=links)
+
+
 def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[str, ...]:
     words, suffix = [verb, source], Path(source).suffix
     match verb:
@@ -195,7 +250,7 @@ def _arguments(verb: str, source: str, rng: Random, *, starts: bool) -> tuple[st
         case "compare":
             words += [source]
         case "reproduce":
-            words += ["folder", "--runtime", rng.choice(_WORDS["--runtime"])]
+            words += ["folder", "--runtime", rng.choice((*_RUNTIMES, "reference", "reference"))]
         case "fix":
             words += [rng.choice(("result.onnx", source)), *([] if starts else ["--no-verify"])]
     chosen = [name for name in _OPTIONS[verb] if rng.random() < 0.2]
@@ -258,7 +313,9 @@ class Worker:
     def _start(self) -> None:
         self._stop()
         command = [sys.executable, "-m", "tests.sweeps.fuzz", "--worker"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = os.environ | {VARIABLE: str(_bound() / 2**30)}  # whatever a model declares
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, env=environment, text=True, **pipes)
         self._answered = 0
 
     def _stop(self) -> None:
@@ -278,7 +335,7 @@ def _judged(call: Call, answer: dict[str, Any]) -> Finding | str:
             return Finding(call=call, kind="unexpected", text=shown[:300])
     if answer["code"] not in (0, 1, 2):
         return Finding(call=call, kind="exit code", text=str(answer["code"]))
-    if answer["code"] == 2 and not errors.strip():
+    if answer["code"] == 2 and not errors.strip() and "--results" not in call.arguments:  # which hold the errors
         return Finding(call=call, kind="no reason", text="exit code 2 without an error")
     for whose in ("bytes", "bytes of children"):
         if answer[whose] > _bound() + SPARE_BYTES:
@@ -366,12 +423,15 @@ def sweep(count: int, seed: int, *, only: int | None = None, runs: float = 0.03,
             place.mkdir()
             call.lay(place)
             answer = worker.ask(call, place)
+            problem = generated.problem(place, frozenset(call.files))
+            if problem and isinstance(answer, str):
+                answer = Finding(call=call, kind="generated file", text=problem)
             if isinstance(answer, Finding):
                 found.findings.append(answer)
                 print(f"call {call.number}, {answer.kind}: {answer.text}\n  {call.arguments}", flush=True)
             found.ends[answer if isinstance(answer, str) else answer.kind] += 1
             if only is None:
-                shutil.rmtree(place)
+                shutil.rmtree(place, ignore_errors=True)
     return found
 
 

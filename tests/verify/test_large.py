@@ -75,3 +75,16 @@ def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:
     static = TEXT.replace("n,3,h,w", "1,3,8,8")
     other = ir_interp.convert(save_model(tmp_path / "b.onnx", static), tmp_path / "b.xml")
     assert not [*large.of_run_time(report.rows), *large.of_run_time(other.rows)]
+
+
+@pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
+def test_one_whose_output_is_empty_there_shows_nothing(end: str, target: str | None, tmp_path: Path) -> None:
+    """Its policy leaves no rows, so that there is no largest value to divide by."""
+    text = """g (float[n,1,h,w] x) => (float[n,1,k,l] y) <int64[4] s = {2,1,12,16}> {
+        [up] y = Resize <mode = "nearest", keep_aspect_ratio_policy = "not_larger"> (x, "", "", s)
+    }"""
+    source = save_model(tmp_path / "a.onnx", text)
+    report = ir_interp.convert(source, tmp_path / f"b.{end}", shapes={"x": (2, 1, 1, 11)}, target=target)
+    assert report.verification is not None
+    (alone,) = report.verification.alone
+    assert (alone.largest, alone.relative, alone.verdict) == (0, 0, "INCONCLUSIVE")

@@ -1,0 +1,127 @@
+"""Zarr stores of others: no code of theirs runs, nothing outside of them is read, nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.graphs import save_model
+from tests.support.places import ROOT
+
+pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
+
+V2: dict[str, Any] = {"zarr_format": 2, "shape": [4, 4], "chunks": [4, 4], "dtype": "<f4", "order": "C"}
+V2 |= {"fill_value": 0, "compressor": None, "filters": None}
+TEXTS = {"dtype": "|O", "fill_value": "", "filters": [{"id": "vlen-utf8"}]}
+PICKLE = {"id": "pickle"}
+
+
+class Attack:
+    """What makes a file where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return os.system, ("touch PWNED",)
+
+
+def store(chunk: bytes | None = None, **changes: Any) -> None:
+    Path("a.zarr").mkdir()
+    Path("a.zarr/.zarray").write_text(json.dumps(V2 | changes))
+    if chunk is not None:
+        Path("a.zarr/0.0").write_bytes(chunk)
+
+
+def link(target: str) -> None:
+    store()
+    Path("a.zarr/0.0").symlink_to(target)
+
+
+def pipe(name: str) -> None:
+    store()
+    Path("a.zarr", name).unlink(missing_ok=True)
+    os.mkfifo(f"a.zarr/{name}")
+
+
+def metadata(text: str) -> None:
+    Path("a.zarr").mkdir()
+    Path("a.zarr/zarr.json").write_text(text)
+
+
+ATTACK = pickle.dumps(Attack())
+UNPICKLES = "a.zarr: its codecs unpickle, which would run code from the file; expected codecs without pickle"
+STORES: dict[str, tuple[Callable[[], None], str]] = {
+    "pickle behind texts": (lambda: store(ATTACK, **TEXTS | {"filters": [{"id": "vlen-utf8"}, PICKLE]}), UNPICKLES),
+    "pickle as compression": (lambda: store(ATTACK, **TEXTS, compressor=PICKLE), UNPICKLES),
+    "pickle alone": (lambda: store(ATTACK, dtype="|O", filters=[PICKLE]), "a.zarr: no array of Zarr: "),
+    "no length of a chunk": (
+        lambda: store(chunks=[0, 4]),
+        "a.zarr: chunks of shape [0, 4]; expected at least 1 along ",
+    ),
+    "a negative length": (lambda: store(shape=[-4, 4]), "a.zarr: no array of Zarr: "),
+    "a huge shape": (lambda: store(shape=[10**9, 10**9], chunks=[10**9, 10**9]), "more memory would be needed ("),
+    "a chunk cut off": (
+        lambda: store(b"\0", compressor={"id": "zlib", "level": 1}),
+        "a.zarr: a chunk cannot be read: ",
+    ),
+    "a chunk too short": (lambda: store(b"\0"), "a.zarr: a chunk cannot be read: "),
+    "a pipe as chunk": (lambda: pipe("0.0"), "a.zarr: a chunk cannot be read: Not a regular file"),
+    "pipes as metadata": (lambda: pipe("zarr.json"), "a.zarr: no array of Zarr: Not a regular file"),
+    "a pipe as old metadata": (lambda: pipe(".zarray"), "a.zarr: no array of Zarr: Not a regular file"),
+    "a device as chunk": (lambda: link("/dev/zero"), "a.zarr: a chunk cannot be read: Not a regular file"),
+    "a link out of the store": (
+        lambda: link("../secret"),
+        "a.zarr: a chunk cannot be read: 0.0 leads out of the store",
+    ),
+    "a list": (lambda: metadata("[]"), "a.zarr: no array of Zarr: "),
+    "deep": (lambda: metadata("[" * 10**5), "a.zarr: no array of Zarr: "),
+    "half of it": (lambda: metadata('{"zarr_format": 3, "node_type": "array"}'), "a.zarr: no array of Zarr: "),
+    "a codec that nobody knows": (
+        lambda: metadata(json.dumps({"zarr_format": 3, "node_type": "array", "codecs": [{"name": "gone"}]})),
+        "a.zarr: no array of Zarr: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_hostile_store_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    save, reason = STORES[kind]
+    save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
+    Path("secret").write_bytes(bytes(64))
+    save()
+    line = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-P",
+        "-m",
+        "ir_interp",
+        "run",
+        "a.onnx",
+        "--input=a.zarr",
+        "--output=b.zarr",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"error: {reason}"), done.stderr
+    assert not Path("PWNED").exists()
+    assert not Path("b.zarr").exists()
+
+
+def test_links_inside_of_a_store_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    link("other")
+    Path("a.zarr/other").write_bytes(bytes(64))
+    Path("b.zarr").symlink_to("a.zarr")
+    save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
+    line = [sys.executable, "-P", "-m", "ir_interp", "run", "a.onnx", "--input=b.zarr", "--output=c.zarr"]
+    subprocess.run(line, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=60)
+    assert Path("c.zarr").is_dir()
