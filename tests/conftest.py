@@ -1,4 +1,8 @@
-"""Hypothesis draws anew at every run, but always the same in continuous integration: there a failure must be new."""
+"""Hypothesis draws anew at every run, but always the same in continuous integration: there a failure must be new.
+
+Resizes run in NumPy alone except where a test turns the loops on: the bits are the same, and each of the hundreds of
+processes that tests start would take a second to load numba.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +11,9 @@ import pytest
 from hypothesis import settings
 
 from ir_interp.converters.verify.ready import ready
+from ir_interp.executor.compiled import VARIABLE
 
+os.environ.setdefault(VARIABLE, "0")
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("anew", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "anew")

@@ -117,10 +117,20 @@ def _steps(
     spec: ResizeSpec, lengths: Sequence[int], sources: Sequence[Fraction], asked: Sequence[Fraction]
 ) -> list[Fraction]:
     """Return the scale by which each axis is stepped through."""
-    scales = list(asked)
-    for position, (m, n) in enumerate(zip(lengths, sources, strict=True)):
-        keeps = spec.step is Step.GIVEN_UNLESS_EQUAL and isinstance(spec.target, Scales) and m == n
-        if n and (spec.step is Step.RATIO or keeps):
+    scales, pairs = list(asked), list(zip(lengths, sources, strict=True))
+    for position, (m, n) in enumerate(pairs):
+        match spec.step:
+            case Step.RATIO:
+                by_lengths = True
+            case Step.GIVEN_UNLESS_EQUAL:
+                by_lengths = m == n
+            case Step.GIVEN_UNLESS_DOUBLED:
+                by_lengths = m in (n, 2 * n)
+            case Step.GIVEN_UNLESS_ALL_EQUAL:
+                by_lengths = all(m == n for m, n in pairs)
+            case _:
+                by_lengths = False
+        if n and by_lengths and (spec.step is Step.RATIO or isinstance(spec.target, Scales)):
             scales[position] = m / n
     return scales
 
