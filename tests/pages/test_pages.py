@@ -136,8 +136,8 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"What to do: {RULES[code_said].remedy.replace('`', '')}" in text
         assert root.xpath(f"count(//h3[@id='{code_said}'])") == 1
     counted = {row[0]: row[2:] for row in table(root, "Runtimes of ONNX models")[1:]}
-    assert counted["onnxruntime"] == ["2", "", "", "", ""]
-    assert counted["TensorRT's importer"] == ["1", "", "1", "", ""]
+    assert counted["onnxruntime"] == ["2", "", "", "", "", ""]
+    assert counted["TensorRT's importer"] == ["1", "", "1", "", "", ""]
     damage, *others = [image.get("alt") for image in root.iter("img")]
     assert damage == (
         "soft: as the model means it, in OpenVINO, own frontend, and the difference; of rings; "
