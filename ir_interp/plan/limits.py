@@ -27,9 +27,8 @@ def check(bound: Plan, dtype: str) -> None:
 
 
 def channels(bound: Plan) -> int:
-    """Return how many values an image has beside its resized axes, if these are the first two."""
-    axes = resolve_axes(bound.spec.axes, len(bound.in_shape))
-    return math.prod(length for axis, length in enumerate(bound.in_shape) if axis not in axes)
+    """Return how many values a pixel has: those behind the resized axes. Axes before them count images."""
+    return math.prod(bound.in_shape[max(resolve_axes(bound.spec.axes, len(bound.in_shape))) + 1 :])
 
 
 def _check_opencv(bound: Plan, dtype: str) -> None:
