@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -19,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.jobs import Job
-from ir_interp.executor.threads import Forked, in_call, in_threads, is_within_another, threads
+from ir_interp.executor.threads import Forked, in_call, in_threads, is_within_another, threads, wake_seconds
 
 Array = NDArray[Any]
 VARIABLE = "IR_INTERP_COMPILED"
 """The environment variable that forbids compiled loops when it is 0."""
 
-_MIN_TAPS_FOR_THREADS = 2**20  # all inputs of all outputs, in bytes: less takes no longer than a thread to wake
+_NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
+_WAKES = 3.5  # two threads took longer than one where one took less than as many times as a thread takes to wake
 _SHARES = 4  # of every thread: the last to end is not long alone
 
 
@@ -123,19 +125,36 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
 
 
 def _run(job: Job, x: Array, y: Array) -> bool:
-    if y.nbytes * job.taps <= _MIN_TAPS_FOR_THREADS and len(y) == 1:
-        with in_call():
-            return bool(_loops.compiled(job, x[0], y[0])(x[0], y[0], 0, y.shape[1], *job.arguments))
-    count = threads() if y.nbytes * job.taps > _MIN_TAPS_FOR_THREADS else 1
-    height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES))) if count > 1 else y.shape[1]
+    loop = _loops.compiled(job, x[0], y[0])
+    count = threads() if _is_shared(job, y) else 1
+    if count == 1:
+        return _run_alone(loop, job, x, y)
+    height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES)))
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
     waiting, infinite = iter(spans), []
 
     def take_spans() -> None:
-        loop = _loops.compiled(job, x[0], y[0])
         for item, start in waiting:
             if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments):
                 infinite.append(item)
 
     in_threads(take_spans, min(count, len(spans)), products=False)
     return bool(infinite)
+
+
+def _is_shared(job: Job, y: Array) -> bool:
+    """Say whether threads share a job: of middling ones those that take long enough on one thread."""
+    work = y.nbytes * job.taps
+    if not _NEVER_SHARED < work <= _SURELY_SHARED:
+        return work > _SURELY_SHARED
+    return job.timing.seconds > 0 and threads() > 1 and job.timing.seconds > _WAKES * wake_seconds()
+
+
+def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
+    infinite, begin = False, time.perf_counter()
+    with in_call():
+        for values, places in zip(x, y, strict=True):
+            infinite |= bool(loop(values, places, 0, len(places), *job.arguments))
+    seconds = time.perf_counter() - begin
+    job.timing.seconds = min(seconds, job.timing.seconds or seconds)
+    return infinite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,12 @@ _MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has 
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
 
 
+class Timing:
+    """How long a job takes on one thread, in seconds; nothing before it was run."""
+
+    seconds = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """A sum as a loop takes it: of [outer, rows, cells] to [outer, rows, cells], and what its arguments are.
@@ -45,6 +51,7 @@ class Job:
     taps: int = 1
     seen_as: np.dtype[Any] | None = None
     kept_as: np.dtype[Any] | None = None
+    timing: Timing = field(default_factory=Timing)
 
     @kept
     def kinds(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import cache
@@ -105,6 +106,18 @@ def threads() -> int:
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
 
+@cache
+def wake_seconds() -> float:
+    """Return how long it takes until a second thread has helped, measured when it is first needed."""
+    times = []
+    for _ in range(_TRIES):
+        begin = time.perf_counter()
+        in_threads(lambda: None, 2, products=False)
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+_TRIES = 8
 _SHARED = 4
 
 
@@ -161,6 +174,7 @@ def _forget_threads() -> None:
     Forked.lost_locks |= bool(_busy - {threading.get_ident()})
     _busy.intersection_update({threading.get_ident()})
     _pool.cache_clear()
+    wake_seconds.cache_clear()
     _single_threaded_products.forget()
 
 

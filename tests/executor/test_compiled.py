@@ -133,7 +133,7 @@ def test_images_in_several_threads(
     place = Coordinates.ASYMMETRIC if isinstance(kernel, Area | Mean) else Coordinates.HALF_PIXEL
     spec = ResizeSpec(kernel=kernel, coordinates=place, axes=axes, target=Sizes(sizes))
     monkeypatch.setenv("IR_INTERP_THREADS", "3")
-    monkeypatch.setattr(compiled_loops, "_MIN_TAPS_FOR_THREADS", 0)
+    monkeypatch.setattr(compiled_loops, "_SURELY_SHARED", 0)
     products, loops = _both(_bytes(shape, "uint8"), spec, monkeypatch)
     np.testing.assert_array_equal(loops, products)
 

@@ -38,7 +38,7 @@ PHOTOS = {
 def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(channels)
     monkeypatch.setenv("IR_INTERP_THREADS", "2")
-    monkeypatch.setattr(compiled, "_MIN_TAPS_FOR_THREADS", 0)
+    monkeypatch.setattr(compiled, "_SURELY_SHARED", 0)
     assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
 
 

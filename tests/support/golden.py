@@ -127,7 +127,7 @@ def main() -> None:
     """Print what ``tests/executor/test_golden.py`` reads, or freeze the digests."""
     from ir_interp.executor import factors, pairs, passes, tiles
 
-    compiled._MIN_TAPS_FOR_THREADS = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    compiled._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
     factors._MIN_ELEMENTS_FOR_THREADS = pairs._MIN_ELEMENTS_FOR_THREADS = passes._MIN_ELEMENTS_FOR_THREADS = 0
     os.environ["IR_INTERP_THREADS"] = "1"
     made: dict[str, str] = {}

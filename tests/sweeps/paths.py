@@ -228,7 +228,7 @@ def _same(x: Array, y: Array) -> bool:
 def main() -> None:
     """Compare, print which paths were taken how often, and every fault."""
     arguments = options(__doc__).parse_args()
-    compiled._MIN_TAPS_FOR_THREADS = 0  # small as they are, several threads share them where there are some
+    compiled._SURELY_SHARED = 0  # small as they are, several threads share them where there are some
     rng, taken, found = np.random.default_rng(arguments.seed), Counter[str](), 0
     for number in range(arguments.cases):
         x, spec = drawn(rng)

@@ -99,7 +99,7 @@ def _drawn(rng: Rng, count: int) -> Iterator[tuple[Array, ResizeSpec, Array]]:
 
 def of_this_kind(cases: int, seed: int) -> dict[str, Any]:
     """Return how many cases of each check differ, and the digest of all wholes."""
-    compiled._MIN_TAPS_FOR_THREADS = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    compiled._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
     factors._MIN_ELEMENTS_FOR_THREADS = pairs._MIN_ELEMENTS_FOR_THREADS = passes._MIN_ELEMENTS_FOR_THREADS = 0
     digest, counts = hashlib.sha256(), {}
     with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
