@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import half, prepared, whole
 from ir_interp.executor.products import Band, Pick
+from ir_interp.executor.tap_sums import TapSum
 
 _ROUNDS = 15
 
@@ -57,6 +58,7 @@ def _watched(name: str, step: Callable[..., None]) -> Callable[..., None]:
 def _watch() -> None:
     Pick.apply = _watched("copies", Pick.apply)  # type: ignore[method-assign]
     Band.apply = _watched("products", Band.apply)  # type: ignore[method-assign]
+    TapSum.apply = _watched("sums tap by tap", TapSum.apply)  # type: ignore[method-assign]
     half.load = _watched("float16 to float32", half.load)
     half.store = _watched("float32 to float16", half.store)
     prepared.store = _watched("to integers", prepared.store)  # type: ignore[assignment]
