@@ -11,7 +11,7 @@ _RUNTIMES = ("onnxruntime", "openvino", "onnx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What computes here, as text. No result of ``resize`` depends on it; its speed does.
+    """The versions, the BLAS and the loops of this process. No result of ``resize`` depends on it; its speed does.
 
     ``loops`` are the compiled loops of the extra ``fast``, or why there are none; ``threads`` is how many share a
     large resize.

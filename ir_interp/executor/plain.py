@@ -7,7 +7,6 @@ sum; every product is rounded, then added, and the sum is rounded. Nothing is fu
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,6 @@ def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array:
     for axis, taps in _cut(bound, piece or whole(bound)):
         x = _resized(x, taps, axis)
     return x
-
-
-def touched(marked: NDArray[np.bool_], bound: Plan, piece: Piece) -> NDArray[np.bool_]:
-    """Return which outputs weigh, by more than 0, an input that is marked."""
-    for axis, taps in _cut(bound, piece):
-        weights = taps.weights
-        marked = _resized(marked, taps if weights is None else replace(taps, weights=weights != 0), axis)
-    return marked
 
 
 def _cut(bound: Plan, piece: Piece) -> list[tuple[int, Taps]]:
