@@ -22,9 +22,11 @@ from cases import CASES, Case
 from engines import ours
 from numpy.typing import NDArray
 
-from ir_interp.executor import half, prepared, whole
-from ir_interp.executor.products import Band, Pick
-from ir_interp.executor.tap_sums import TapSum
+from ir_interp.executor import prepared
+from ir_interp.executor.arrays import float16
+from ir_interp.executor.strategies import float_proposal
+from ir_interp.executor.strategies.matrix_products import Band, Pick
+from ir_interp.executor.strategies.tap_sums import TapSum
 
 _ROUNDS = 15
 
@@ -59,10 +61,10 @@ def _watch() -> None:
     Pick.apply = _watched("copies", Pick.apply)  # type: ignore[method-assign]
     Band.apply = _watched("products", Band.apply)  # type: ignore[method-assign]
     TapSum.apply = _watched("sums tap by tap", TapSum.apply)  # type: ignore[method-assign]
-    half.load = _watched("float16 to float32", half.load)
-    half.store = _watched("float32 to float16", half.store)
+    float16.load = _watched("float16 to float32", float16.load)
+    float16.store = _watched("float32 to float16", float16.store)
     prepared.store = _watched("to integers", prepared.store)  # type: ignore[assignment]
-    rounding = whole.Rounding
+    rounding = float_proposal.Rounding
     rounding.store = _watched("to integers", rounding.store)  # type: ignore[method-assign]
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import ir_interp
-from ir_interp import kernel, shapes
-from ir_interp.views import explain
+from ir_interp import shapes
+from ir_interp.spec import kernel
+from ir_interp.views import explanation
 
 PATH = Path(__file__).with_name("api.md")
 INTRODUCTION = """\
@@ -27,8 +28,8 @@ ALIASES = {
     "Progress": ir_interp.Progress,
     "Kernel": kernel.Kernel,
     "PartialShape": shapes.PartialShape,
-    "Readings": explain.Readings,
-    "Way": explain.Way,
+    "Readings": explanation.Readings,
+    "Way": explanation.Way,
 }
 _FUNCTIONS = (
     *("load", "resize", "prepare", "convert", "audit", "fix", "reproduce", "kit", "compare"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ir_interp.converters.forecasts.table import RUNTIMES
-from ir_interp.converters.reproduce.faults import Fault, faults
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.reproduce.known_faults import Fault, faults
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 

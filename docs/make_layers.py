@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ir_interp.converters.ir_to_onnx import model, table
+from ir_interp.converters.ir_to_onnx import emitter_table, onnx_model
 from ir_interp.converters.ir_to_onnx.emitters import refused
 from ir_interp.ir.reading import nets
 from ir_interp.translation.dialect import Semantics
@@ -154,11 +154,11 @@ def _look(path: Path, module: str, found: defaultdict[str, _Found]) -> None:
 
 def _oldest(path: Path) -> tuple[int, list[tuple[str, str]]]:
     """Return the oldest operator set in which a net is written, and its nodes in the newest: names and types."""
-    newest = model.build(next(nets(path)), Semantics.RUNTIME)[0].model.graph.node
+    newest = onnx_model.build(next(nets(path)), Semantics.RUNTIME)[0].model.graph.node
     nodes = [(node.name, node.op_type) for node in newest]
     for opset in _OPSETS[:-1]:
         with contextlib.suppress(ExceptionGroup):
-            model.build(next(nets(path)), Semantics.RUNTIME, opset)
+            onnx_model.build(next(nets(path)), Semantics.RUNTIME, opset)
             return opset, nodes
     return _OPSETS[-1], nodes
 
@@ -188,8 +188,8 @@ def refusals() -> Iterator[str]:
     """Yield a line for each reason for which layers are refused that are written else."""
     names = {kind.lower(): kind for kind in seen()}
     layers = defaultdict[str, list[str]](list)
-    for kind in sorted(table.EMITTERS.keys() & names.keys()):
-        for reason in from_sources.of(table.EMITTERS[kind]):
+    for kind in sorted(emitter_table.EMITTERS.keys() & names.keys()):
+        for reason in from_sources.of(emitter_table.EMITTERS[kind]):
             layers[reason].append(names[kind])
     for reason, kinds in sorted(layers.items(), key=lambda each: each[1]):
         yield f"- {', '.join(kinds)}: {reason}"

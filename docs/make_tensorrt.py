@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from ir_interp import InexactError, ResizeOp
-from ir_interp.converters.audit import audit
+from ir_interp.converters.audit import auditing
 from ir_interp.converters.dialects import tensorrt as tensorrt_resize
 from ir_interp.converters.runtimes import tensorrt, tensorrt_dla
 from ir_interp.translation.translate import write
@@ -83,7 +83,7 @@ def mapping() -> str:
         path = Path(folder) / "resizes.onnx"
         for opset, wanted in itertools.groupby(rows(), _opset):
             onnx.save(model(wanted, opset), path)
-            audited, errors = audit.audit([path], runtimes=["tensorrt"])
+            audited, errors = auditing.audit([path], runtimes=["tensorrt"])
             if errors:
                 raise ExceptionGroup("the model cannot be read", errors)
             for each in audited:

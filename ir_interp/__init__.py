@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ir_interp.converters.files import Source
+from ir_interp.converters.sources.readers import Source
 from ir_interp.errors import (
     Difference,
     InexactError,
@@ -28,11 +28,11 @@ from ir_interp.errors import (
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
-from ir_interp.face.faults import audit, fix, kit, reproduce
+from ir_interp.face.checks import Progress
+from ir_interp.face.diagnosis import audit, fix, kit, reproduce
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import compare, convert, load
-from ir_interp.face.options import Progress
-from ir_interp.large.resize import resize
+from ir_interp.large.array_kinds import resize
 from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
@@ -74,22 +74,22 @@ from ir_interp.translation.dialect import Semantics
 from ir_interp.version import VERSION, Configuration, show_config
 
 if TYPE_CHECKING:
+    from ir_interp.converters.audit.audit_report import Audit
     from ir_interp.converters.audit.findings import Audited, Finding
-    from ir_interp.converters.audit.report import Audit
     from ir_interp.converters.audit.verdicts import Verdict
-    from ir_interp.converters.fix.files import Fixed
-    from ir_interp.converters.fix.model import Mended
+    from ir_interp.converters.fix.fixed_files import Fixed
+    from ir_interp.converters.fix.fixed_model import Mended
     from ir_interp.converters.fix.remedies import Remedy
     from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
+    from ir_interp.converters.reproduce.conformance_kit import Kit
     from ir_interp.converters.reproduce.folder import Reproduced
-    from ir_interp.converters.reproduce.kit import Kit
     from ir_interp.converters.runtimes.outcome import Kind
+    from ir_interp.converters.verify.compare.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
-    from ir_interp.converters.verify.first_difference import FirstLayer, Located
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.run.image_inputs import Images
     from ir_interp.translation.grades import Grade
     from ir_interp.views.candidates import Candidate, Identified
-    from ir_interp.views.explain import AxisTable, Cell, Column, Explanation
+    from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
 
 __all__ = [
@@ -196,20 +196,20 @@ __version__ = VERSION
 
 _RESULTS = {
     "converters.audit.findings": ("Audited", "Finding"),
-    "converters.audit.report": ("Audit",),
+    "converters.audit.audit_report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
-    "converters.fix.files": ("Fixed",),
-    "converters.fix.model": ("Mended",),
+    "converters.fix.fixed_files": ("Fixed",),
+    "converters.fix.fixed_model": ("Mended",),
     "converters.fix.remedies": ("Remedy",),
     "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),
-    "converters.reproduce.kit": ("Kit",),
+    "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
-    "converters.verify.first_difference": ("FirstLayer", "Located"),
-    "converters.verify.images": ("Images",),
+    "converters.verify.compare.first_difference": ("FirstLayer", "Located"),
+    "converters.verify.run.image_inputs": ("Images",),
     "converters.verify.comparison": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
-    "views.explain": ("AxisTable", "Cell", "Column", "Explanation"),
+    "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
     "views.candidates": ("Candidate", "Identified"),
 }

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ir_interp.arguments import checked
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
 from ir_interp.executor.resize import as_array
-from ir_interp.large.resize import resize
-from ir_interp.plan.geometry import check_rank
+from ir_interp.large.array_kinds import resize
+from ir_interp.plan.axes.geometry import check_rank
 from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes

@@ -36,15 +36,15 @@ def show_config() -> Configuration:
     """
     import numpy as np
 
-    from ir_interp.executor import compiled
-    from ir_interp.executor.threads import blas, threads
+    from ir_interp.executor.arrays.threads import blas, threads
+    from ir_interp.executor.compiled import dispatch
 
     return Configuration(
         packages=versions(),
         python=f"{platform.python_version()}, {platform.machine()}",
         numpy=np.__version__,
         blas=blas(),
-        loops=compiled.state(),
+        loops=dispatch.state(),
         threads=threads(),
     )
 

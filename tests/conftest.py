@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from ir_interp.converters.verify.ready import ready
-from ir_interp.executor.compiled import VARIABLE
+from ir_interp.converters.verify.run.ready import ready
+from ir_interp.executor.compiled.dispatch import VARIABLE
 
 os.environ.setdefault(VARIABLE, "0")
 settings.register_profile("ci", derandomize=True, deadline=None)

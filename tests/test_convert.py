@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.converters.conversion.paths import PATHS
-from ir_interp.kinds import FileKind
+from ir_interp.converters.conversion.routes import PATHS
+from ir_interp.files.kinds import FileKind
 from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize

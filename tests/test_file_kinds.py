@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.kinds import MODELS, FileKind, expect
+from ir_interp.files.kinds import MODELS, FileKind, expect
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.places import ROOT

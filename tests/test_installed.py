@@ -17,7 +17,7 @@ LAYER = ROOT / "samples" / "interpolate1_corners" / "layer.xml"
 USERS = {  # what may be called converters beside a script
     "a module": "converters.py",
     "a package": "converters/__init__.py",
-    "a folder": "converters/files.py",
+    "a folder": "converters/sources/readers.py",
 }
 ORDERS = {
     "ours first": "import ir_interp, converters",
@@ -28,7 +28,7 @@ LAYER = {layer!r}
 {order}
 if hasattr(converters, "files"):
     from converters import files
-theirs = converters if hasattr(converters, "MINE") else __import__("converters.files").files
+theirs = converters if hasattr(converters, "MINE") else __import__("converters.sources.readers").files
 assert theirs.MINE == 1, theirs
 assert len(ir_interp.load(LAYER)) == 1
 report = ir_interp.convert(LAYER, "layers.json", dialect="openvino")

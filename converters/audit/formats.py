@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ir_interp.quoting import uri, workflow_message, workflow_property
 from ir_interp.rules import RULES, Severity
+from ir_interp.text.quoting import uri, workflow_message, workflow_property
 from ir_interp.version import VERSION
 from ir_interp.views import describe
 from ir_interp.views.marks import Tone
 
 from ..runtimes.outcome import Kind
+from .audit_report import Audit
 from .findings import Audited, Finding
-from .report import Audit
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 

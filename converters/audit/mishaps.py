@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ir_interp.errors import IrInterpError, ReadError, leaves
-from ir_interp.memory import memory_refusal
+from ir_interp.files.memory import memory_refusal
 
 
 @contextmanager

@@ -11,11 +11,11 @@ import numpy as np
 
 from ir_interp.ir.net import Layer, Net
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Cubic, Linear, Scales
 
-from ..onnx.resizes import FoundNode
+from ..onnx.resize_nodes import FoundNode
 
 PLAIN_COEFFICIENT = -0.75
 """Of ONNX's cubic, where a node states none, and of PyTorch's, where it does not antialias."""

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, SpecError
+from ir_interp.files.memory import check_bytes
 from ir_interp.library import is_call, load
-from ir_interp.memory import check_bytes
 from ir_interp.op import ResizeOp
-from ir_interp.quoting import shell
 from ir_interp.rules import Severity
-from ir_interp.views.images import opened, pixels
+from ir_interp.text.quoting import shell
+from ir_interp.views.image_arrays import opened, pixels
 from ir_interp.views.likeness import Likeness, compared
 
 from ..verify.graphs import Described, read
-from ..verify.images import is_channel_last
+from ..verify.run.image_inputs import is_channel_last
+from .chosen_shapes import chosen
 from .findings import Finding
 from .mishaps import noted
-from .shapes import chosen
 
 Array = NDArray[Any]
 CODE = "IRI041"

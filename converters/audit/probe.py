@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.scratch import scratch
+from ir_interp.files.scratch import scratch
 
-from ..child import started
 from ..report import Progress, silent
 from ..runtimes.messages import reason
 from ..runtimes.running import ALL, Run
 from ..runtimes.telemetry import openvino_silent
+from ..workers.child import started
 
 _SECONDS = 120  # for a job, and for what all of them import
 

@@ -16,24 +16,24 @@ from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
-from ir_interp.memory import check_bytes
+from ir_interp.files.memory import check_bytes
+from ir_interp.files.scratch import scratch
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
-from ir_interp.scratch import scratch
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Nearest
 
-from ..forecasts.table import RUNTIMES
-from ..onnx import one_resize as onnx_model
-from ..onnx.resizes import FoundNode
-from ..openvino import one_resize as openvino_model
-from ..openvino.one_layer import write_layer
+from ..forecasts.runtimes_asked import RUNTIMES
+from ..onnx import single_node as onnx_model
+from ..onnx.resize_nodes import FoundNode
+from ..openvino import single_layer as openvino_model
+from ..openvino.given_layer import write_layer
 from ..report import Progress
 from ..runtimes.outcome import Kind
-from ..tflite import one_resize as operator
-from . import probe, shapes
+from ..tflite import single_operator as operator
+from . import chosen_shapes, probe
+from .audited_resizes import Found
 from .findings import Audited
 from .mishaps import noted
-from .resizes import Found
 from .verdicts import Verdict, verdict
 
 _IR_VERSION = 10
@@ -63,7 +63,7 @@ def seen(
         for (place, name, _), answer in zip(jobs, answers, strict=True):
             with noted(errors, audited[place].op.where):
                 verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
-    told = [shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
+    told = [chosen_shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
     return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, told, strict=True)]
 
 

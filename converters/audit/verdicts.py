@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree
 from ir_interp.translation.axes import listed
 from ir_interp.translation.meaning import differences
 
-from ..forecasts.table import runtimes_of
+from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind, Outcome
-from ..verify.differences import differences as elementwise
+from ..verify.compare.differences import differences as elementwise
 
 TOLERANCE = 1e-3
 """How far values from 0 to 1 may be off: what float32 coordinates of long axes are worth."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.kinds import FileKind
+from ir_interp.files.kinds import FileKind
 from ir_interp.translation.dialect import Semantics
 
 from ..report import Form, StateForm
 from .options import INTERPOLATE, IR, OLD_IR, Options
-from .paths import PATHS, PORTABLE
+from .routes import PATHS, PORTABLE
 
 _TO_MODELS = tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.ONNX, FileKind.IR))
 _WITH_FORMS = (

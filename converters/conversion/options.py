@@ -9,7 +9,7 @@ from pathlib import Path
 from ir_interp.translation.dialect import Semantics
 
 from ..report import ConversionReport, Form, FormPolicy, Progress, StateForm, silent
-from ..verify.inputs import Inputs
+from ..verify.run.inputs import Inputs
 
 OLD_IR = 10
 IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)

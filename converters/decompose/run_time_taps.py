@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.plan import kernels
-from ir_interp.plan.coordinates import source, split
-from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
+from ir_interp.plan.axes import kernels
+from ir_interp.plan.axes.coordinates import source, split
+from ir_interp.plan.axes.taps import chosen_pixel, covered, outside, spread
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ir_interp.plan.coordinates import Numbers
+from ir_interp.plan.axes.coordinates import Numbers
 
 from ..runtimes.openvino_sizes import LargestGather
 from .exact import Double

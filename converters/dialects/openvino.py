@@ -1,5 +1,5 @@
 """OpenVINO's Interpolate, as the dialect that ``ir_interp`` itself speaks."""
 
-from ir_interp.ir.dialect import DIALECT
+from ir_interp.ir.interpolate_dialect import DIALECT
 
 __all__ = ["DIALECT"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ir_interp.errors import IrInterpError
 
-from .. import pool
+from ..workers import pool
 
 _WAITING = 4  # items that wait at a worker, for each of its threads
 

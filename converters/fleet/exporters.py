@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ir_interp.kinds import FileKind
-from ir_interp.sources import opened
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.sources import opened
 
 UNKNOWN = "unknown"
 """What stands for an exporter that a file does not name."""

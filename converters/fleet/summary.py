@@ -9,7 +9,7 @@ from typing import Any
 
 from ir_interp.rules import Severity
 
-from ..audit.report import codes_of
+from ..audit.audit_report import codes_of
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from ir_interp.errors import IrInterpError, leaves
 
-from .. import pool
-from ..audit import report
+from ..audit import audit_report
 from ..audit.formats import record as audit_record
-from ..conversion.convert import convert
+from ..conversion.converting import convert
 from ..conversion.options import Options as ConvertOptions
 from ..report import Progress, silent
+from ..workers import pool
 from . import cluster
 from .exporters import UNKNOWN, exporter
 from .results import Results, stamp
@@ -59,7 +59,7 @@ class Crew:
 
 def run(
     paths: Sequence[Path],
-    setting: report.Options | Conversion,
+    setting: audit_report.Options | Conversion,
     results: Results,
     crew: Crew,
     progress: Progress = silent,
@@ -81,7 +81,7 @@ def run(
     return summary
 
 
-def record_of(path: Path, setting: report.Options | Conversion) -> dict[str, Any]:
+def record_of(path: Path, setting: audit_report.Options | Conversion) -> dict[str, Any]:
     """Return the record of one model; what goes wrong is part of it."""
     own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
@@ -92,8 +92,8 @@ def record_of(path: Path, setting: report.Options | Conversion) -> dict[str, Any
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
 
 
-def _audited(path: Path, options: report.Options) -> dict[str, Any]:
-    return audit_record(report.audited([path], replace(options, jobs=1, progress=silent)))
+def _audited(path: Path, options: audit_report.Options) -> dict[str, Any]:
+    return audit_record(audit_report.audited([path], replace(options, jobs=1, progress=silent)))
 
 
 def _converted(path: Path, conversion: Conversion) -> dict[str, Any]:

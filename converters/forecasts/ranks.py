@@ -10,7 +10,7 @@ from pathlib import Path
 from ir_interp.errors import IrInterpError
 from ir_interp.op import ResizeOp
 
-from ..onnx.resizes import FoundNode
+from ..onnx.resize_nodes import FoundNode
 
 
 def completed(path: Path, found: Sequence[FoundNode]) -> list[FoundNode]:

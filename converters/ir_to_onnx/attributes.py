@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ir_interp.errors import UnsupportedLayerError, closest
 
-from .op import Op
+from .layer import Op
 
 _TYPES = frozenset(  # the ports say them too
     (

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from ..onnx.graph import Graph
-from . import weights
-from .op import Op
+from .layer import Op
+from .quantised import small_weights
 
 Array = NDArray[Any]
 
@@ -113,7 +113,7 @@ def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[s
 
     A product of integers stays one: onnxruntime makes numbers of them in a Gemm, in each inference.
     """
-    if weights.held(graph, before.inputs[1]) is not None:
+    if small_weights.held(graph, before.inputs[1]) is not None:
         return None
     ranks = [len(before.op.shape(index) or ()) for index in (0, 1)]
     bias = _along(graph, before, constant, [1]) if ranks == [2, 2] else None

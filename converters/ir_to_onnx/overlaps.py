@@ -8,7 +8,7 @@ import numpy as np
 
 from ..onnx import operators
 from ..onnx.graph import Graph
-from .bodies import value_info
+from .inner_nets import value_info
 
 Measure = Callable[[Graph, str], str]
 """Adds how far each two of boxes [..., boxes, numbers] overlap, [..., boxes, boxes]."""

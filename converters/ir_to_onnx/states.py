@@ -15,11 +15,11 @@ import numpy as np
 from lxml import etree
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.files.scratch import scratch
 from ir_interp.ir import xml
 from ir_interp.ir.fold import fold
 from ir_interp.ir.net import Layer, Net
 from ir_interp.ir.reading import nets
-from ir_interp.scratch import scratch
 from ir_interp.shapes import PartialShape
 
 from ..report import State

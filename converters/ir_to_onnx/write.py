@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, SpecError, UnsupportedLayerError
+from ir_interp.ir.interpolates import load
 from ir_interp.ir.reading import nets
-from ir_interp.ir.resizes import load
 from ir_interp.translation.dialect import Semantics
 
-from ..onnx import save
+from ..onnx import onnx_save
 from ..onnx.native import invalid
-from ..onnx.one_resize import write_resize
+from ..onnx.single_node import write_resize
 from ..report import Progress, Row, silent
-from . import model
+from . import onnx_model
 
 
 def write_model(
@@ -39,8 +39,8 @@ def write_model(
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
         return (write_resize(found[0], output, opset),)
-    made, rows = model.build(net, semantics, opset, progress, half=half)
-    save.save(made, output)
+    made, rows = onnx_model.build(net, semantics, opset, progress, half=half)
+    onnx_save.save(made, output)
     del made  # what it maps and holds is let go before the file is checked
     _check(output, source.name)
     return rows

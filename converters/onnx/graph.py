@@ -12,10 +12,10 @@ import onnx
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from onnx import helper
 
-from ir_interp.memory import blocks
+from ir_interp.files.memory import blocks
 
-from .nodes import merged, needed, with_inner
-from .save import Unsaved
+from .node_walk import merged, needed, with_inner
+from .onnx_save import Unsaved
 
 Array = NDArray[Any]
 

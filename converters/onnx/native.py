@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
 from ir_interp.translation.axes import listed
@@ -24,7 +24,7 @@ from ir_interp.translation.translate import write
 from ..dialects.onnx import DIALECT
 from ..report import expressed
 from ..runtimes import onnxruntime
-from .resizes import given_names
+from .resize_nodes import given_names
 
 OLDEST_OPSET, NEWEST_OPSET = DIALECT.versions[-1], 24  # of ONNX
 _IR_VERSION = 8  # of the file format: read by every runtime of the last years

@@ -8,7 +8,7 @@ import onnx
 
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Outcome
-from .resizes import FoundNode
+from .resize_nodes import FoundNode
 
 _MOST = 1000  # nodes that are looked at
 

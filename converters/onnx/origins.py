@@ -6,8 +6,8 @@ import onnx
 
 from ir_interp.spec import AtRunTime
 
-from ..runtimes.geometry import resized
-from .resizes import FoundNode
+from ..runtimes.node_geometry import resized
+from .resize_nodes import FoundNode
 from .values import Values
 
 _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of what has one dimension at most

@@ -16,11 +16,11 @@ from onnx import helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_model
 
 from ir_interp.errors import UnsupportedLayerError
-from ir_interp.kinds import FileKind
+from ir_interp.files.kinds import FileKind
 
-from .files import default_opset, inlined, read_model
-from .nodes import defined, graphs
-from .precision import saved
+from .half_models import saved
+from .node_walk import defined, graphs
+from .onnx_files import default_opset, inlined, read_model
 
 _ALONG_AXES = 13  # since this operator set a tensor has a scale for each entry of an axis
 

@@ -18,10 +18,10 @@ from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from ..onnx.resizes import dialect_version, given_names
+from ..onnx.resize_nodes import dialect_version, given_names
 from ..report import FormPolicy, Row
-from .lengths import constant_of, narrowed
-from .resize import Resized, RunTime, partial_shape, resize
+from .interpolate_subgraph import Resized, RunTime, partial_shape, resize
+from .run_time_lengths import constant_of, narrowed
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 

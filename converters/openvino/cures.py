@@ -14,8 +14,8 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from ..onnx.nodes import defined, graphs, needed, rename_read, with_inner
-from ..onnx.resizes import OPS
+from ..onnx.node_walk import defined, graphs, needed, rename_read, with_inner
+from ..onnx.resize_nodes import OPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from openvino.frontend import FrontEndManager
 from openvino.frontend.onnx import ConversionExtension
 
 from ir_interp.errors import UnsupportedLayerError
-from ir_interp.scratch import scratch
+from ir_interp.files.scratch import scratch
 from ir_interp.translation.dialect import Semantics
 
-from ..onnx import precision, qoperator
-from ..onnx.files import default_opset, inlined, load_weights, read_file, read_model
-from ..onnx.resizes import OPS, placed
+from ..onnx import half_models, qoperator
+from ..onnx.onnx_files import default_opset, inlined, load_weights, read_file, read_model
+from ..onnx.resize_nodes import OPS, placed
 from ..report import FormPolicy, Row
 from ..runtimes.messages import reason
 from . import metadata, trial
@@ -59,8 +59,8 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
         path = _without_functions(source, folder)
         path = qoperator.in_plain_operators(path, folder) if qoperator.quantised_operators(read) else path
         path = _with_empties(path, folder) if has_empties(read) else path
-        halves = precision.is_half(path)
-        path = precision.in_float32(path, folder, keeps_ends=True) if halves else path
+        halves = half_models.is_half(path)
+        path = half_models.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
         except UnsupportedLayerError as refusal:

@@ -9,7 +9,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from .bodies import nodes_of
+from .loop_bodies import nodes_of
 
 _OVERLAP = 3  # the input of NonMaxSuppression that is its threshold
 _TO_NEXT = np.float32(2**-24 * (1 + 2**-23))

@@ -13,12 +13,12 @@ import onnx.shape_inference
 from openvino.frontend import FrontEndManager
 
 from ir_interp.errors import ReadError
-from ir_interp.scratch import scratch
+from ir_interp.files.scratch import scratch
 
-from ..child import started
-from ..onnx.files import external_files
 from ..onnx.inference import without_weights
 from ..onnx.native import invalid
+from ..onnx.onnx_files import external_files
+from ..workers.child import started
 
 _SECONDS = 30.0
 

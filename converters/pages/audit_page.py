@@ -12,11 +12,11 @@ from ir_interp.views import describe
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
 
+from ..audit.audit_report import FAILURES, Audit
 from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
-from ..audit.report import FAILURES, Audit
 from ..audit.verdicts import Verdict
-from ..forecasts.table import runtimes_of
+from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, mark, note, page, prose, section, table
 from .gallery import damage, elsewhere, gallery

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ir_interp.errors import IrInterpError
-from ir_interp.names import labels
 from ir_interp.op import ResizeOp
+from ir_interp.text.names import labels
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
 
 from ..audit.verdicts import differs
-from ..files import load
 from ..runtimes.outcome import computes
+from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
 from .gallery import Other, damage

@@ -15,8 +15,8 @@ from ir_interp.views import describe
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
-from ..files import load
 from ..report import Compared, ConversionReport, Row, Verification
+from ..sources.readers import load
 from .frame import E, Element, mark, note, page, section, table
 from .gallery import damage, elsewhere, gallery
 from .made import Made, making

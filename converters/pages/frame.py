@@ -12,8 +12,8 @@ from typing import TypeAlias
 from lxml import etree
 from lxml.builder import ElementMaker
 
-from ir_interp.atomic import replacing
-from ir_interp.names import shown
+from ir_interp.files.atomic import replacing
+from ir_interp.text.names import shown
 from ir_interp.views.marks import SIGNS, Tone
 
 Element: TypeAlias = etree._Element

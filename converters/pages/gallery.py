@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import bind
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import canvas, describe, figures, images, pictures, positions
-from ir_interp.views.explain import tables
+from ir_interp.views import canvas, describe, figures, image_arrays, pictures, positions
+from ir_interp.views.explanation import tables
 
 from ..audit.verdicts import deviations
-from ..files import readings
+from ..sources.readers import readings
 from .frame import E, Element, clean, note, section
 
 _MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
@@ -62,7 +62,7 @@ def damage(found: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Itera
     changed = {_key(op): (op, other) for op, other in found}
     if not changed or not canvas.are_possible():
         return
-    pixels, name = (images.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
+    pixels, name = (image_arrays.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
     drawn = [_damaged(op, other, pixels, name) for op, other in list(changed.values())[:_MOST]]
     yield section("What changes in an image", *drawn, *_left_out(len(changed) - _MOST))
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
-from ir_interp.sources import opened
+from ir_interp.files.sources import opened
 from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
-from ..brief import Tensor, brief, parts
+from ..sources.brief import Tensor, brief, parts
 from .frame import Element, section, table
 
 

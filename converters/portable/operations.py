@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..onnx import operators
-from .old import Old, UnsaidError
+from .operator_set_nodes import Old, UnsaidError
 
 _HALF_TYPES = ("float16", "bfloat16")
 

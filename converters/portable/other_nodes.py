@@ -16,13 +16,13 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import InexactError
 
 from ..onnx import operator_sets, operators
-from ..onnx.files import default_opset
 from ..onnx.graph import Graph
-from ..onnx.nodes import needed
-from ..onnx.resizes import OPS, every_node
+from ..onnx.node_walk import needed
+from ..onnx.onnx_files import default_opset
+from ..onnx.resize_nodes import OPS, every_node
 from ..onnx.values import Values
-from .old import Old, UnsaidError
-from .resizes import Edit
+from .operator_set_nodes import Old, UnsaidError
+from .portable_resize import Edit
 from .restatements import RULES
 
 _ONNX = ("", "ai.onnx")

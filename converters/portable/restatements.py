@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from ..onnx import operators
 from ..onnx.origins import entries
 from . import operations
-from .old import Old, UnsaidError
+from .operator_set_nodes import Old, UnsaidError
 
 _REDUCE = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 

@@ -14,18 +14,18 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.grades import Grade
 from ir_interp.translation.translate import compared
 
-from ..decompose.resize import Decomposed
+from ..decompose.decomposed_resize import Decomposed
 from ..dialects.onnx import DIALECT
-from ..forecasts.tensorrt import importer
+from ..forecasts.tensorrt_importer import importer
 from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
+from ..onnx.onnx_primitives import Primitives
 from ..onnx.origins import may_change, open_axes
-from ..onnx.primitives import Primitives
-from ..onnx.resizes import FoundNode, dialect_version
+from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
-from .primitives import for_openvino
+from .portable_primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
-from ir_interp.plan.ipp import Order, patches
-from ir_interp.plan.passes import Pass
+from ir_interp.plan.libraries.opencv_ipp_order import Order, patches
+from ir_interp.plan.libraries.passes import Pass
 from ir_interp.spec import Integers
 
 from .numbers import Number

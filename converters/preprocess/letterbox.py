@@ -6,10 +6,10 @@ import numpy as np
 
 from ir_interp.op import ResizeOp
 
+from .any_size_resize import lengths_of, resized
+from .any_size_weights import Size
+from .fixed_size_resize import tabled
 from .numbers import Number
-from .resizes import lengths_of, resized
-from .tables import tabled
-from .weights import Size
 
 
 def letterboxed(op: ResizeOp, x: Number, sizes: tuple[int, int], colour: int) -> Number:

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
-from ir_interp.plan.taps import Taps, axis_taps
-from ir_interp.quoting import markdown
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.shapes import static_shape
+from ir_interp.text.quoting import markdown
 from ir_interp.version import VERSION
 
 from ..audit import probe
 from ..audit.verdicts import Verdict
-from ..forecasts.table import RUNTIMES
+from ..forecasts.runtimes_asked import RUNTIMES
 from ..runtimes.outcome import Kind
 from ..runtimes.runner import Runner
 from ..runtimes.running import RUNNERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 
-from ir_interp.quoting import docstring, python
+from ir_interp.text.quoting import docstring, python
 
 from ..runtimes.runner import Run
 

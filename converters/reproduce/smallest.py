@@ -12,17 +12,17 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Sizes
 
-from ..audit.audit import audit
+from ..audit.audited_resizes import Found
+from ..audit.auditing import audit
 from ..audit.findings import Audited
-from ..audit.resizes import Found
 from ..audit.seen import single
 from ..audit.verdicts import Verdict
-from ..onnx.resizes import given_names
-from ..openvino.one_layer import write_layer
+from ..onnx.resize_nodes import given_names
+from ..openvino.given_layer import write_layer
 from ..runtimes.outcome import Kind
 
 _VISIBLE = 0.01  # of values from 0 to 1: what a smaller resize must differ by at least, where the large one does

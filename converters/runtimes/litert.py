@@ -1,6 +1,7 @@
 """LiteRT: it computes every resize that a TFLite file can hold (2.3), on processors where XNNPACK runs.
 
-8-bit bilinear resizes are XNNPACK's, others those of its own kernels; ``ir_interp/plan/litert.py`` has both.
+8-bit bilinear resizes are XNNPACK's, others those of its own kernels:
+``ir_interp/plan/runtimes/litert_weights.py`` has both.
 """
 
 from __future__ import annotations

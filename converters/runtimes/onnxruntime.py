@@ -26,7 +26,7 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from .geometry import Geometry, geometry, resized
+from .node_geometry import Geometry, geometry, resized
 from .outcome import Outcome, computes, differs, refused
 
 VERSION = "1.32"

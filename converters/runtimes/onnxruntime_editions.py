@@ -14,17 +14,17 @@ from types import MappingProxyType
 import numpy as np
 
 from ir_interp.op import ResizeOp
-from ir_interp.plan.coordinates import positions
-from ir_interp.plan.geometry import plan
-from ir_interp.plan.kernels import radius
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.axes.coordinates import positions
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.kernels import radius
+from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Crop, Cubic, Linear, Nearest, Rounding
 
 from . import onnxruntime
 from .edition import Edition
-from .geometry import geometry
-from .images import to_pixels
+from .image_runtimes import to_pixels
+from .node_geometry import geometry
 from .outcome import Kind, Outcome, computes, crashes, differs, refused
 
 _CHANNELS_LAST = {1, 2}

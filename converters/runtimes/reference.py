@@ -16,7 +16,7 @@ from ir_interp.spec import (
     Scales,
 )
 
-from .geometry import Geometry, geometry
+from .node_geometry import Geometry, geometry
 from .outcome import Outcome, computes, differs, refused
 
 VERSION = "1.23"

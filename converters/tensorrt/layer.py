@@ -14,8 +14,8 @@ from typing import Any
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp, read
-from ir_interp.quoting import python
 from ir_interp.shapes import PartialShape
+from ir_interp.text.quoting import python
 from ir_interp.translation.dialect import Attributes, Context
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.translate import write

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import static_shape
 
-from ..decompose.resize import Decomposed, decompose
+from ..decompose.decomposed_resize import Decomposed, decompose
 from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from ..runtimes.tensorrt import volume_refusal
 

@@ -13,9 +13,9 @@ from ir_interp.translation.translate import write
 
 from ..dialects.tflite import DIALECT
 from ..report import Row, expressed
-from .files import load
-from .one_resize import IDENTIFIER, OF_OPERATOR, OPTIONS
 from .schema import schema
+from .single_operator import IDENTIFIER, OF_OPERATOR, OPTIONS
+from .tflite_files import load
 
 
 def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row, ...]:

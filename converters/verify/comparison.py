@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Compared
-from .differences import compare, differences
-from .first_difference import FirstLayer, Located
+from .compare.differences import compare, differences
+from .compare.first_difference import FirstLayer, Located
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
 

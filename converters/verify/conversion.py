@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, VerificationError
-from ir_interp.memory import running
+from ir_interp.files.memory import running
+from ir_interp.files.scratch import scratch
 from ir_interp.op import ResizeOp
-from ir_interp.scratch import scratch
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from . import differences, large
-from .differences import merged, passed
-from .first_difference import cause
-from .inputs import Inputs
-from .judged import judged
-from .large import WriteAlone
-from .processes import Models, NoSourceError, Runs, models, runs
-from .ready import ready
-from .tensors import ResizeTensors, is_model, resizes_with_tensors
+from .compare import differences
+from .compare.differences import merged, passed
+from .compare.first_difference import cause
+from .compare.judged import judged
+from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
+from .run import large_sizes
+from .run.inputs import Inputs
+from .run.large_sizes import WriteAlone
+from .run.processes import Models, NoSourceError, Runs, models, runs
+from .run.ready import ready
 
 
 @running()
@@ -62,7 +63,7 @@ def verify(
         verified = partial(_verified, source, result, rows, half_weights=half_weights)
         with scratch() as folder, ready():
             found = _over_inputs(both, folder, progress, verified)
-            large_ones = large.verified(rows, alone, folder, inputs.seed, progress) if alone else []
+            large_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
             return replace(found, alone=tuple(large_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
-from ir_interp.kinds import FileKind
+from ir_interp.files.kinds import FileKind
 from ir_interp.shapes import PartialShape
 
 Value = NDArray[Any] | None
@@ -85,8 +85,8 @@ def read(path: Path) -> Graph:
 def _of_onnx(path: Path) -> Graph:
     import onnx
 
-    from ..onnx.files import read_file
-    from ..onnx.resizes import known_values
+    from ..onnx.onnx_files import read_file
+    from ..onnx.resize_nodes import known_values
 
     values = known_values(path)
     graph = values.graph

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.atomic import check_outputs
 from ir_interp.cli import fleet, options, progress
 from ir_interp.errors import IrInterpError, closest
-from ir_interp.names import shown
+from ir_interp.files.atomic import check_outputs
 from ir_interp.rules import RULES, Severity
+from ir_interp.text.names import shown
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
+    from ir_interp.converters.audit.audit_report import Audit, Options
     from ir_interp.converters.audit.findings import Audited
-    from ir_interp.converters.audit.report import Audit, Options
 
 EXAMPLES = """
 Examples:
@@ -51,7 +51,7 @@ class Format(Enum):
 
 
 def _runtimes(incomplete: str) -> list[str]:
-    from ir_interp.converters.forecasts.table import NAMES
+    from ir_interp.converters.forecasts.runtimes_asked import NAMES
 
     return [name for name in NAMES if name.startswith(incomplete)]
 
@@ -119,8 +119,8 @@ def audit(
     ] = None,
 ) -> int:
     """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
-    from ir_interp.converters.audit.audit import models as expanded
-    from ir_interp.converters.audit.report import Audit
+    from ir_interp.converters.audit.audit_report import Audit
+    from ir_interp.converters.audit.auditing import models as expanded
 
     form, severities = options.style(style, as_json, quiet), _severities(severity or [])
     Audit(rows=(), findings=()).with_severities(severities).fails(*(fail_on or ()))  # wrong words end it here
@@ -165,7 +165,7 @@ def audit(
 def _setting(
     run: bool, shape: list[str], runtime: list[str] | None, select: Sequence[str], ignore: Sequence[str]
 ) -> Options:
-    from ir_interp.converters.audit.report import Options
+    from ir_interp.converters.audit.audit_report import Options
 
     return Options(
         run=run,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind
-from ir_interp.names import labels, shown
+from ir_interp.files.atomic import check_outputs, replacing
+from ir_interp.files.kinds import FileKind
+from ir_interp.text.names import labels, shown
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 import ir_interp
-from ir_interp.atomic import OutputError, check_outputs
 from ir_interp.cli import fleet, options, progress
-from ir_interp.cli.converted import show
+from ir_interp.cli.conversion_text import show
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind
-from ir_interp.paths import is_folder
+from ir_interp.files.atomic import OutputError, check_outputs
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.paths import is_folder
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
@@ -223,8 +223,8 @@ def _setting(source: Path, destination: Path, to: str, shapes: dict[str, tuple[i
     from ir_interp.converters.conversion.options import Options
     from ir_interp.converters.fleet.work import Conversion
     from ir_interp.converters.report import Form, StateForm
-    from ir_interp.converters.verify.images import Images
-    from ir_interp.converters.verify.inputs import Inputs
+    from ir_interp.converters.verify.run.image_inputs import Images
+    from ir_interp.converters.verify.run.inputs import Inputs
 
     try:
         destination.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from ir_interp import rules
 from ir_interp.cli import options
 from ir_interp.errors import IrInterpError
 from ir_interp.views import describe
-from ir_interp.views.explain import AxisTable, Cell, Explanation
+from ir_interp.views.explanation import AxisTable, Cell, Explanation
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console

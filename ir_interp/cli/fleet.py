@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp.cli import progress
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.names import shown
+from ir_interp.text.names import shown
 from ir_interp.version import VERSION
 from ir_interp.views.describe import count
 
@@ -31,7 +31,7 @@ def run(
 
     ``crew`` are the fields of a ``Crew``, as far as they are given.
     """
-    from ir_interp.converters.audit.audit import expanded
+    from ir_interp.converters.audit.auditing import expanded
     from ir_interp.converters.fleet import work
     from ir_interp.converters.fleet.results import Results
 

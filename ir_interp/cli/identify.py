@@ -10,8 +10,8 @@ import typer
 
 from ir_interp.cli import options
 from ir_interp.errors import ReadError
-from ir_interp.names import shown
-from ir_interp.paths import is_folder
+from ir_interp.files.paths import is_folder
+from ir_interp.text.names import shown
 
 EXAMPLES = """
 Examples:

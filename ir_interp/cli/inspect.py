@@ -11,9 +11,9 @@ import typer
 import ir_interp
 from ir_interp.cli import options
 from ir_interp.errors import ReadError
+from ir_interp.files.kinds import FileKind
+from ir_interp.ir.interpolates import load_known
 from ir_interp.ir.net import Layer
-from ir_interp.ir.resizes import load_known
-from ir_interp.kinds import FileKind
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
@@ -21,7 +21,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
-    from ir_interp.converters.brief import Brief
+    from ir_interp.converters.sources.brief import Brief
 
 EXAMPLES = """
 Examples:
@@ -47,7 +47,7 @@ def inspect(
     ] = Semantics.RUNTIME,
 ) -> None:
     """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
-    from ir_interp.converters.brief import brief
+    from ir_interp.converters.sources.brief import brief
 
     form, model = options.style(style, as_json), brief(file)
     if model and FileKind.of(file) is FileKind.IR:

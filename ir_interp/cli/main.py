@@ -30,8 +30,8 @@ from ir_interp.cli import (
     run,
 )
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
-from ir_interp.memory import limit_process, memory_refusal
-from ir_interp.names import shown
+from ir_interp.files.memory import limit_process, memory_refusal
+from ir_interp.text.names import shown
 from ir_interp.version import show_config
 
 NOT_EXACT = 1

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ir_interp.atomic import OutputError
-from ir_interp.decimals import integer, real
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind
-from ir_interp.quoting import shell
+from ir_interp.files.atomic import OutputError
+from ir_interp.files.kinds import FileKind
+from ir_interp.text.decimals import integer, real
+from ir_interp.text.quoting import shell
 
 if TYPE_CHECKING:
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.run.image_inputs import Images
 
 
 def _named(option: str, thing: str, kind: FileKind) -> Callable[[Path | None], Path | None]:
@@ -141,7 +141,7 @@ Style = Annotated[Format | None, typer.Option("--format", metavar="FORMAT", help
 
 def check_image(image: Path | None, html: Path | None) -> None:
     """Raise IrInterpError for an --image that no page would show, ReadError for what is none."""
-    from ir_interp.views.images import pixels
+    from ir_interp.views.image_arrays import pixels
 
     if image and not html:
         raise IrInterpError("--image has no effect without --html")
@@ -248,7 +248,7 @@ def files(words: list[str]) -> dict[str, tuple[Path, ...]]:
 
 def images(mean: str | None, scale: str | None, layout: str | None, *, bgr: bool) -> Images:
     """Return how images become inputs, of ``123.7,116.3,103.5`` and the like. Raises IrInterpError otherwise."""
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.run.image_inputs import Images
 
     return Images(mean=reals(mean, "--mean") or (), scale=reals(scale, "--scale") or (), layout=layout or "", bgr=bgr)
 

@@ -10,7 +10,7 @@ import typer
 import ir_interp
 from ir_interp.cli import options
 from ir_interp.errors import IrInterpError
-from ir_interp.names import shown
+from ir_interp.text.names import shown
 from ir_interp.views.figures import Picture
 
 EXAMPLES = """

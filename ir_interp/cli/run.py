@@ -11,16 +11,16 @@ import typer
 from numpy.typing import NDArray
 
 import ir_interp
-from ir_interp.atomic import check_outputs, replacing
 from ir_interp.cli import options, progress
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind, is_in_store
-from ir_interp.memory import check_bytes
-from ir_interp.names import shown
+from ir_interp.files.atomic import check_outputs, replacing
+from ir_interp.files.kinds import FileKind, is_in_store
+from ir_interp.files.memory import check_bytes
 from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic
+from ir_interp.text.names import shown
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import images, likeness
+from ir_interp.views import image_arrays, likeness
 
 EXAMPLES = """
 Examples:
@@ -103,7 +103,7 @@ def run(
             raise IrInterpError(f"{name} has no effect on {source.name}, which is no .zarr")
     check_outputs([output], [file, source])
     op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
-    x = images.array_or_image(source, op)
+    x = image_arrays.array_or_image(source, op)
     _check_format(output, x.dtype)
     y = op.run(
         x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
@@ -155,7 +155,7 @@ def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
         with path.open("wb") as file:  # to a path whose extension is in upper case NumPy would add its own
             np.save(file, y, allow_pickle=False)
     else:
-        images.write(path, y, op)
+        image_arrays.write(path, y, op)
 
 
 def _check_format(path: Path, dtype: np.dtype[Any]) -> None:
@@ -166,7 +166,7 @@ def _check_format(path: Path, dtype: np.dtype[Any]) -> None:
         raise IrInterpError(f"--output {path.name!r} has no extension; expected .npy or that of an image")
     if dtype != np.uint8:
         raise IrInterpError(f"--output {path.name!r}: images hold uint8, and the input is {dtype}; expected .npy")
-    images.check_format(path, np.zeros((1, 1, 3), dtype))
+    image_arrays.check_format(path, np.zeros((1, 1, 3), dtype))
 
 
 def _shape(array: NDArray[Any]) -> str:

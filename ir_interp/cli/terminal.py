@@ -11,7 +11,7 @@ from rich import cells, console, markup
 from rich.table import Table
 from rich.text import Text
 
-from ir_interp.names import shown
+from ir_interp.text.names import shown
 from ir_interp.views.marks import SIGNS, SIGNS_IN_ASCII, Tone
 
 _STYLES: dict[Tone, str] = {"good": "green", "doubt": "yellow", "bad": "red", "plain": ""}

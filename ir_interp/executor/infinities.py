@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor import half, plain
-from ir_interp.executor.store import store
-from ir_interp.plan.geometry import Plan
+from ir_interp.executor import definition
+from ir_interp.executor.arrays import float16
+from ir_interp.executor.arrays.store import store
+from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.pieces import Piece
 
 Array = NDArray[Any]
@@ -23,12 +24,12 @@ def by_definition(x: Array, y: Array, work: np.dtype[Any], bound: Plan, piece: P
     """Fill ``y`` with plain sums of ``x``, which leave out what weighs 0."""
     made = np.empty_like(y)
     with np.errstate(over="ignore", invalid="ignore"):
-        store(plain.run(x.astype(work), bound, piece), made)
+        store(definition.run(x.astype(work), bound, piece), made)
     y[...] = made
 
 
 def is_finite(x: Array) -> bool:
     """Say whether ``x`` holds neither infinity nor NaN."""
     if x.dtype == np.float16 and x.flags.c_contiguous:
-        return half.is_finite(x)
+        return float16.is_finite(x)
     return bool(np.isfinite(x).all())

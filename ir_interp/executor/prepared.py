@@ -10,39 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
+from ir_interp.caching import cached_property
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import (
-    alpha,
-    blocks,
-    compiled,
-    fours,
-    half,
-    integers,
-    ipp,
-    jobs,
-    ordered_jobs,
-    tiles,
-    whole_jobs,
-)
-from ir_interp.executor import passes as passes_of
-from ir_interp.executor.crops import extrapolate
+from ir_interp.executor.arrays import float16, tiles
+from ir_interp.executor.arrays.crops import extrapolate
+from ir_interp.executor.arrays.store import store
+from ir_interp.executor.axis_order import in_order
+from ir_interp.executor.compiled import dispatch, exact_jobs, float_jobs, ordered_jobs
 from ir_interp.executor.infinities import by_definition, is_finite
-from ir_interp.executor.limits import check_memory
-from ir_interp.executor.needs import piece_of
-from ir_interp.executor.order import in_order
-from ir_interp.executor.store import store
-from ir_interp.executor.tap_sums import build
-from ir_interp.executor.ways import Ways
-from ir_interp.kept import kept
-from ir_interp.memory import unchecked
-from ir_interp.plan import limits, passes
-from ir_interp.plan.geometry import Plan, plan
-from ir_interp.plan.integers import Along, Corners, rounding_at_once
-from ir_interp.plan.opencv import adds_fours, is_of_ipp
+from ir_interp.executor.memory_limit import check_memory
+from ir_interp.executor.region_inputs import piece_of
+from ir_interp.executor.strategies import library_passes as passes_of
+from ir_interp.executor.strategies import (
+    opencv_area_in_fours,
+    opencv_ipp,
+    pillow_blocks,
+    premultiplied_alpha,
+    runtime_integer_sums,
+)
+from ir_interp.executor.strategies.choice import Ways
+from ir_interp.executor.strategies.tap_sums import build
+from ir_interp.files.memory import unchecked
+from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.libraries import library_limits, passes
+from ir_interp.plan.libraries.opencv_sums import adds_fours, is_of_ipp
+from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
-from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.runtimes.integer_steps import Along, Corners, rounding_at_once
 from ir_interp.spec import Alpha, Integers, Nearest
 
 Array = NDArray[Any]
@@ -61,7 +57,7 @@ class Prepared(Ways):
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
         super().__init__(bound, piece, dtype)
-        limits.check(bound, dtype.name)
+        library_limits.check(bound, dtype.name)
         self.out_shape = piece.shape
         self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
         self._work = dtype if isinstance(bound.spec.kernel, Nearest) else _working_dtype(dtype)
@@ -93,7 +89,7 @@ class Prepared(Ways):
                 if inner:
                     inner.ready()
                     return self
-                is_compiled = self._jobs and compiled.load()
+                is_compiled = self._jobs and dispatch.load()
                 _ = is_compiled or self._direct or self._proposed or self._tiles
         return self
 
@@ -130,7 +126,7 @@ class Prepared(Ways):
             self._sum(x, y)
 
     def _sum(self, x: Array, y: Array) -> None:
-        infinite = compiled.run(x, y, self._jobs) if self._jobs else None
+        infinite = dispatch.run(x, y, self._jobs) if self._jobs else None
         if infinite is None:
             self._fill_in_numpy(x, y)
             infinite = self._sums_floats and not is_finite(x if self.dtype == np.float16 else y)
@@ -154,14 +150,14 @@ class Prepared(Ways):
         x, _ = _without_alpha(x, self._bound, self._piece)
         tiles.run(x, y, self._tiles, self._work, self._finish)
 
-    @kept
+    @cached_property
     def _native(self) -> Prepared | None:
         """The same of numbers in this machine's order of bytes, where theirs is another."""
         if self.dtype.isnative:
             return None
         return prepared(self._bound, self._piece, self.dtype.newbyteorder("="))
 
-    @kept
+    @cached_property
     def _reduced(self) -> tuple[Reduced, Prepared] | None:
         """The blocks that integers are averaged in first, and the resize of what these leave; None without any.
 
@@ -180,26 +176,26 @@ class Prepared(Ways):
     def _of_blocks(self, x: Array, found: Reduced, rest: Prepared) -> Array:
         """Return integers ``x``, padded already, averaged in blocks, and then resized."""
         premultiplied = self.spec.alpha is Alpha.PREMULTIPLIED
-        made = alpha.multiplied(x) if premultiplied else x
-        y = rest.run(blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
-        return alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
+        made = premultiplied_alpha.multiplied(x) if premultiplied else x
+        y = rest.run(pillow_blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
+        return premultiplied_alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
-    @kept
-    def _jobs(self) -> tuple[jobs.Job, ...]:
+    @cached_property
+    def _jobs(self) -> tuple[float_jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
         if self.spec.alpha is Alpha.PREMULTIPLIED:  # a piece of such has all channels before, and not behind
             return ()
         if isinstance(self.spec.kernel, Nearest):
-            return jobs.copies(bound, piece, self.dtype)
+            return float_jobs.copies(bound, piece, self.dtype)
         if self.dtype.kind != "u" and self.dtype.kind != "i":
-            return jobs.floats(bound, piece, self.dtype, self._rounding)
+            return float_jobs.floats(bound, piece, self.dtype, self._rounding)
         if self._sums:
-            return whole_jobs.jobs(self._sums, self._padded, self.dtype)
+            return exact_jobs.jobs(self._sums, self._padded, self.dtype)
         if not passes.are_named(bound):
-            made = integers.planned(bound, self.dtype.name, piece.outputs)
+            made = runtime_integer_sums.planned(bound, self.dtype.name, piece.outputs)
             if made is None:
-                return jobs.floats(bound, piece, self.dtype, self._rounding)
+                return float_jobs.floats(bound, piece, self.dtype, self._rounding)
             if isinstance(made[0], Corners):
                 return ordered_jobs.cornered(made[0], piece) if self.dtype.name in _EIGHT_BITS else ()
             return ordered_jobs.of_runtime([each for each in made if isinstance(each, Along)], piece, self.dtype)
@@ -207,21 +203,21 @@ class Prepared(Ways):
             return ()
         return ordered_jobs.in_order(passes.passes(bound, "uint8"), piece, bound.out_shape)
 
-    @kept
+    @cached_property
     def _tiles(self) -> tiles.Tiles:
         piece = _without_alpha(np.empty((1,) * len(self._padded)), self._bound, self._piece)[1]
         taps = {axis.axis: each for axis, each in zip(self._bound.axes, axis_taps(self._bound), strict=True)}
         ordered = {axis.axis: taps[axis.axis] for axis in in_order(self._bound)}
         return tiles.tiled(ordered, piece, self._work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
-    @kept
+    @cached_property
     def _rounding(self) -> Integers:
         return rounding_at_once(self.spec, self.dtype.name)
 
     def _finish(self, values: Array, target: Array, tile: tiles.Tile) -> None:
         """Store the sums of a tile."""
         if self.dtype == np.float16:
-            half.store(values, target)
+            float16.store(values, target)
         else:
             store(values, target, self._rounding)
 
@@ -231,10 +227,18 @@ class Prepared(Ways):
         if self.dtype.kind not in "iu" or isinstance(self.spec.kernel, Nearest):
             return None
         if not passes.are_named(bound):
-            return integers.run(x, bound, piece)
-        run = ipp.run if is_of_ipp(bound) else fours.run if adds_fours(bound, x.dtype.name) else passes_of.run
+            return runtime_integer_sums.run(x, bound, piece)
+        run = (
+            opencv_ipp.run
+            if is_of_ipp(bound)
+            else opencv_area_in_fours.run
+            if adds_fours(bound, x.dtype.name)
+            else passes_of.run
+        )
         if self.spec.alpha is Alpha.PREMULTIPLIED:
-            return alpha.divided(run(alpha.multiplied(x), bound, piece))[..., slice(*piece.outputs[-1])]
+            return premultiplied_alpha.divided(run(premultiplied_alpha.multiplied(x), bound, piece))[
+                ..., slice(*piece.outputs[-1])
+            ]
         return run(x, bound, piece)
 
 
@@ -248,7 +252,9 @@ def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
     """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
     if dtype.kind not in "iu" or isinstance(bound.spec.kernel, Nearest):
         return False
-    return passes.are_named(bound) or integers.planned(bound, dtype.name, whole_of(bound).outputs) is not None
+    return (
+        passes.are_named(bound) or runtime_integer_sums.planned(bound, dtype.name, whole_of(bound).outputs) is not None
+    )
 
 
 def _without_alpha(x: NDArray[Any], bound: Plan, piece: Piece) -> tuple[NDArray[Any], Piece]:

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ir_interp import arguments
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor.needs import piece_of
 from ir_interp.executor.prepared import Prepared, prepared
-from ir_interp.memory import unchecked
-from ir_interp.plan.geometry import Plan, check_rank, plan
+from ir_interp.executor.region_inputs import piece_of
+from ir_interp.files.memory import unchecked
+from ir_interp.plan.axes.geometry import Plan, check_rank, plan
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
@@ -36,7 +36,7 @@ def resize(
     region: Sequence[slice] | None = None,
     whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize an array as ``spec`` says; ``ir_interp.large.resize`` says what all of this means."""
+    """Resize an array as ``spec`` says; ``ir_interp.large.array_kinds`` says what all of this means."""
     x = as_array(x)
     shape = x.shape if whole is None else arguments.lengths(whole, "whole")
     if whole is not None and region is None:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.atomic import check_outputs
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import as_array
+from ir_interp.files.atomic import check_outputs
 from ir_interp.spec import ResizeSpec
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.run.image_inputs import Images
     from ir_interp.views.candidates import Identified
 
 
@@ -80,10 +80,10 @@ def preprocess(
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
     """
-    from ir_interp.converters.brief import parts
-    from ir_interp.converters.preprocess import files as inner
-    from ir_interp.converters.preprocess import model
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.preprocess import preprocessed_files as inner
+    from ir_interp.converters.preprocess import preprocessed_model
+    from ir_interp.converters.sources.brief import parts
+    from ir_interp.converters.verify.run.image_inputs import Images
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
     settings = [arguments.path(config, "config")] if config is not None else []
@@ -91,7 +91,7 @@ def preprocess(
     if settings:
         if letterbox is not None:
             raise SpecError("letterbox has no effect with config")
-        wanted = model.of_config(settings[0])
+        wanted = preprocessed_model.of_config(settings[0])
         if images is not None:
             extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
             wanted = replace(wanted, images=extra)
@@ -99,7 +99,9 @@ def preprocess(
         raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
     else:
         colour = arguments.optional(letterbox, arguments.whole, "letterbox")
-        wanted = model.Preprocess(like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images())
+        wanted = preprocessed_model.Preprocess(
+            like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images()
+        )
     if image_size is not None:
         wanted = replace(wanted, image_size=_pair(image_size, "image_size"))
     return inner.preprocess(read, written, wanted, arguments.optional(name, arguments.word, "name"))

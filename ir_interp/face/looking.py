@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.atomic import check_outputs, replacing
-from ir_interp.converters import files
-from ir_interp.converters.files import Source
+from ir_interp.converters.sources import readers
+from ir_interp.converters.sources.readers import Source
 from ir_interp.errors import SpecError
-from ir_interp.kinds import FileKind
+from ir_interp.files.atomic import check_outputs, replacing
+from ir_interp.files.kinds import FileKind
 from ir_interp.op import ResizeOp, choose
 from ir_interp.spec import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from ir_interp.views.explain import Explanation, Lengths, Readings
+    from ir_interp.views.explanation import Explanation, Lengths, Readings
     from ir_interp.views.figures import Picture
 
 
@@ -42,10 +42,10 @@ def explain(
 
     Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
     """
-    from ir_interp.views.explain import explanation
+    from ir_interp.views.explanation import explanation
 
     op = _one(source, layer)
-    return explanation(op, files.readings(op, source), _lengths(shape, sizes, scales))
+    return explanation(op, readers.readings(op, source), _lengths(shape, sizes, scales))
 
 
 @checked
@@ -74,7 +74,7 @@ def plot(
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
     """
     from ir_interp.views import canvas, figures
-    from ir_interp.views.explain import explanation
+    from ir_interp.views.explanation import explanation
 
     chosen = arguments.member(figures.Picture, what, "what")
     wanted = arguments.optional(axis, arguments.whole, "axis")
@@ -84,7 +84,7 @@ def plot(
     ]
     check_outputs([place] if place else [], map(Path, read))
     op = _one(source, layer)
-    found = files.readings(op, source)
+    found = readers.readings(op, source)
     given = _lengths(shape, sizes, scales)
     figure: Figure
     if chosen is figures.Picture.IMAGE:
@@ -118,17 +118,17 @@ def _other(
 
 def _configuration(source: Source) -> tuple[str, ResizeSpec]:
     """Return the name and the spec of a source that holds nothing but a resize."""
-    return files.name_of(source, "against"), _one(source, None, "against").spec
+    return readers.name_of(source, "against"), _one(source, None, "against").spec
 
 
 def _one(source: Source, layer: str | None, name: str = "source") -> ResizeOp:
     """Return the resize of a source that is meant; ``name`` is the argument's."""
     chosen = arguments.optional(layer, arguments.word, "layer")
-    return choose(files.load(source, name=name), chosen, files.name_of(source))
+    return choose(readers.load(source, name=name), chosen, readers.name_of(source))
 
 
 def _lengths(shape: Sequence[int] | None, sizes: Sequence[int] | None, scales: Sequence[float] | None) -> Lengths:
-    from ir_interp.views.explain import Lengths
+    from ir_interp.views.explanation import Lengths
 
     return Lengths(
         shape=arguments.optional(shape, arguments.lengths, "shape"),

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.converters import files
-from ir_interp.converters.files import Source
-from ir_interp.face.options import Files, Progress, inputs_of, progress_of, reports_of
+from ir_interp.converters.sources import readers
+from ir_interp.converters.sources.readers import Source
+from ir_interp.face.checks import Files, Progress, inputs_of, progress_of, reports_of
 from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
     from ir_interp.converters.report import ConversionReport, Form, StateForm
     from ir_interp.converters.verify.comparison import ModelComparison
-    from ir_interp.converters.verify.images import Images
+    from ir_interp.converters.verify.run.image_inputs import Images
 
 
 @checked
@@ -32,7 +32,7 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
     that is known but not interpreted.
     """
-    return files.load(source, arguments.member(Semantics, semantics, "semantics"))
+    return readers.load(source, arguments.member(Semantics, semantics, "semantics"))
 
 
 @checked
@@ -88,7 +88,7 @@ def convert(
     ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
-    from ir_interp.converters.conversion import convert as inner
+    from ir_interp.converters.conversion import converting as inner
     from ir_interp.converters.conversion.options import Options
     from ir_interp.converters.report import Form, StateForm
 
@@ -137,9 +137,9 @@ def compare(
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
     """
-    from ir_interp.converters.verify.models import compare_models
+    from ir_interp.converters.verify.model_pairs import compare_models
 
-    with files.as_file(first, "first") as mine, files.as_file(second, "second") as theirs:
+    with readers.as_file(first, "first") as mine, readers.as_file(second, "second") as theirs:
         found = compare_models(
             mine,
             theirs,
@@ -149,4 +149,4 @@ def compare(
             per_layer=arguments.flag(per_layer, "per_layer"),
             progress=progress_of(progress),
         )
-    return replace(found, first=files.shown_path(first, mine), second=files.shown_path(second, theirs))
+    return replace(found, first=readers.shown_path(first, mine), second=readers.shown_path(second, theirs))

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
+from ir_interp.files.memory import let_go
+from ir_interp.files.paths import is_file
 from ir_interp.ir import xml
 from ir_interp.ir.elements import NF4, numpy_dtype
 from ir_interp.ir.net import Layer
-from ir_interp.memory import let_go
-from ir_interp.paths import is_file
 
 _PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # how many to a byte
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from lxml import etree
 
 from ir_interp.errors import ReadError, closest
+from ir_interp.files.memory import allow_files
+from ir_interp.files.paths import exists, is_file, is_folder, real
+from ir_interp.files.sources import is_beside
 from ir_interp.ir import xml
 from ir_interp.ir.elements import numpy_name
 from ir_interp.ir.net import Body, Layer, Net, Port
-from ir_interp.memory import allow_files
-from ir_interp.paths import exists, is_file, is_folder, real
-from ir_interp.sources import is_beside
 
 _PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 _COMMA = re.compile(r"(?<!\\),")

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from lxml import etree
 
-from ir_interp.decimals import integer as integer_of
-from ir_interp.decimals import real as real_of
 from ir_interp.errors import ReadError
-from ir_interp.sources import opened
+from ir_interp.files.sources import opened
+from ir_interp.text.decimals import integer as integer_of
+from ir_interp.text.decimals import real as real_of
 
 N = TypeVar("N", int, float)
 MAX_BYTES = 2**30

@@ -10,12 +10,12 @@ import math
 import os
 from collections.abc import Iterator
 
-from ir_interp.executor import compiled
+from ir_interp.executor.compiled import dispatch
 from ir_interp.executor.prepared import in_steps
 from ir_interp.executor.resize import planned, region
-from ir_interp.large.blocks import chosen
+from ir_interp.files.memory import resident_bytes
+from ir_interp.large.dask_blocks import chosen
 from ir_interp.large.layout import Layout, Place, Slices, Work, lengths_of
-from ir_interp.memory import resident_bytes
 from ir_interp.shapes import Shape
 
 _BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
@@ -27,7 +27,7 @@ _BLOCKS_AT_ONCE = 8  # for which memory should do, whatever else it holds
 
 def left(memory: int) -> int:
     """Return how much of ``memory`` is left beside the program; a quarter at least, be it beyond."""
-    return max(memory - resident_bytes() - _BYTES_OF_LOOPS * compiled.is_installed(), memory // 4)
+    return max(memory - resident_bytes() - _BYTES_OF_LOOPS * dispatch.is_installed(), memory // 4)
 
 
 def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import IrInterpError
-from ir_interp.locks import opened_alone
+from ir_interp.files.locks import opened_alone
 
 
 class Journal:

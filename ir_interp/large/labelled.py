@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.coordinates import AxisPlan
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Area, Mean, ResizeSpec
 
 

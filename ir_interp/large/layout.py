@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ir_interp.caching import cached_property
 from ir_interp.executor.resize import planned, region
-from ir_interp.kept import kept
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
@@ -107,15 +107,15 @@ class Layout:
         lengths = (each[i] for each, i in zip(self.work.chunks, part.chunk, strict=True))
         return all(cut == slice(0, length) for cut, length in zip(part.cut, lengths, strict=True))
 
-    @kept
+    @cached_property
     def _edges(self) -> list[list[int]]:
         return list(map(edges_of, self.work.chunks))
 
-    @kept
+    @cached_property
     def _pieces(self) -> list[list[slice]]:
         return [[slice(*edge) for edge in itertools.pairwise(edges_of(each))] for each in self.chunks]
 
-    @kept
+    @cached_property
     def _needed(self) -> list[list[slice]]:
         """What blocks need, axis by axis: what they need along one does not depend on the others."""
         spec, shape = self.work.spec, self.work.shape
@@ -125,12 +125,12 @@ class Layout:
             for axis, pieces in enumerate(self._pieces)
         ]
 
-    @kept
+    @cached_property
     def _under(self) -> list[list[list[Share]]]:
         found = zip(self._needed, self._edges, strict=True)
         return [[list(_shares(block, piece, edges)) for block, piece in enumerate(needed)] for needed, edges in found]
 
-    @kept
+    @cached_property
     def _over(self) -> list[list[list[Share]]]:
         over: list[list[list[Share]]] = [[[] for _ in each] for each in self.work.chunks]
         for axis, blocks in enumerate(self._under):

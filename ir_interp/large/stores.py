@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
+from ir_interp.files.paths import exists
 from ir_interp.large import budget, pyramid
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
 from ir_interp.large.layout import Layout, Place, Slices, Work, regular
-from ir_interp.paths import exists
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
@@ -77,7 +77,7 @@ def _opened(path: Path) -> Any:
     except ImportError:
         raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
     try:
-        from ir_interp.large.files import RegularFiles, check_array
+        from ir_interp.large.store_files import RegularFiles, check_array
 
         found = zarr.open(RegularFiles(path, read_only=True), mode="r") if exists(path) else zarr.open(path, mode="r")
     except MemoryError:

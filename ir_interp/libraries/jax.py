@@ -21,7 +21,7 @@ from ir_interp.spec import (
     Rounding,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _METHODS = ("linear", "nearest", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area")
 _COORDINATES = {"nearest": Coordinates.TF_HALF_PIXEL_FOR_NN, "area": Coordinates.ASYMMETRIC}

@@ -9,7 +9,7 @@ or OPENCV_IPP=disabled forbids it. What it sums was found on a processor with AV
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.opencv import without_ipp
+from ir_interp.plan.libraries.opencv_sums import without_ipp
 from ir_interp.spec import (
     Area,
     Arithmetic,
@@ -29,7 +29,7 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _KERNELS: dict[str, Kernel] = {
     "INTER_LINEAR": Linear(),

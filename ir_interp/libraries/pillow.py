@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir_interp.errors import SpecError
-from ir_interp.parts import FLOATS
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -35,8 +34,9 @@ from ir_interp.spec import (
     ResizeSpec,
     Rounding,
 )
+from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _WIDENED = Antialias.SHRINKING
 _KERNELS: dict[str, Kernel] = {

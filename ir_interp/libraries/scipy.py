@@ -20,7 +20,7 @@ from ir_interp.spec import (
     Rounding,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:

@@ -13,7 +13,7 @@ from ir_interp.errors import SpecError
 from ir_interp.libraries import scipy
 from ir_interp.spec import Border, Linear, ResizeSpec, Smooth
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _BORDERS = {"reflect": Border.MIRRORED, "edge": Border.EDGE, "symmetric": Border.SYMMETRIC}
 

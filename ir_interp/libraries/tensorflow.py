@@ -24,7 +24,7 @@ from ir_interp.spec import (
     Rounding,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _OF_V1 = ("bilinear", "nearest", "bicubic", "area")
 _METHODS = (*_OF_V1, "lanczos3", "lanczos5", "gaussian", "mitchellcubic")

@@ -3,13 +3,12 @@
 Source: ``functional.py``, ``UpSample.h`` and ``UpSampleKernel.cpp``, run as torch 2.13 and 2.14. The last axes are
 resized, two of them where the mode does not say; ``rank`` is that of a batch. Tensors are contiguous. What torch 2.13
 gets wrong is refused: where an output is one pixel wide, antialias, and uint8 of more than four channels, make every
-row equal the first (``plan.limits``).
+row equal the first (``plan.libraries.library_limits``).
 """
 
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.parts import FLOATS
 from ir_interp.spec import (
     Antialias,
     Arithmetic,
@@ -26,8 +25,9 @@ from ir_interp.spec import (
     Rounding,
     Step,
 )
+from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _CORNERED = ("linear", "bilinear", "bicubic", "trilinear")

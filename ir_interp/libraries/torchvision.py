@@ -14,7 +14,7 @@ from ir_interp.errors import SpecError
 from ir_interp.libraries import pillow, torch
 from ir_interp.spec import Integers, Nearest, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library import Library
+from ir_interp.translation.library_dialect import Library
 
 _FILTERED = ("bilinear", "bicubic", "lanczos")
 _OF_PIL = ("box", "hamming")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ir_interp.plan.geometry import Plan
-from ir_interp.plan.passes import Pass
-from ir_interp.plan.taps import Taps
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
 
 Range = tuple[int, int]

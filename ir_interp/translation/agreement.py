@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.coordinates import AxisPlan
-from ir_interp.plan.geometry import Plan, plan
-from ir_interp.plan.libraries import is_own
-from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.libraries.library_weights import is_own
 from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, Nearest, ResizeSpec, Rounding, Scales
 from ir_interp.translation.meaning import are_whole
 

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
-from ir_interp.executor.integers import columns, planned
-from ir_interp.plan.geometry import Plan, plan
-from ir_interp.plan.integers import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
-from ir_interp.plan.passes import Pass, are_named, passes
+from ir_interp.executor.strategies.runtime_integer_sums import columns, planned
+from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.libraries.passes import Pass, are_named, passes
+from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import whole
-from ir_interp.plan.reduced import Reduced, reduced
-from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
 from ir_interp.spec import Alpha, Integers, Nearest, ResizeSpec, Smooth
 from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
 
 Array = NDArray[Any]
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # half a unit in the last place of 1
-_TABLED = 2.0**-17  # what a weight is rounded by where sums of bytes are whole numbers (plan.whole), at most
+_TABLED = 2.0**-17  # what a weight is rounded by where sums of bytes are whole numbers (``plan.exact_sums``), at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

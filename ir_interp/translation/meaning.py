@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ir_interp.errors import Difference
-from ir_interp.plan.libraries import is_own
+from ir_interp.plan.libraries.library_weights import is_own
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import (
     Alpha,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import Difference
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Aspect, AtRunTime, Crop, Cubic, Reduce, ResizeSpec, Scales, Sizes
 from ir_interp.translation.axes import listed, spread

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ir_interp.errors import Cause, Difference, InexactError
-from ir_interp.plan.geometry import check_rank
+from ir_interp.plan.axes.geometry import check_rank
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import AtRunTime, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree, first_difference

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import IrInterpError
-from ir_interp.kinds import FileKind
-from ir_interp.views.explain import AxisTable
+from ir_interp.files.kinds import FileKind
+from ir_interp.views.explanation import AxisTable
 
 NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
 """What to tell where it is not installed."""

@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
-from ir_interp.kinds import WITH_RESIZES, FileKind
+from ir_interp.files.kinds import WITH_RESIZES, FileKind
+from ir_interp.files.memory import check_bytes
 from ir_interp.library import is_call, load
-from ir_interp.memory import check_bytes
-from ir_interp.names import shown
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
+from ir_interp.text.names import shown
 from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences
-from ir_interp.views import images, pictures, positions
-from ir_interp.views.explain import AxisTable, Explanation, Lengths, Readings
+from ir_interp.views import image_arrays, pictures, positions
+from ir_interp.views.explanation import AxisTable, Explanation, Lengths, Readings
 
 _BYTES_AN_ELEMENT = 8  # as float32, and a copy
 _RINGS = 96  # rows and columns of an image of rings
@@ -71,7 +71,7 @@ def of_image(
 ) -> Any:
     """Return a figure of an image, by default of rings, resized by ``op`` and by another spec, which has a name."""
     shape = lengths.shape or tuple(n or _OPEN for n in op.shape or (1, 1, _OPEN, _OPEN))
-    given = images.array_or_image(x, op) if isinstance(x, Path) else x
+    given = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x
     values = as_array(pictures.rings(shape) if given is None else given)
     name, spec = other
     specs = [bind(each, values.shape, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import resize
-from ir_interp.kinds import FileKind
+from ir_interp.files.kinds import FileKind
 from ir_interp.library import load
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Alpha, Sizes
 from ir_interp.translation.bounds import within
-from ir_interp.views import images, pictures
+from ir_interp.views import image_arrays, pictures
 
 Array = NDArray[Any]
 _WITH_ALPHA = (2, 4)  # channels
@@ -65,9 +65,9 @@ class Likeness:
 def read(path: Path) -> tuple[Array, str | None]:
     """Return an array (.npy), or an image and its mode. Raises ReadError where a file is neither."""
     if FileKind.of(path) is FileKind.ARRAY:
-        return images.array(path), None
-    with images.opened(path) as found:
-        image = found if found.mode in _MODES else images.plain(found, path)
+        return image_arrays.array(path), None
+    with image_arrays.opened(path) as found:
+        image = found if found.mode in _MODES else image_arrays.plain(found, path)
         return np.asarray(image), image.mode
 
 
@@ -166,10 +166,10 @@ def write(path: Path, y: Array) -> None:
         with path.open("wb") as file:
             np.save(file, y, allow_pickle=False)
     else:
-        images.save(y, path)
+        image_arrays.save(y, path)
 
 
 def check_format(path: Path, x: Array) -> None:
     """Raise IrInterpError where a resized ``x`` cannot be saved under a name."""
     if FileKind.of(path) is not FileKind.ARRAY:
-        images.check_format(path, x)
+        image_arrays.check_format(path, x)

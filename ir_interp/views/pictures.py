@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError
-from ir_interp.memory import check_bytes
-from ir_interp.plan import kernels
+from ir_interp.files.memory import check_bytes
+from ir_interp.plan.axes import kernels
 from ir_interp.spec import Continuous, Kernel
 from ir_interp.views.canvas import EDGE, figure_of, lengths, marker_size, plain
-from ir_interp.views.explain import AxisTable, Column
+from ir_interp.views.explanation import AxisTable, Column
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 _DASHES = ("-", "--", ":", "-.")

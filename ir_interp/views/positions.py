@@ -9,7 +9,7 @@ from typing import Any
 
 from ir_interp.errors import ShapeError
 from ir_interp.views.canvas import EDGE, figure_of, lengths, marker_size, plain
-from ir_interp.views.explain import AxisTable, Column
+from ir_interp.views.explanation import AxisTable, Column
 
 _OUTPUTS = 12  # shown of an axis: more would not be told apart
 _VISIBLE = 1e-3  # outputs that are less apart than this are at the same place

@@ -21,12 +21,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
-from ir_interp.converters import child
 from ir_interp.converters.audit import probe
-from ir_interp.converters.audit.audit import audit, models
+from ir_interp.converters.audit.auditing import audit, models
 from ir_interp.converters.audit.verdicts import Verdict, judge
-from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
+from ir_interp.converters.workers import child
 from ir_interp.rules import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
@@ -236,7 +236,7 @@ def test_forecasts_agree_with_the_installed_runtimes() -> None:
 
 def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Runtime(title="a runtime", version="0", forecast=lambda _: refused("no"))
-    monkeypatch.setattr("ir_interp.converters.audit.audit.runtimes_of", lambda op: {"onnxruntime": wrong})
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda op: {"onnxruntime": wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)
     assert [(each.code, each.message) for each in row.findings] == [

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError
-from ir_interp.converters.openvino.one_resize import one_op_model
+from ir_interp.converters.openvino.single_layer import one_op_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
 

@@ -13,7 +13,7 @@ import ir_interp
 from ir_interp import ShapeError, identify
 from ir_interp.cli.main import main
 from ir_interp.library import get
-from ir_interp.views.images import pixels
+from ir_interp.views.image_arrays import pixels
 from tests.support.graphs import save_model
 
 PILLOW = get("pillow").version()

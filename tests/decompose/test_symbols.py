@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ir_interp import ResizeOp, resize
+from ir_interp.converters.decompose.decomposed_resize import decompose
 from ir_interp.converters.decompose.exact import Double, quotient
-from ir_interp.converters.decompose.resize import decompose
 from ir_interp.converters.decompose.symbols import ELEMENTWISE, Functions, Symbol
 from ir_interp.converters.runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from tests.support.configurations import OnnxCase, random_onnx_case

@@ -27,9 +27,9 @@ from ir_interp import (
     ResizeSpec,
     Sizes,
 )
-from ir_interp.executor import compiled as compiled_loops
-from ir_interp.executor.compiled import VARIABLE, is_installed
-from ir_interp.plan.whole import WholeSum
+from ir_interp.executor.compiled import dispatch as compiled_loops
+from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.plan.exact_sums import WholeSum
 from ir_interp.spec import Kernel
 
 Array = NDArray[Any]

@@ -14,9 +14,9 @@ import pytest
 import ir_interp
 from ir_interp import FixedPoint, FloatingPoint, IrInterpError, ReadError, ShapeError, Sizes, SpecError, resize
 from ir_interp.library import get, names, parse
-from ir_interp.plan.geometry import plan
-from ir_interp.plan.opencv import is_of_ipp
-from ir_interp.plan.passes import passes
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.libraries.opencv_sums import is_of_ipp
+from ir_interp.plan.libraries.passes import passes
 from tests.support.libraries import Call, calls
 from tests.sweeps.libraries import compared, known
 from tests.sweeps.library_vectors import EDGES, FOLDER, PARTS, at_edges, drawn, frozen, sizes_of, whole

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ir_interp import Arithmetic, resize
-from ir_interp.ir.dialect import DIALECT
+from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.translation.dialect import Context
 from tests.support.configurations import IrCase, known_openvino_bug, model_of, run_in_openvino
 from tests.support.runtimes import Array, openvino_resize

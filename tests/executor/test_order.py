@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ir_interp import Linear, Nearest, ResizeSpec, Rounding, Sizes
-from ir_interp.executor.order import in_order
-from ir_interp.plan.geometry import plan
+from ir_interp.executor.axis_order import in_order
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Kernel
 
 FLOOR = Nearest(rounding=Rounding.FLOOR)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, ResizeSpec, Sizes, prepare
-from ir_interp.executor import compiled, tiles
+from ir_interp.executor.arrays import tiles
+from ir_interp.executor.compiled import dispatch
 from ir_interp.library import parse
 from tests.sweeps.paths import drawn, faults, values
 
@@ -38,7 +39,7 @@ PHOTOS = {
 def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(channels)
     monkeypatch.setenv("IR_INTERP_THREADS", "2")
-    monkeypatch.setattr(compiled, "_SURELY_SHARED", 0)
+    monkeypatch.setattr(dispatch, "_SURELY_SHARED", 0)
     assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
 
 

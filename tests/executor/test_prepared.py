@@ -11,7 +11,8 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, ShapeError, Sizes, SpecError
-from ir_interp.executor import jobs, tiles
+from ir_interp.executor.arrays import tiles
+from ir_interp.executor.compiled import float_jobs
 
 SPEC = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((31, 40)))
 SPECS = [
@@ -46,7 +47,7 @@ def test_gives_what_resize_gives(spec: ResizeSpec, dtype: str) -> None:
 def test_plans_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ir_interp.prepare(SPEC, (60, 50, 3), sizes=(11, 12))
     wanted = ir_interp.resize(_image("float32"), SPEC, sizes=(11, 12))
-    monkeypatch.setattr(jobs, "floats", None)
+    monkeypatch.setattr(float_jobs, "floats", None)
     monkeypatch.setattr(tiles, "tiled", None)
     np.testing.assert_array_equal(run(_image("float32")), wanted)
 

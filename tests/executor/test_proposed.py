@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ir_interp import Antialias, Cubic, Linear, ResizeSpec, Sizes, prepare
-from ir_interp.executor.compiled import VARIABLE
-from ir_interp.executor.tiles import Tile
-from ir_interp.executor.whole import Proposed, Rounding
+from ir_interp.executor.arrays.tiles import Tile
+from ir_interp.executor.compiled.dispatch import VARIABLE
+from ir_interp.executor.strategies.float_proposal import Proposed, Rounding
 from ir_interp.library import parse
 from ir_interp.spec import Kernel
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
 from ir_interp.library import get, names, parse
-from ir_interp.plan import whole
+from ir_interp.plan import exact_sums
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -245,8 +245,8 @@ def test_small_pieces_of_images_that_no_memory_holds() -> None:
 
 def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long axis it takes longer than the sums of a piece."""
-    largest = Mock(side_effect=whole._largest)
-    monkeypatch.setattr(whole, "_largest", largest)
+    largest = Mock(side_effect=exact_sums._largest)
+    monkeypatch.setattr(exact_sums, "_largest", largest)
     spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.25,)))
     x = np.arange(4321, dtype=np.uint8)
     for start in range(0, 1000, 100):

@@ -29,8 +29,8 @@ from ir_interp import (
     SpecError,
     resize,
 )
-from ir_interp.executor import plain
-from ir_interp.plan.geometry import plan
+from ir_interp.executor import definition
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Integers, Kernel
 
 Array = NDArray[Any]
@@ -57,7 +57,7 @@ def _spec(kernel: Kernel, axes: tuple[int, ...], sizes: tuple[int, ...], coordin
 def _plain(x: Array, spec: ResizeSpec) -> Array:
     """Return what the plain executor makes of ``x``, in float64."""
     work = x if isinstance(spec.kernel, Nearest) else x.astype(np.float64)
-    return plain.run(work, plan(spec, x.shape))
+    return definition.run(work, plan(spec, x.shape))
 
 
 def _check(x: Array, spec: ResizeSpec, tolerance: float = 2e-6) -> None:

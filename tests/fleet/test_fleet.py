@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters import pool
-from ir_interp.converters.audit.report import Options
+from ir_interp.converters.audit.audit_report import Options
 from ir_interp.converters.fleet import work
 from ir_interp.converters.fleet.exporters import exporter
 from ir_interp.converters.fleet.results import Results, stamp
 from ir_interp.converters.fleet.summary import Summary
+from ir_interp.converters.workers import pool
 from tests.support.commands import command
 from tests.support.graphs import save_model
 

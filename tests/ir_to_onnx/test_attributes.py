@@ -11,10 +11,10 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ir_interp.converters.ir_to_onnx import attributes, model, write
+from ir_interp.converters.ir_to_onnx import attributes, onnx_model, write
+from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.converters.ir_to_onnx.op import Op
-from ir_interp.converters.ir_to_onnx.table import EMITTERS
+from ir_interp.converters.ir_to_onnx.layer import Op
 from ir_interp.translation.dialect import Semantics
 from tests.ir_to_onnx import test_detection, test_elementwise, test_indices, test_recurrent, test_windows
 from tests.support.layer_types import drawn, saved
@@ -30,7 +30,7 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
         written[op.layer.type.lower()] |= op.layer.attributes.keys()
         read[op.layer.type.lower()] |= op.read
 
-    monkeypatch.setattr(model, "refuse_unread", watch)
+    monkeypatch.setattr(onnx_model, "refuse_unread", watch)
     for configuration in drawn().values():
         for seed in range(6):
             saved(configuration, seed, tmp_path / "x.xml")

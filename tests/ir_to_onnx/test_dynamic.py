@@ -15,7 +15,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.ir_to_onnx import dynamic, products
+from ir_interp.converters.ir_to_onnx.quantised import byte_products, dynamic
 from ir_interp.converters.onnx.graph import Graph
 from tests.support.layers import in_onnxruntime, in_openvino
 from tests.support.quantised import types, written
@@ -189,7 +189,7 @@ def test_wrong_levels_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.long
 def test_a_wrong_product_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = products._counted
-    monkeypatch.setattr(products, "_counted", lambda graph, values: right(graph, values + 1))
+    right = byte_products._counted
+    monkeypatch.setattr(byte_products, "_counted", lambda graph, values: right(graph, values + 1))
     with pytest.raises(VerificationError, match="is the first that differs"):
         ir_interp.convert(as_ir(quantised(tmp_path, QuantType.QInt8)), tmp_path / "b.onnx")

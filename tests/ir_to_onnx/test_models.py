@@ -17,9 +17,10 @@ import pytest
 from openvino import opset13 as ops
 
 import ir_interp
-from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError, memory
+from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.converters.ir_to_onnx import write
-from ir_interp.converters.onnx import save
+from ir_interp.converters.onnx import onnx_save
+from ir_interp.files import memory
 from ir_interp.translation.dialect import Semantics
 from tests.support import ir_text
 from tests.support.ir_text import ELEMENT_TYPES, Edge
@@ -205,7 +206,7 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
 
 def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Block by block, also where they lie otherwise than in the file; shapes stay in the model, which is checked."""
-    monkeypatch.setattr(save, "LARGEST", 1000)
+    monkeypatch.setattr(onnx_save, "LARGEST", 1000)
     monkeypatch.setattr(memory, "_BLOCK", 1000)
     x, weights = ops.parameter([2, 64], np.float32, name="x"), np.random.default_rng(0).random((64, 32), np.float32)
     y = ops.matmul(ops.matmul(x, constant(weights), False, False), constant(weights), False, True)

@@ -12,7 +12,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.ir_to_onnx import channel_scales
+from ir_interp.converters.ir_to_onnx.quantised import channel_scales
 from ir_interp.converters.onnx.graph import Graph
 from tests.support.layers import in_onnxruntime, in_openvino
 from tests.support.quantised import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.converters.ir_to_onnx import emitters, table
+from ir_interp.converters.ir_to_onnx import emitter_table, emitters
 from tests.support.layer_types import NEWEST, listed
 from tests.support.places import ROOT
 
@@ -30,22 +30,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_module_adds_a_type(folder: Path) -> None:
     (folder / "wobbles.py").write_text(MODULE % "Wobble")
-    assert table.found().keys() - table.EMITTERS.keys() == {"wobble"}
+    assert emitter_table.found().keys() - emitter_table.EMITTERS.keys() == {"wobble"}
 
 
 def test_every_layer_of_every_operation_set_is_written_or_refused_with_a_reason() -> None:
     held = listed()
     assert {number for numbers in held.values() for number in numbers} == set(range(1, NEWEST + 1))
-    assert held.keys() - table.EMITTERS.keys() == set()
+    assert held.keys() - emitter_table.EMITTERS.keys() == set()
 
 
 def test_the_page_has_every_layer() -> None:
     rows = (ROOT / "docs/layers.md").read_text(encoding="utf-8").splitlines()
     named = {row.split("|")[1].strip().lower() for row in rows if row.startswith("| ")} - {"layer"}
-    assert named == table.EMITTERS.keys() - {"const"}
+    assert named == emitter_table.EMITTERS.keys() - {"const"}
 
 
 def test_two_emitters_of_one_type_are_an_error(folder: Path) -> None:
     (folder / "wobbly_sums.py").write_text(MODULE % "ADD")
     with pytest.raises(ValueError, match=r"^two emitters write ADD: one of elementwise, one of wobbly_sums$"):
-        table.found()
+        emitter_table.found()

@@ -29,7 +29,7 @@ from ir_interp import (
     Sizes,
     SpecError,
 )
-from ir_interp.large.blocks import chosen
+from ir_interp.large.dask_blocks import chosen
 from ir_interp.library import parse
 
 Array = NDArray[Any]

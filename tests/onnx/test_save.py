@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.onnx import save
-from ir_interp.memory import blocks
+from ir_interp.converters.onnx import onnx_save
+from ir_interp.files.memory import blocks
 from tests.support.runtimes import Array
 
 MODEL = helper.make_model(helper.make_graph([], "g", [], []), opset_imports=[helper.make_opsetid("", 23)])
@@ -35,9 +35,9 @@ TYPES: list[tuple[Any, tuple[int, ...]]] = [
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: bool) -> None:
     """Those of each type, of axes that were swapped, and where a block is much smaller than a constant."""
-    monkeypatch.setattr("ir_interp.memory._BLOCK", 3)
-    monkeypatch.setattr(save, "LARGEST", 0 if is_apart else save.LARGEST)
-    monkeypatch.setattr(save, "_SMALL", 0)
+    monkeypatch.setattr("ir_interp.files.memory._BLOCK", 3)
+    monkeypatch.setattr(onnx_save, "LARGEST", 0 if is_apart else onnx_save.LARGEST)
+    monkeypatch.setattr(onnx_save, "_SMALL", 0)
     rng = np.random.default_rng(0)
     values: list[Array] = [np.asarray(rng.integers(0, 8, shape)).astype(dtype) for dtype, shape in TYPES]
     values += [value.T for value in values if value.ndim == 2]
@@ -48,7 +48,7 @@ def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: boo
     whole.graph.initializer.extend(wanted)
     empty = onnx.ModelProto()
     empty.CopyFrom(MODEL)
-    save.save(save.Unsaved(model=empty, constants=constants), tmp_path / "a.onnx")
+    onnx_save.save(onnx_save.Unsaved(model=empty, constants=constants), tmp_path / "a.onnx")
     if is_apart:
         data = (tmp_path / "a.onnx.data").read_bytes()
         assert data == b"".join(each.raw_data for each in wanted)
@@ -62,7 +62,9 @@ def test_memory(tmp_path: Path) -> None:
     """A model of one file holds no copy of its constants but for a block."""
     value = np.zeros(2**27, np.uint8)
     tracemalloc.start()
-    save.save(save.Unsaved(model=onnx.ModelProto(graph=MODEL.graph), constants={"a": value}), tmp_path / "a.onnx")
+    onnx_save.save(
+        onnx_save.Unsaved(model=onnx.ModelProto(graph=MODEL.graph), constants={"a": value}), tmp_path / "a.onnx"
+    )
     assert tracemalloc.get_traced_memory()[1] < 2**26
     tracemalloc.stop()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from openvino import opset13 as ops
 
-from ir_interp.converters.openvino.primitives import OPS
+from ir_interp.converters.openvino.openvino_primitives import OPS
 
 
 def test_a_divisor_that_uses_each_value_twice_is_looked_at_once() -> None:

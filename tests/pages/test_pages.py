@@ -152,12 +152,12 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forecast that is wrong stands beside what was seen."""
-    from ir_interp.converters.forecasts.table import RUNTIMES, Runtime
+    from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
     from ir_interp.converters.runtimes.outcome import refused
 
     wrong = Runtime(title="onnxruntime", version="0", forecast=lambda node: refused("it is late"))
     forecasts = {**RUNTIMES, "onnxruntime": wrong}
-    monkeypatch.setattr("ir_interp.converters.audit.audit.runtimes_of", lambda _: forecasts)
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda _: forecasts)
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
     assert command(capsys, "audit", "a.onnx", *given)[0] == 0
@@ -279,8 +279,8 @@ def test_convert_that_differs_or_cannot_be_read(
     Path("b.onnx").write_bytes(b"\x08")
     assert command(capsys, "convert", "b.onnx", "b.xml", "--html", "b.html")[0] == 2
     assert "b.onnx: not an ONNX model" in said(read("b.html"))
-    monkeypatch.setattr("ir_interp.converters.verify.differences.TOLERANCE", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.stretches.of_coordinates", lambda *_, **__: -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.differences.TOLERANCE", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.stretches.of_coordinates", lambda *_, **__: -1.0)
     assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
     assert re.search(r"output y differs by \S+ \(tolerance 0\)", said(read("a.html")).replace("'", ""))
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from ir_interp.converters.portable.model import write_model
+from ir_interp.converters.portable.portable_model import write_model
 from tests.support.graphs import assert_equal, onnxruntime_outputs, save_model, values
 
 ROWS = [

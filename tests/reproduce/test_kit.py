@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ir_interp
-from ir_interp.converters.reproduce.kit import cases
+from ir_interp.converters.reproduce.conformance_kit import cases
 from tests.support.commands import command
 
 FEW = ("--only", "linear", "--only", "crop")

@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.reproduce.faults import PLACES, faults
+from ir_interp.converters.reproduce.known_faults import PLACES, faults
 from ir_interp.converters.reproduce.scripts import function
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS

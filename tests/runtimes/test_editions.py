@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.converters.forecasts.table import RUNTIMES
-from ir_interp.converters.portable.model import write_model
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.portable.portable_model import write_model
 from ir_interp.converters.runtimes.tensorrt import EDITIONS
 from tests.support.runtimes import onnx_model
 

@@ -15,15 +15,15 @@ import pytest
 
 import ir_interp
 from ir_interp import InexactError, ResizeOp
-from ir_interp.converters.audit.audit import audit
+from ir_interp.converters.audit.auditing import audit
 from ir_interp.converters.onnx import native
-from ir_interp.converters.onnx.resizes import nodes_in
-from ir_interp.converters.openvino import resize
-from ir_interp.converters.openvino.one_resize import one_op_model
+from ir_interp.converters.onnx.resize_nodes import nodes_in
+from ir_interp.converters.openvino import interpolate_subgraph
+from ir_interp.converters.openvino.single_layer import one_op_model
 from ir_interp.converters.report import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
-from ir_interp.ir.dialect import DIALECT
+from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.translation.dialect import Context
 from tests.support.configurations import IrCase, OnnxCase, random_ir_case, random_node, run_in_openvino
 from tests.support.runtimes import Array, Child, Crashed
@@ -70,7 +70,7 @@ def test_what_is_written_for_openvino_is_forecast_to_run(monkeypatch: pytest.Mon
             written += 1
         elif reason.startswith("OpenVINO: ") and op.dtype in openvino.TYPES and not openvino.lost_digits(op):
             with monkeypatch.context() as unasked:
-                unasked.setattr(resize, "_problem", lambda *_: "")
+                unasked.setattr(interpolate_subgraph, "_problem", lambda *_: "")
                 assert f"OpenVINO: {_first(_model(op), op.dtype)}" == reason
             refused += 1
     assert written > NODES / 4

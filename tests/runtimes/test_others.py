@@ -14,7 +14,7 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, resize
 from ir_interp.converters.audit.probe import Job, run
-from ir_interp.converters.forecasts.table import RUNTIMES
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes import others as folder
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind

@@ -84,7 +84,7 @@ def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
 
 def test_variables_of_python_do_not_reach_a_child(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One entry of PYTHONPATH that is empty means the current folder."""
-    from ir_interp.converters.child import started
+    from ir_interp.converters.workers.child import started
 
     monkeypatch.chdir(untrusted)
     monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}{untrusted}")

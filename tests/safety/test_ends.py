@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.converters.child import started
-from ir_interp.scratch import scratch
+from ir_interp.converters.workers.child import started
+from ir_interp.files.scratch import scratch
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
 
@@ -184,14 +184,14 @@ def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_child_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should its parent hang: this one does not stop it."""
-    monkeypatch.setattr("ir_interp.converters.child.LATER", 0)
-    monkeypatch.setattr("ir_interp.converters.child._START", _hanging())
+    monkeypatch.setattr("ir_interp.converters.workers.child.LATER", 0)
+    monkeypatch.setattr("ir_interp.converters.workers.child._START", _hanging())
     with started("timeit", folder=tmp_path, seconds=1) as process:
         assert process.wait(timeout=60) == -signal.SIGALRM
 
 
 def _hanging() -> str:
-    from ir_interp.converters import child
+    from ir_interp.converters.workers import child
 
     return child._START.replace("runpy.run_module", "while True: pass\nrunpy.run_module")
 

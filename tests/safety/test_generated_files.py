@@ -27,12 +27,11 @@ from markdown_it.token import Token
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp import ReadError, quoting
-from ir_interp.converters import layer_json
+from ir_interp import ReadError
+from ir_interp.converters.audit.audit_report import Audit
 from ir_interp.converters.audit.findings import Audited, Finding
 from ir_interp.converters.audit.formats import FORMATS
 from ir_interp.converters.audit.probe import Ran
-from ir_interp.converters.audit.report import Audit
 from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.pages import frame
@@ -42,10 +41,12 @@ from ir_interp.converters.reproduce.folder import Reproduced, story
 from ir_interp.converters.reproduce.scripts import script
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
+from ir_interp.converters.sources import layer_json
 from ir_interp.converters.tensorrt.layer import python_script
-from ir_interp.names import shown
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Antialias, Linear, ResizeSpec, Sizes
+from ir_interp.text import quoting
+from ir_interp.text.names import shown
 from ir_interp.translation.translate import write
 from tests.support.commands import command
 

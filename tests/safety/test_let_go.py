@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.memory import let_go
+from ir_interp.files.memory import let_go
 
 _MIB = 2**20
 

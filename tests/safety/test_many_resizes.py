@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.portable.model import write_model
+from ir_interp.converters.portable.portable_model import write_model
 from ir_interp.converters.report import Form, FormPolicy
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 

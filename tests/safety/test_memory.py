@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import ir_interp
-from ir_interp import Linear, ResizeSpec, Sizes, memory
-from ir_interp.converters.child import started
-from ir_interp.converters.verify.needs import declared_bytes
+from ir_interp import Linear, ResizeSpec, Sizes
+from ir_interp.converters.verify.run.tensor_memory import declared_bytes
+from ir_interp.converters.workers.child import started
+from ir_interp.files import memory
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate

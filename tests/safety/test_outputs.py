@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.kinds import FileKind
+from ir_interp.files.kinds import FileKind
 from tests.support.commands import command
 from tests.support.external import save_external
 from tests.support.graphs import save_model
@@ -127,7 +127,7 @@ def test_every_output_is_checked_before_anything_is_done(
     Path("folder.json").mkdir()
     os.mkfifo("fifo.html")
     monkeypatch.setattr(
-        "ir_interp.converters.conversion.convert.PATHS", {(FileKind.ONNX, FileKind.IR): None}
+        "ir_interp.converters.conversion.converting.PATHS", {(FileKind.ONNX, FileKind.IR): None}
     )  # nothing can be done
     before = everything()
     assert command(capsys, "convert", "a.onnx", "c.xml", *arguments) == (2, "", f"error: {said}\n")

@@ -15,7 +15,8 @@ import openvino.opset13 as ops
 import pytest
 
 import ir_interp
-from ir_interp import ReadError, sources
+from ir_interp import ReadError
+from ir_interp.files import sources
 from tests.support.commands import command
 from tests.support.external import PLACES, save_external
 from tests.support.graphs import save_model
@@ -103,8 +104,8 @@ def test_what_has_no_end_is_refused(kind: str) -> None:
         "import resource, sys",
         f"sys.path.insert(0, {str(ROOT)!r})",
         "from ir_interp.cli.main import main",
-        "import ir_interp.converters.conversion.convert, ir_interp.converters.verify.models",
-        "import ir_interp.converters.audit.audit",
+        "import ir_interp.converters.conversion.converting, ir_interp.converters.verify.model_pairs",
+        "import ir_interp.converters.audit.auditing",
         "resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))",
         f"for each in {COMMANDS}:",
         "    assert main(each.split()) == 2, each",

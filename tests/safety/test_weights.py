@@ -10,7 +10,7 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.onnx.files import external_files
+from ir_interp.converters.onnx.onnx_files import external_files
 from tests.support.commands import command
 from tests.support.external import LENGTH, PLACES, save_external
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values

@@ -36,7 +36,7 @@ from ir_interp import (
     SpecError,
     resize,
 )
-from ir_interp.executor import compiled
+from ir_interp.executor.compiled import dispatch
 from ir_interp.library import get, names, parse
 from ir_interp.spec import Box, Gaussian, Hamming, Kernel, Mitchell
 
@@ -125,10 +125,13 @@ def faults(name: str, x: Array, spec: ResizeSpec, y: Array) -> Iterator[str]:
 
 def main() -> None:
     """Print what ``tests/executor/test_golden.py`` reads, or freeze the digests."""
-    from ir_interp.executor import factors, pairs, passes, tiles
+    from ir_interp.executor.arrays import tiles
+    from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
 
-    compiled._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
-    factors._MIN_ELEMENTS_FOR_THREADS = pairs._MIN_ELEMENTS_FOR_THREADS = passes._MIN_ELEMENTS_FOR_THREADS = 0
+    dispatch._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
+        library_passes._MIN_ELEMENTS_FOR_THREADS
+    ) = 0
     os.environ["IR_INTERP_THREADS"] = "1"
     made: dict[str, str] = {}
     differences: list[str] = []

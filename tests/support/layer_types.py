@@ -8,7 +8,7 @@ from pathlib import Path
 
 import openvino as ov
 
-from ir_interp.converters.ir_to_onnx.table import EMITTERS
+from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
 from tests.support.layers import Configuration, Draw
 from tests.support.places import ROOT
 

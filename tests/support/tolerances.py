@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan import kernels
-from ir_interp.plan.geometry import Plan
-from ir_interp.plan.taps import Taps, axis_taps
+from ir_interp.plan.axes import kernels
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.spec import Area, Continuous, Kernel, Mean, Nearest
 
 ROUNDINGS = {

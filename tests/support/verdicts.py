@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_interp import Coordinates, Cubic, Nearest, ResizeSpec, resize
 from ir_interp.converters.dialects.onnx import DIALECT as ONNX
-from ir_interp.ir.dialect import DIALECT as OPENVINO
+from ir_interp.ir.interpolate_dialect import DIALECT as OPENVINO
 from ir_interp.translation.dialect import Context, Semantics
 from tests.support.configurations import IrCase, OnnxCase, known_openvino_bug
 from tests.support.runtimes import Array, Crashed, Refused

@@ -20,8 +20,8 @@ import numpy as np
 import onnx
 
 import ir_interp
-from ir_interp.converters.forecasts.table import RUNTIMES
-from ir_interp.converters.onnx.resizes import nodes
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.onnx.resize_nodes import nodes
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.configurations import input_array, model_of
 from tests.sweeps.audit import random_case

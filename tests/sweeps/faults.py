@@ -20,7 +20,7 @@ import onnx
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.reproduce.faults import Fault, causes, faults, reason
+from ir_interp.converters.reproduce.known_faults import Fault, causes, faults, reason
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 from tests.sweeps.runtimes import image_resize

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ir_interp.memory import VARIABLE
+from ir_interp.files.memory import VARIABLE
 from tests.support import generated
 from tests.support.mutations import mutated, text
 from tests.support.sweeps import aligned
@@ -357,8 +357,8 @@ def _work() -> None:
     """Answer calls from the standard input."""
     import matplotlib as mpl
 
-    from ir_interp import memory
     from ir_interp.cli.main import main
+    from ir_interp.files import memory
 
     mpl.use("agg")
     memory.limit_process()

@@ -12,7 +12,7 @@ import numpy as np
 
 import ir_interp
 from ir_interp.library import get, names
-from ir_interp.views.calls import effective
+from ir_interp.views.library_calls import effective
 from tests.support.libraries import calls, lengths
 from tests.support.sweeps import options
 

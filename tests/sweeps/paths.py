@@ -35,17 +35,19 @@ from ir_interp import (
     region,
     resize,
 )
-from ir_interp.executor import compiled, ipp, passes, plain
-from ir_interp.executor.compiled import VARIABLE, is_installed
-from ir_interp.executor.integers import planned
-from ir_interp.executor.store import store
+from ir_interp.executor import definition
+from ir_interp.executor.arrays.store import store
+from ir_interp.executor.compiled import dispatch
+from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.strategies import library_passes, opencv_ipp
+from ir_interp.executor.strategies.runtime_integer_sums import planned
 from ir_interp.library import parse
-from ir_interp.plan import passes as plans
-from ir_interp.plan.geometry import plan
-from ir_interp.plan.integers import CORNER_BITS, Corners, rounding_at_once
-from ir_interp.plan.opencv import is_of_ipp
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.exact_sums import WholeSum
+from ir_interp.plan.libraries import passes as plans
+from ir_interp.plan.libraries.opencv_sums import is_of_ipp
 from ir_interp.plan.pieces import whole
-from ir_interp.plan.whole import WholeSum
+from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners, rounding_at_once
 from ir_interp.spec import Integers, Kernel
 from tests.support.sweeps import options
 
@@ -133,7 +135,7 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
     """Return a resize in its plain form, tap by tap over all of an array; None where there is no such form here."""
     bound = plan(spec, x.shape)
     if isinstance(spec.kernel, Nearest):
-        return plain.run(x, bound)
+        return definition.run(x, bound)
     if x.dtype.kind == "f":
         return _in_floats(x, spec)
     sums = prepare(spec, x.shape, x.dtype)._sums
@@ -142,7 +144,7 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
             x = _summed(x, each)
         return np.asarray(x)
     if plans.are_named(bound):
-        run = ipp.run if is_of_ipp(bound) else passes.run
+        run = opencv_ipp.run if is_of_ipp(bound) else library_passes.run
         return run(x, bound, whole(bound))
     steps = planned(bound, x.dtype.name, whole(bound).outputs)
     if steps and isinstance(steps[0], Corners):
@@ -153,7 +155,7 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
 def _in_floats(x: Array, spec: ResizeSpec) -> Array:
     """Return sums of floats, one tap after the other, as elements of the array's type."""
     wide = x.dtype.itemsize > 2 and x.dtype != np.float32
-    sums = plain.run(x.astype(np.float64 if wide else np.float32), plan(spec, x.shape))
+    sums = definition.run(x.astype(np.float64 if wide else np.float32), plan(spec, x.shape))
     made = np.empty(sums.shape, x.dtype)
     store(sums, made, rounding_at_once(spec, x.dtype.name))
     return made
@@ -228,7 +230,7 @@ def _same(x: Array, y: Array) -> bool:
 def main() -> None:
     """Compare, print which paths were taken how often, and every fault."""
     arguments = options(__doc__).parse_args()
-    compiled._SURELY_SHARED = 0  # small as they are, several threads share them where there are some
+    dispatch._SURELY_SHARED = 0  # small as they are, several threads share them where there are some
     rng, taken, found = np.random.default_rng(arguments.seed), Counter[str](), 0
     for number in range(arguments.cases):
         x, spec = drawn(rng)

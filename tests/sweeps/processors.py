@@ -21,8 +21,10 @@ from dask.distributed import Client
 from numpy.typing import NDArray
 
 from ir_interp import IrInterpError, ResizeSpec, prepare, resize
-from ir_interp.executor import compiled, factors, pairs, passes, tiles
-from ir_interp.executor.compiled import VARIABLE, is_installed
+from ir_interp.executor.arrays import tiles
+from ir_interp.executor.compiled import dispatch
+from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
 from tests.support.sweeps import aligned, options
 from tests.sweeps.paths import drawn
 
@@ -99,8 +101,10 @@ def _drawn(rng: Rng, count: int) -> Iterator[tuple[Array, ResizeSpec, Array]]:
 
 def of_this_kind(cases: int, seed: int) -> dict[str, Any]:
     """Return how many cases of each check differ, and the digest of all wholes."""
-    compiled._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
-    factors._MIN_ELEMENTS_FOR_THREADS = pairs._MIN_ELEMENTS_FOR_THREADS = passes._MIN_ELEMENTS_FOR_THREADS = 0
+    dispatch._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
+        library_passes._MIN_ELEMENTS_FOR_THREADS
+    ) = 0
     digest, counts = hashlib.sha256(), {}
     with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
         for name, (check, share) in CHECKS.items():

@@ -22,8 +22,8 @@ import onnx
 import ir_interp
 from ir_interp import InexactError
 from ir_interp.converters.audit.probe import Job, Ran, run
-from ir_interp.converters.forecasts.table import RUNTIMES
-from ir_interp.converters.onnx.resizes import nodes
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.onnx.resize_nodes import nodes
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS

@@ -1,7 +1,7 @@
-"""Measure the structure of the source: lines by folder, comments, frequent names, shared file names, sizes of functions.
+"""Measure the structure of the source: lines by folder, comments, frequent names, sizes of functions.
 
-``python -m tests.sweeps.structure`` prints tables of ``ir_interp/`` and ``converters/``; ``--root DIR`` those of another
-checkout.
+``python -m tests.sweeps.structure`` prints a table of ``ir_interp/`` and ``converters/``; ``--root DIR`` that of
+another checkout.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from ir_interp import (
     Scales,
     Sizes,
 )
-from ir_interp.converters.audit.audit import audit
+from ir_interp.converters.audit.auditing import audit
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.runtimes import tensorrt_dla
 from ir_interp.converters.tensorrt import layer as tensorrt_layer

@@ -18,7 +18,7 @@ from tests.support.commands import command
 pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.dialects.tflite import DIALECT
-from ir_interp.converters.tflite import files, one_resize
+from ir_interp.converters.tflite import single_operator, tflite_files
 from ir_interp.converters.tflite.schema import schema
 from ir_interp.op import ResizeOp, read
 from ir_interp.translation.dialect import Context
@@ -63,8 +63,8 @@ def different(count: int, seed: int) -> list[str]:
     ops, jobs = [], []
     for number in range(count):
         op, path = random_operator(rng), Path(f"{number}.tflite")
-        one_resize.write_resize(op, path)
-        (back,) = files.load(path)
+        single_operator.write_resize(op, path)
+        (back,) = tflite_files.load(path)
         assert (back.spec, back.shape, back.dtype) == (op.spec, op.shape, op.dtype)
         np.save(path.with_suffix(".npy"), values(op, rng))
         ops.append(op)
@@ -90,12 +90,12 @@ def test_litert_computes_the_same_of_more() -> None:
 
 def test_another_rounding_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11 nearly every 8-bit operator differs."""
-    monkeypatch.setattr("ir_interp.plan.litert._EIGHT_BITS", 10)
+    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._EIGHT_BITS", 10)
     assert different(20, 8)
 
 
 def test_dynamic_lengths_and_sizes(tmp_path: Path) -> None:
-    one_resize.write_resize(operator(shape=(None, 5, 6, 2)), Path("a.tflite"))
+    single_operator.write_resize(operator(shape=(None, 5, 6, 2)), Path("a.tflite"))
     (op,) = ir_interp.load("a.tflite")
     assert (op.shape, op.name, op.where) == ((None, 5, 6, 2), "y", "a.tflite:operator[0]")
 
@@ -103,7 +103,7 @@ def test_dynamic_lengths_and_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers_become_others(kind: str, dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
-    one_resize.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    single_operator.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
     assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
     assert command(capsys, "convert", "a.json", "b.tflite", "-q")[0] == 0
     assert Path("a.tflite").read_bytes() == Path("b.tflite").read_bytes()
@@ -114,7 +114,7 @@ def test_layers_become_others(kind: str, dtype: str, capsys: pytest.CaptureFixtu
 
 
 def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
-    one_resize.write_resize(operator(), Path("a.tflite"))
+    single_operator.write_resize(operator(), Path("a.tflite"))
     code, printed, _ = command(capsys, "inspect", "a.tflite")
     assert code == 0
     assert "TFLite, version 3" in printed
@@ -135,7 +135,7 @@ def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_tensorrt_makes_of_it(kind: str, dtype: str) -> None:
     """Nobody knows how its int8 is rounded; copies are copies."""
-    one_resize.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    single_operator.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
     (row,) = ir_interp.audit("a.tflite", runtimes=["tensorrt"]).rows
     assert (row.forecast["tensorrt"].kind.value == "refused") == (kind == KINDS[0] and dtype == "int8")
 
@@ -166,7 +166,7 @@ def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
 
 def test_broken_files_are_refused() -> None:
     """Whatever bytes are changed or cut off: the file is read, or refused in words."""
-    one_resize.write_resize(operator(), Path("a.tflite"))
+    single_operator.write_resize(operator(), Path("a.tflite"))
     whole, rng = Path("a.tflite").read_bytes(), Random(5)
     refused = 0
     for _ in range(600):
@@ -187,7 +187,7 @@ def whole_model(path: Path, dtype: str) -> None:
     import flatbuffers
 
     of = schema()
-    one_resize.write_resize(operator(dtype=dtype), path)
+    single_operator.write_resize(operator(dtype=dtype), path)
     model = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
     (graph,) = model.subgraphs
     again = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0].tensors[0]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
 from ir_interp.converters import registry
-from ir_interp.converters.onnx.one_resize import one_op_model, write_resize
+from ir_interp.converters.onnx.single_node import one_op_model, write_resize
 from ir_interp.library import get, names
-from ir_interp.plan.geometry import plan
-from ir_interp.plan.taps import axis_taps
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.translation.bounds import within
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.grades import Grade

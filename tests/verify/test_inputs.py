@@ -14,8 +14,9 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Images, IrInterpError, SpecError
-from ir_interp.converters.verify import graphs, lengths, meanings
-from ir_interp.converters.verify.inputs import Inputs, arrays, read_files
+from ir_interp.converters.verify import graphs
+from ir_interp.converters.verify.run import chosen_lengths, meanings
+from ir_interp.converters.verify.run.inputs import Inputs, arrays, read_files
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.runtimes import Array
@@ -31,7 +32,7 @@ def given(model: Path, inputs: Inputs | None = None) -> dict[str, Array]:
     """Return what a model would first be run on."""
     inputs, graph = inputs or Inputs(), graphs.read(model)
     read = read_files(graph, inputs, inputs.samples()[0])
-    shapes = lengths.shapes(graph, {**inputs.shapes, **{name: each.shape for name, each in read.items()}})[0]
+    shapes = chosen_lengths.shapes(graph, {**inputs.shapes, **{name: each.shape for name, each in read.items()}})[0]
     return dict(arrays(graph, shapes, read, inputs.seed))
 
 

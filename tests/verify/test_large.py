@@ -11,10 +11,10 @@ import pytest
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.openvino import one_resize
-from ir_interp.converters.openvino.resize import resize
+from ir_interp.converters.openvino import single_layer
+from ir_interp.converters.openvino.interpolate_subgraph import resize
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
-from ir_interp.converters.verify import large
+from ir_interp.converters.verify.run import large_sizes
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
@@ -28,7 +28,7 @@ def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert alone.kind == "resize"
-    lengths = large.shape(report.rows[0].source)
+    lengths = large_sizes.shape(report.rows[0].source)
     assert lengths is not None
     assert alone.name == f"up alone, on {list(lengths)}"
     assert lengths[:2] == (1, 3)
@@ -42,7 +42,7 @@ def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: py
         op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(one_resize, "resize", wrong)
+    monkeypatch.setattr(single_layer, "resize", wrong)
     with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
         ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
 
@@ -64,7 +64,7 @@ def test_portable_models_for_openvino_are_run_alone_in_it(tmp_path: Path, monkey
     report = ir_interp.convert(source, tmp_path / "b.onnx", target="openvino")
     assert report.verification is not None
     assert [each.passes for each in report.verification.alone] == [True]
-    monkeypatch.setattr(large, "resize", lambda x, spec: resize_alone(x, spec) + np.float32(0.01))
+    monkeypatch.setattr(large_sizes, "resize", lambda x, spec: resize_alone(x, spec) + np.float32(0.01))
     with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
         ir_interp.convert(source, tmp_path / "c.onnx", target="openvino")
 
@@ -74,7 +74,7 @@ def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", native), tmp_path / "a.xml")
     static = TEXT.replace("n,3,h,w", "1,3,8,8")
     other = ir_interp.convert(save_model(tmp_path / "b.onnx", static), tmp_path / "b.xml")
-    assert not [*large.of_run_time(report.rows), *large.of_run_time(other.rows)]
+    assert not [*large_sizes.of_run_time(report.rows), *large_sizes.of_run_time(other.rows)]
 
 
 @pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.converters.verify import ready as module
-from ir_interp.converters.verify.ready import Ready, Task, ready
-from ir_interp.converters.verify.runners import NOT_LOADED, USAGE, Request, load, save
+from ir_interp.converters.verify.run import ready as module
+from ir_interp.converters.verify.run.ready import Ready, Task, ready
+from ir_interp.converters.verify.run.runners import NOT_LOADED, USAGE, Request, load, save
 from tests.support.graphs import save_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each request starts anew")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_interp.converters.verify import quantised
-from ir_interp.converters.verify.differences import StretchError
-from ir_interp.converters.verify.roundings import Dynamic
+from ir_interp.converters.verify.compare import quantised
+from ir_interp.converters.verify.compare.differences import StretchError
+from ir_interp.converters.verify.compare.roundings import Dynamic
 
 EACH = Dynamic(before="x", levels="y", scale="s", zero="z")
 

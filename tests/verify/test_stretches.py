@@ -14,7 +14,7 @@ from onnx import numpy_helper
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.openvino import from_onnx
-from ir_interp.converters.verify import stretches
+from ir_interp.converters.verify.compare import stretches
 
 _STEPS = 24  # each doubles a difference, on the average
 

@@ -12,7 +12,7 @@ import ir_interp
 from ir_interp import Arithmetic, Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
 from ir_interp.rules import RULES
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views.explain import tables
+from ir_interp.views.explanation import tables
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate

@@ -10,7 +10,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype, scalar
-from ..op import WHOLE, Op
+from ..layer import WHOLE, Op
 
 _Emitter = Callable[[Graph, Op], str]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[str, str]:
     held = graph.node("Gather", graph.node("Shape", op.inputs[0]), operators.scalar(graph, axis.number, "int64"))
     if axis.length is not None:
         return held, operators.scalar(graph, axis.length, "int64")
-    wanted = tensors.int64(graph, op, 1)
+    wanted = layer_inputs.int64(graph, op, 1)
     return held, graph.node("Gather", wanted, operators.scalar(graph, axis.place, "int64"))
 
 

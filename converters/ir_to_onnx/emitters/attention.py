@@ -8,7 +8,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 
 def _attention(graph: Graph, op: Op) -> str:

@@ -6,22 +6,22 @@ import onnx
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..bodies import value_info
-from ..op import Op
+from .. import layer_inputs
+from ..inner_nets import value_info
+from ..layer import Op
 
 
 def _gather_tree(graph: Graph, op: Op) -> str:
     """Read every beam from its last step to its first; what comes after its end is the end token."""
     dtype = op.dtype()
-    parents = tensors.int64(graph, op, 1, vector=False)
+    parents = layer_inputs.int64(graph, op, 1, vector=False)
     end = graph.node("Reshape", op.inputs[3], graph.ints([1]))
     first = graph.node("Shape", op.inputs[0])
     steps, held, width = (operators.cut(graph, first, [i], [i + 1], [0]) for i in range(3))
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
     beams = graph.node("Range", zero, operators.squeeze(graph, width, [0]), one)
     own = graph.node("Expand", beams, graph.node("Concat", held, width, axis=0))
-    longest = operators.unsqueeze(graph, tensors.int64(graph, op, 2), [1])
+    longest = operators.unsqueeze(graph, layer_inputs.int64(graph, op, 2), [1])
     body = _step(graph, op, parents, steps, longest, end)
     _, rows = graph.outputs(2, "Loop", operators.squeeze(graph, steps, [0]), "", own, body=body)
     beam = operators.cut(graph, rows, [operators.END], [-operators.END], [0], [-1])

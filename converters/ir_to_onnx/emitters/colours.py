@@ -8,7 +8,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 _ZEROS = (16, 128, 128)  # of y, u and v
 _RGB = np.array([[1.164, 1.164, 1.164], [0, -0.391, 2.018], [1.596, -0.813, 0]])  # what each of these adds

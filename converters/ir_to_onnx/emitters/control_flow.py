@@ -11,9 +11,9 @@ from ir_interp.errors import ReadError
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import bodies, tensors
-from ..bodies import End, JoinedBody, Slices
-from ..op import Op, computed
+from .. import inner_nets, layer_inputs
+from ..inner_nets import End, JoinedBody, Slices
+from ..layer import Op, computed
 
 
 def _if(graph: Graph, op: Op) -> tuple[str, ...]:
@@ -22,10 +22,10 @@ def _if(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _branch(graph: Graph, op: Op, tag: str) -> onnx.GraphProto:
-    body, inner = bodies.read(op, tag), graph.inner()
-    results = op.conversion.write_body(inner, body.net, {end.layer: bodies.outer(op, end) for end in body.inputs})
+    body, inner = inner_nets.read(op, tag), graph.inner()
+    results = op.conversion.write_body(inner, body.net, {end.layer: inner_nets.outer(op, end) for end in body.inputs})
     inner.layer = op.layer.name
-    outputs = bodies.outputs(inner, body, (end.layer for end in bodies.joined(op, body)), results)
+    outputs = inner_nets.outputs(inner, body, (end.layer for end in inner_nets.joined(op, body)), results)
     return inner.proto(f"{op.layer.name}/{tag}", [], list(outputs))
 
 
@@ -44,9 +44,9 @@ class _Loop:
         given = {end.layer: self._given(end) for end in self.body.inputs}
         results = self.op.conversion.write_body(self.inner, self.body.net, given)
         self.inner.layer = self.op.layer.name
-        carried = {end.layer: bodies.outer(self.op, end) for end in self.body.inputs if self._is_carried(end)}
+        carried = {end.layer: inner_nets.outer(self.op, end) for end in self.body.inputs if self._is_carried(end)}
         last = [self.body.carried[number] for number in carried]
-        ends = bodies.joined(self.op, self.body)
+        ends = inner_nets.joined(self.op, self.body)
         stacked = [end for end in ends if end.slices is not None or end.layer not in last]
         outer = [*last, *(end.layer for end in stacked)]
         body = self._proto({number: given[number] for number in carried}, results, outer)
@@ -62,7 +62,7 @@ class _Loop:
             return self._part(end, end.slices)
         if self._is_carried(end):
             return self.inner.fresh(self.body.net.layers[end.layer].name)
-        return bodies.outer(self.op, end)
+        return inner_nets.outer(self.op, end)
 
     def _is_carried(self, end: End) -> bool:
         return end.layer in self.body.carried and end.slices is None and end.purpose != "current_iteration"
@@ -77,7 +77,7 @@ class _Loop:
 
     def _part(self, end: End, slices: Slices) -> str:
         """Take the part of an iteration: Gather counts from behind itself, so that no length need be known."""
-        tensor, ends_at_last = bodies.outer(self.op, end), slices.size > 1 and slices.start < 0
+        tensor, ends_at_last = inner_nets.outer(self.op, end), slices.size > 1 and slices.start < 0
         first = slices.first(self._length(end, slices) if ends_at_last else 0)
         moved = self.inner.node("Mul", self.step, self.graph.constant(slices.stride, np.int64))
         begin = self.inner.node("Add", moved, self.graph.ints([first]))
@@ -87,7 +87,7 @@ class _Loop:
         return self.inner.node("Slice", tensor, begin, stop, self.graph.ints([slices.axis]))
 
     def _length(self, end: End, slices: Slices) -> int:
-        return self.op.lengths(bodies.place(self.op, end), [slices.axis])[0]
+        return self.op.lengths(inner_nets.place(self.op, end), [slices.axis])[0]
 
     def parts(self) -> str:
         """Return the number of parts of a tensor that is sliced."""
@@ -97,7 +97,7 @@ class _Loop:
         return self.graph.ints([1])
 
     def _count(self, end: End, slices: Slices) -> str:
-        index = bodies.place(self.op, end)
+        index = inner_nets.place(self.op, end)
         shape = self.op.shape(index)
         if slices.is_whole and (shape is None or shape[slices.axis] is None):
             lengths = self.graph.node("Shape", self.op.inputs[index])
@@ -108,12 +108,12 @@ class _Loop:
     def _proto(self, carried: dict[int, str], results: dict[int, str], outer: list[int]) -> onnx.GraphProto:
         """Return the inner graph, whose first ends besides the number say whether the loop goes on."""
         going = self.inner.fresh(f"{self.op.layer.name}/going")
-        inputs = [bodies.value_info(self.step, "int64", ()), bodies.value_info(going, "bool", ())]
+        inputs = [inner_nets.value_info(self.step, "int64", ()), inner_nets.value_info(going, "bool", ())]
         for number, tensor in carried.items():
             port = self.body.parameter(number)
-            inputs.append(bodies.value_info(tensor, computed(port) or "", self.body.shape(port)))
-        outputs = [bodies.value_info(self._condition(results, going), "bool", ())]
-        outputs += bodies.outputs(self.inner, self.body, outer, results)
+            inputs.append(inner_nets.value_info(tensor, computed(port) or "", self.body.shape(port)))
+        outputs = [inner_nets.value_info(self._condition(results, going), "bool", ())]
+        outputs += inner_nets.outputs(self.inner, self.body, outer, results)
         return self.inner.proto(f"{self.op.layer.name}/body", inputs, outputs)
 
     def _condition(self, results: dict[int, str], going: str) -> str:
@@ -136,13 +136,13 @@ class _Loop:
         tensor = operators.transposed(self.graph, tensor, operators.moved(len(shape) + 1, 0, axis))
         if shape[axis] == 1:
             return operators.squeeze(self.graph, tensor, [axis + 1])
-        return tensors.reshaped(self.graph, self.op, tensor, [*shape[:axis], None, *shape[axis + 1 :]])
+        return layer_inputs.reshaped(self.graph, self.op, tensor, [*shape[:axis], None, *shape[axis + 1 :]])
 
 
 def _started(graph: Graph, op: Op) -> _Loop:
     inner = graph.inner()
     step = inner.fresh(f"{op.layer.name}/step")
-    return _Loop(graph=graph, inner=inner, op=op, body=bodies.read(op, "body"), step=step)
+    return _Loop(graph=graph, inner=inner, op=op, body=inner_nets.read(op, "body"), step=step)
 
 
 def _tensor_iterator(graph: Graph, op: Op) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _loop(graph: Graph, op: Op) -> tuple[str, ...]:
 
 def _trips(graph: Graph, op: Op) -> str:
     """Return how often a Loop runs at most; a negative number means without end."""
-    trips, value = tensors.int64(graph, op, 0), op.value(0)
+    trips, value = layer_inputs.int64(graph, op, 0), op.value(0)
     if value is not None:
         return trips if int(value.ravel()[0]) >= 0 else ""
     endless = graph.node("Less", trips, graph.ints([0]))

@@ -9,9 +9,11 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import channel_scales, channel_zeros, integers, products, tensors, weights, windows
-from ..op import WHOLE, Array, Op
-from ..windows import Windows
+from .. import layer_inputs, sliding_windows
+from ..layer import WHOLE, Array, Op
+from ..quantised import byte_products, channel_scales, channel_zeros, integer_layers
+from ..quantised import small_weights as weights
+from ..sliding_windows import Windows
 
 _Emitter = Callable[[Graph, Op], str]
 
@@ -22,12 +24,12 @@ def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) 
     Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
     leave that in, and know of no weights; arithmetic with constants it computes once.
     """
-    held, in_integers = weights.held(graph, op.inputs[1]), integers.are_multiplied(op)
+    held, in_integers = weights.held(graph, op.inputs[1]), integer_layers.are_multiplied(op)
     if not grouped:
         return op.inputs[1] if held is None or in_integers else held.unpacked(graph), 1
     groups, rows, *others = op.lengths(1)
     if held is None:
-        return tensors.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
+        return layer_inputs.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
     held = held.without_groups()
     held = held if factors is None else held.times(factors.ravel().repeat(rows)) or held
     return held.written(graph, op.layer.name) if in_integers else held.unpacked(graph), groups
@@ -44,7 +46,7 @@ def _convolution(grouped: bool) -> _Emitter:
         return written(graph, op)
 
     def written(graph: Graph, op: Op) -> str:
-        over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
+        over = sliding_windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         _refuse_negative(op, over)
         of_bytes = channel_zeros.convolved(graph, op, over) if grouped else None
         if of_bytes is not None:
@@ -58,17 +60,19 @@ def _convolution(grouped: bool) -> _Emitter:
 
 def _of_bytes(graph: Graph, op: Op, grouped: bool) -> str | None:
     """Return a convolution of bytes less their zero point; None where it is none, or its pads may be negative."""
-    over, kernel = windows.read(op, op.lengths(1)[3 if grouped else 2 :]), products.kernel(op)
+    over, kernel = sliding_windows.read(op, op.lengths(1)[3 if grouped else 2 :]), byte_products.kernel(op)
     if kernel is None or min(over.begin + over.end, default=0) < 0:
         return None
     groups = kernel.shape[0] if grouped else 1
     kernel = kernel.reshape(-1, *kernel.shape[2:]) if grouped else kernel
-    return products.convolved(graph, op, kernel, group=_if_several(groups), **over.attributes)
+    return byte_products.convolved(graph, op, kernel, group=_if_several(groups), **over.attributes)
 
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
     """Return the levels that go in where weights take in their scales, and these."""
-    found = channel_scales.unscaled(graph, op.inputs[0], "DequantizeLinear" if integers.are_multiplied(op) else "Sub")
+    found = channel_scales.unscaled(
+        graph, op.inputs[0], "DequantizeLinear" if integer_layers.are_multiplied(op) else "Sub"
+    )
     held = weights.held(graph, op.inputs[1])
     if found is None or held is None:
         return op.inputs[0], None
@@ -79,9 +83,9 @@ def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
 def _transposed(grouped: bool) -> _Emitter:
     def emit(graph: Graph, op: Op) -> str:
         weights, groups = _weights(graph, op, grouped)
-        over = windows.read(op, op.lengths(1)[3 if grouped else 2 :])
+        over = sliding_windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         none = (0,) * len(over.kernel)
-        same = op.word("auto_pad", windows.AUTO_PADS, "explicit").startswith("same")
+        same = op.word("auto_pad", sliding_windows.AUTO_PADS, "explicit").startswith("same")
         if same:  # which says nothing without a shape to pad to
             over = replace(over, begin=none, end=none, same=None)
         extra, beyond = op.integers("output_padding", ()) or none, none
@@ -114,10 +118,10 @@ def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths
         (length - 1) * stride + extent
         for length, stride, extent in zip(op.space(), over.strides, over.extents, strict=True)
     ]
-    begin, automatic = over.begin, op.word("auto_pad", windows.AUTO_PADS, "explicit")
+    begin, automatic = over.begin, op.word("auto_pad", sliding_windows.AUTO_PADS, "explicit")
     if automatic.startswith("same"):
         totals = [max(full + more - length, 0) for full, more, length in zip(reach, extra, wanted, strict=True)]
-        begin = windows.shared(totals, _OPPOSITE[automatic])[0]
+        begin = sliding_windows.shared(totals, _OPPOSITE[automatic])[0]
     end = [full - before - length for full, before, length in zip(reach, begin, wanted, strict=True)]
     limits = [max(pair) - 1 for pair in zip(over.strides, over.dilations, strict=True)]
     held = tuple(min(max(-each, 0), limit) for each, limit in zip(end, limits, strict=True))
@@ -139,7 +143,7 @@ def _if_several(groups: int) -> int | None:
 
 def _deformable(graph: Graph, op: Op) -> str:
     op.needs(19, graph.opset)
-    over = windows.read(op, op.lengths(2)[2:])
+    over = sliding_windows.read(op, op.lengths(2)[2:])
     if not op.flag("bilinear_interpolation_pad"):
         raise op.refusal("samples beyond the border count as 0 there, and are interpolated with 0 in DeformConv")
     return graph.node(
@@ -166,7 +170,7 @@ def _binary(graph: Graph, op: Op) -> str:
     bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
     one, less = (operators.scalar(graph, each, "float32") for each in (1, -1))
     positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))
-    x, over = graph.node("Where", positive, one, less), windows.read(op, weights.shape[2:])
+    x, over = graph.node("Where", positive, one, less), sliding_windows.read(op, weights.shape[2:])
     _refuse_negative(op, over)
     if pad and over.same:
         raise op.refusal("its pads are known only at run time, and are not 0")

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 from . import suppression
 
 _CODES = ("corner", "center_size", "corner_size")
@@ -48,7 +48,7 @@ class _Detections:
 
     def reshaped(self, x: str, *lengths: int) -> str:
         """Reshape."""
-        return tensors.reshaped(self.graph, self.op, x, lengths)
+        return layer_inputs.reshaped(self.graph, self.op, x, lengths)
 
     def half(self, x: str, second: bool) -> str:
         """Return the first or last two of four numbers on the last axis."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 _CANONICAL = 224, 2  # the length of a region, and its level of the pyramid
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import overlaps
-from ..op import Op
+from ..layer import Op
 
 _LONGEST = float(np.log(1000 / 16))
 """The logarithm of how much longer a proposal is made at most."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import merged, tensors, weights
-from ..op import WHOLE, Op
+from .. import layer_inputs, merged
+from ..layer import WHOLE, Op
+from ..quantised import small_weights
 
 _Binary = Callable[[Graph, Op, str, str], str]
 
@@ -164,12 +165,12 @@ def _prelu(graph: Graph, op: Op) -> str:
     if shape is None or other is None:
         raise op.refusal("the ranks of its inputs are not known")
     if len(other) == 1 and len(shape) > 2 and other[0] != 1:
-        slope = tensors.reshaped(graph, op, slope, [other[0], *[1] * (len(shape) - 2)])
+        slope = layer_inputs.reshaped(graph, op, slope, [other[0], *[1] * (len(shape) - 2)])
     return graph.node("PRelu", op.inputs[0], slope)
 
 
 def _stored_or_merged(graph: Graph, op: Op) -> str | None:
-    held = weights.read(op.net, op.layer)
+    held = small_weights.read(op.net, op.layer)
     aligned = op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd"
     if aligned and held is not None and held.since <= graph.opset:
         return held.written(graph, op.layer.name)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
-from ..windows import per_axis
+from .. import layer_inputs
+from ..layer import Op
+from ..sliding_windows import per_axis
 
 
 def _sizes(op: Op) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
     edge = size // 2 if op.flag("center") else 0
     if not op.has(4):
         return operators.cut(graph, signal, [edge], [-edge], [1]) if edge else signal
-    wanted = tensors.int64(graph, op, 4)
+    wanted = layer_inputs.int64(graph, op, 4)
     signal = operators.cut(graph, signal, [edge], [operators.END], [1]) if edge else signal
     filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), wanted, axis=0))
     return graph.node("Slice", filled, graph.ints([0]), wanted, graph.ints([1]))
@@ -87,7 +87,7 @@ def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
 
 def _col2im(graph: Graph, op: Op) -> str:
     op.needs(18, graph.opset)
-    sizes = (tensors.int64(graph, op, index) for index in (1, 2))
+    sizes = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     begin, end = (per_axis(op, name, 2, 0) for name in ("pads_begin", "pads_end"))
     strides, dilations = (list(per_axis(op, name, 2)) for name in ("strides", "dilations"))
     x = op.inputs[0] if op.rank() == 3 else operators.unsqueeze(graph, op.inputs[0], [0])

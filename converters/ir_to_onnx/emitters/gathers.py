@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 
 def _indices(graph: Graph, op: Op, index: int = 1) -> str:
@@ -28,7 +28,7 @@ def _in_batches(graph: Graph, op: Op, axis: int, batch: int) -> str:
     op.needs(12, graph.opset, "a gather in batches")
     rank, picked = op.rank(), op.rank(1) - batch
     data = operators.transposed(graph, op.inputs[0], operators.moved(rank, axis, batch))
-    indices = tensors.int64(graph, op, 1, vector=False)
+    indices = layer_inputs.int64(graph, op, 1, vector=False)
     made = graph.node("GatherND", data, operators.unsqueeze(graph, indices, [op.rank(1)]), batch_dims=batch)
     between = axis - batch  # axes of the data that stand in front of the picked ones
     order = [
@@ -50,11 +50,11 @@ def _gather_nd(graph: Graph, op: Op) -> str:
     if batch:
         op.needs(12, graph.opset, "a gather in batches")
     made = graph.node(
-        "GatherND", op.inputs[0], tensors.int64(graph, op, 1, vector=False), batch_dims=batch if batch else None
+        "GatherND", op.inputs[0], layer_inputs.int64(graph, op, 1, vector=False), batch_dims=batch if batch else None
     )
     if op.version >= 8 or batch < 2:
         return made
-    return tensors.reshaped(graph, op, made, op.result_shape() or op.lengths())
+    return layer_inputs.reshaped(graph, op, made, op.result_shape() or op.lengths())
 
 
 TABLE = {"Gather": _gather, "GatherElements": _gather_elements, "GatherND": _gather_nd}

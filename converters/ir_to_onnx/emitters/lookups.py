@@ -7,8 +7,8 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 
 def _as(graph: Graph, op: Op, tensor: str, index: int = 0) -> str:
@@ -18,7 +18,7 @@ def _as(graph: Graph, op: Op, tensor: str, index: int = 0) -> str:
 
 def _packed_sum(graph: Graph, op: Op) -> str:
     """Sum the rows of each bag; all have as many."""
-    rows = graph.node("Gather", op.inputs[0], tensors.int64(graph, op, 1, vector=False), axis=0)
+    rows = graph.node("Gather", op.inputs[0], layer_inputs.int64(graph, op, 1, vector=False), axis=0)
     if op.has(2):
         rows = graph.node("Mul", rows, _weights(graph, op, 2, [2, *range(3, op.rank() + 1)]))
     return _reduced(graph, op, rows, [1], "reduction")
@@ -35,7 +35,7 @@ def _reduced(graph: Graph, op: Op, rows: str, axes: list[int], name: str) -> str
 
 def _offset_sum(graph: Graph, op: Op) -> str:
     """Sum the rows of bags that begin at offsets: an index is in the last bag that begins at it or before."""
-    offsets = tensors.int64(graph, op, 2)
+    offsets = layer_inputs.int64(graph, op, 2)
     count = graph.node("Shape", offsets)
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
     places = graph.node("Range", zero, graph.node("Size", op.inputs[1]), one)
@@ -45,13 +45,13 @@ def _offset_sum(graph: Graph, op: Op) -> str:
 
 
 def _segment_sum(graph: Graph, op: Op) -> str:
-    return _segments(graph, op, tensors.int64(graph, op, 2), tensors.int64(graph, op, 3), 4, "sum")
+    return _segments(graph, op, layer_inputs.int64(graph, op, 2), layer_inputs.int64(graph, op, 3), 4, "sum")
 
 
 def _segments(graph: Graph, op: Op, numbers: str, count: str, after: int, kind: str) -> str:
     """Sum rows by the number of their segment; an empty one is the row of a default index, or of zeros."""
     rank, dtype = op.rank(), op.dtype()
-    rows = graph.node("Gather", op.inputs[0], tensors.int64(graph, op, 1), axis=0)
+    rows = graph.node("Gather", op.inputs[0], layer_inputs.int64(graph, op, 1), axis=0)
     if op.has(after + 1):
         rows = graph.node("Mul", rows, _weights(graph, op, after + 1, list(range(1, rank))))
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
@@ -68,7 +68,7 @@ def _segments(graph: Graph, op: Op, numbers: str, count: str, after: int, kind: 
         row = graph.node("Gather", op.inputs[0], graph.ints([default]), axis=0)
         is_empty = graph.node("Equal", sizes, operators.scalar(graph, 0, dtype))
         made = graph.node("Where", is_empty, graph.node("Flatten", row, axis=1) if rank > 2 else row, made)
-    return tensors.reshaped(graph, op, made, [None, *op.lengths()[1:]]) if rank > 2 else made
+    return layer_inputs.reshaped(graph, op, made, [None, *op.lengths()[1:]]) if rank > 2 else made
 
 
 def _search_sorted(graph: Graph, op: Op) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import products, weights
-from ..op import Op
+from ..layer import Op
+from ..quantised import byte_products, small_weights
 
 
 def _matmul(graph: Graph, op: Op) -> str:
-    of_bytes = products.multiplied(graph, op) if op.dtype() == "int32" else None
+    of_bytes = byte_products.multiplied(graph, op) if op.dtype() == "int32" else None
     return of_bytes or graph.node("MatMul", *(_operand(graph, op, index, name) for index, name in enumerate("ab")))
 
 
@@ -17,7 +17,7 @@ def _operand(graph: Graph, op: Op, index: int, name: str) -> str:
     """Return an operand, its last two axes swapped where asked; a vector has nothing to swap."""
     if not op.flag(f"transpose_{name}") or op.rank(index) < 2:
         return op.inputs[index]
-    held = weights.turned(op.net, op.layer, index)
+    held = small_weights.turned(op.net, op.layer, index)
     if held is not None and held.since <= graph.opset:
         return held.written(graph, op.layer.name)
     if op.is_shared(index):  # weights that others take as they are need not be stored twice

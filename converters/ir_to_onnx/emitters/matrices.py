@@ -6,7 +6,7 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 MAX_SIZE = 6
 """Rows of the largest matrix that is inverted so: the minors take its fourth power."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import overlaps, tensors
-from ..op import Op
+from .. import layer_inputs, overlaps
+from ..layer import Op
 from . import suppression
 
 _SORTS = ("classid", "score", "none")
@@ -162,7 +162,7 @@ def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
         images, count = op.lengths(0, [0, 1])
         return classes, scores, (images, len(classes), count)
     (images,), count = op.lengths(2), op.lengths(1)[1]
-    number = tensors.int64(graph, op, 2)
+    number = layer_inputs.int64(graph, op, 2)
     end = graph.node("CumSum", number, operators.scalar(graph, 0, "int64"))
     place = graph.constant(np.arange(count), np.int64)
     begins, ends = (operators.unsqueeze(graph, each, [1, 2]) for each in (graph.node("Sub", end, number), end))

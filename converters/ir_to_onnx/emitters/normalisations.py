@@ -9,7 +9,7 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import scalar
-from ..op import Op
+from ..layer import Op
 
 
 def _batch(graph: Graph, op: Op) -> str:

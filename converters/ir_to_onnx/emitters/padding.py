@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import END
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 _MODES = ("constant", "edge", "reflect", "symmetric")
 
@@ -32,7 +32,7 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
     if mode != "symmetric":
         return graph.node("Pad", op.inputs[0], _pads(graph, op), mode=mode)
     x, shape = op.inputs[0], graph.node("Shape", op.inputs[0])
-    begin, end = (tensors.int64(graph, op, index) for index in (1, 2))
+    begin, end = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     for axis in range(op.rank()):
         at = operators.scalar(graph, axis, "int64")
         held, before, after = (graph.node("Gather", each, at) for each in (shape, begin, end))
@@ -55,7 +55,7 @@ def _pads(graph: Graph, op: Op) -> str:
     begin, end = op.value(1), op.value(2)
     if begin is not None and end is not None:
         return graph.ints([*map(int, begin.ravel()), *map(int, end.ravel())])
-    return graph.node("Concat", tensors.int64(graph, op, 1), tensors.int64(graph, op, 2), axis=0)
+    return graph.node("Concat", layer_inputs.int64(graph, op, 1), layer_inputs.int64(graph, op, 2), axis=0)
 
 
 def _filling(graph: Graph, op: Op) -> str:

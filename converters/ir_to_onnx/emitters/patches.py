@@ -6,8 +6,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors, windows
-from ..op import Op
+from .. import layer_inputs, sliding_windows
+from ..layer import Op
 
 
 def _extract(graph: Graph, op: Op) -> str:
@@ -15,19 +15,19 @@ def _extract(graph: Graph, op: Op) -> str:
     sizes, strides, rates = (op.integers(name) for name in ("sizes", "strides", "rates"))
     batch, depth, *space = op.lengths()
     x, lengths = op.inputs[0], []
-    automatic = op.word("auto_pad", windows.AUTO_PADS)
+    automatic = op.word("auto_pad", sliding_windows.AUTO_PADS)
     for place, (held, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
         extent, axis = (size - 1) * rate + 1, 2 + 2 * place
         count = -(-held // stride) if automatic.startswith("same") else (held - extent) // stride + 1
         total = max((count - 1) * stride + extent - held, 0) if automatic.startswith("same") else 0
-        (before,), (after,) = windows.shared([total], automatic)
+        (before,), (after,) = sliding_windows.shared([total], automatic)
         if total:
             x = operators.padded(graph, x, 4 + place, axis, before, after)
         indices = np.arange(size)[:, None] * rate + np.arange(count) * stride
         x = graph.node("Gather", x, graph.constant(indices, np.int64), axis=axis)
         lengths.append(count)
     x = operators.transposed(graph, x, [0, 2, 4, 1, 3, 5])
-    return tensors.reshaped(graph, op, x, [batch, sizes[0] * sizes[1] * depth, *lengths])
+    return layer_inputs.reshaped(graph, op, x, [batch, sizes[0] * sizes[1] * depth, *lengths])
 
 
 _MODES = {"bilinear": ("bilinear", "linear"), "nearest": ("nearest", "nearest"), "bicubic": ("bicubic", "cubic")}

@@ -13,9 +13,10 @@ from onnx import helper
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
-from .. import channel_scales, integers, windows
-from ..op import WHOLE, Op
-from ..windows import Windows
+from .. import sliding_windows
+from ..layer import WHOLE, Op
+from ..quantised import channel_scales, integer_layers
+from ..sliding_windows import Windows
 
 _ROUNDING = ("floor", "ceil", "ceil_torch")
 
@@ -30,12 +31,12 @@ class _Rounded:
 
 
 def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
-    rounded = _rounded(graph, op, windows.read(op, op.integers("kernel")))
+    rounded = _rounded(graph, op, sliding_windows.read(op, op.integers("kernel")))
     wants_places = len(op.layer.outputs) > 1 and op.is_used(1)
     if rounded.pads and wants_places:
         raise op.refusal("the places of the largest, counted without pads that ONNX's MaxPool does not take")
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
-    found = None if wants_places or rounded.pads else integers.rounded_floats(graph, op.inputs[0])
+    found = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
     if found is not None:
         return (_pooled_first(graph, *found, attributes),)
     x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
@@ -151,7 +152,7 @@ def _ends(lengths: Sequence[int], over: Windows, *, drop: bool) -> tuple[int, ..
 
 def _avg_pool(graph: Graph, op: Op) -> str:
     """Take means. Where a layer has no pads, what a last window reaches beyond the image never counts."""
-    over = windows.read(op, op.integers("kernel"))
+    over = sliding_windows.read(op, op.integers("kernel"))
     counts = not op.flag("exclude-pad") and (over.same is not None or any(over.begin + over.end))
     rounded = _rounded(graph, op, over, counts=counts)
     if rounded.pads and not counts:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 _Point = tuple[np.float32, np.float32]
 _Reals = NDArray[np.float32]

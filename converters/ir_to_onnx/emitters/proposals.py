@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 _Reals = NDArray[np.float32]
 

@@ -10,10 +10,10 @@ from ir_interp.ir.net import tensor_name
 
 from ...onnx import levels as in_levels
 from ...onnx.graph import Graph
-from .. import channel_scales, integers, ranges, weights
+from ..layer import Op
 from ..merged import BROADCASTS
-from ..op import Op
-from ..ranges import Ranges, Side
+from ..quantised import channel_scales, integer_layers, ranges, small_weights
+from ..quantised.ranges import Ranges, Side
 
 _Numbers = NDArray[np.float32]
 _SINCE_AXIS = 13
@@ -39,7 +39,7 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     if before is None or after is None or axis is None:
         return None
     source = op.net.source(op.layer, 0)
-    held = weights.constant(op.net, source[0]) if source else None
+    held = small_weights.constant(op.net, source[0]) if source else None
     if held is not None:
         return _stored(graph, op, levels.of(held.astype(np.float32)), after, axis)
     if before.parts_at_ties:
@@ -69,8 +69,8 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
         return _of_channels(graph, op, levels, x)
     relu = _movable(graph, op, before, after) if levels.count == ranges.MOST else None
     if relu is not None:
-        made = integers.rounded(graph, relu.input[0], before)
-        return integers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
+        made = integer_layers.rounded(graph, relu.input[0], before)
+        return integer_layers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
     x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero)
     x = graph.node("QuantizeLinear", x, *before.written(graph))
     return graph.node("DequantizeLinear", x, *after.written(graph))
@@ -84,7 +84,7 @@ def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
     made = _bytes(graph, op, levels, x)
     if made is None or levels.after is None:
         return None
-    if graph.opset >= _SINCE_AXIS and not integers.are_taken_in(op):
+    if graph.opset >= _SINCE_AXIS and not integer_layers.are_taken_in(op):
         return graph.node("DequantizeLinear", made, *levels.after.written(graph), axis=levels.axis)
     result, theirs = tensor_name(op.layer, op.layer.outputs[0]), levels.after.in_levels()
     whole = graph.fresh(in_levels.of(result))
@@ -139,7 +139,7 @@ def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto 
     if before.zero == 0 or not before.equals(after) or node is None or node.op_type != "Relu":
         return None
     source = graph.maker(node.input[0])
-    is_of_integers = source is not None and source.op_type == "Conv" and weights.held(graph, source.input[1])
+    is_of_integers = source is not None and source.op_type == "Conv" and small_weights.held(graph, source.input[1])
     return node if is_of_integers and channel_scales.is_alone(op) else None
 
 
@@ -164,7 +164,7 @@ def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:
 
 def _is_constant(op: Op) -> bool:
     source = op.net.source(op.layer, 0)
-    return source is not None and weights.constant(op.net, source[0]) is not None
+    return source is not None and small_weights.constant(op.net, source[0]) is not None
 
 
 def _product(graph: Graph, x: str, factors: _Numbers) -> str:

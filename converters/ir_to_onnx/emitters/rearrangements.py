@@ -7,8 +7,8 @@ from itertools import chain
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 _DEPTH = ("blocks_first", "depth_first")
 
@@ -17,8 +17,8 @@ def _moved(
     graph: Graph, op: Op, x: str, apart: Sequence[int | None], order: Sequence[int], joined: Sequence[int | None]
 ) -> str:
     """Take axes apart, permute them and join them again."""
-    made = operators.transposed(graph, tensors.reshaped(graph, op, x, apart), order)
-    return tensors.reshaped(graph, op, made, joined)
+    made = operators.transposed(graph, layer_inputs.reshaped(graph, op, x, apart), order)
+    return layer_inputs.reshaped(graph, op, made, joined)
 
 
 def _open_shape(op: Op) -> tuple[int | None, ...]:
@@ -103,7 +103,7 @@ def _reverse_sequence(graph: Graph, op: Op) -> str:
     """Reverse the first elements of every sequence; ONNX has batch and time in the first two axes."""
     rank = op.rank()
     batch, time = op.from_first(op.integer("batch_axis", 0), rank), op.from_first(op.integer("seq_axis", 1), rank)
-    lengths = tensors.int64(graph, op, 1)
+    lengths = layer_inputs.int64(graph, op, 1)
     if {batch, time} == {0, 1}:
         return graph.node("ReverseSequence", op.inputs[0], lengths, batch_axis=batch, time_axis=time)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]

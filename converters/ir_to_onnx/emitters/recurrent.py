@@ -12,7 +12,7 @@ from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
 from .. import whole_lengths
-from ..op import Op
+from ..layer import Op
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}  # all that OpenVINO's CPU plugin runs
 _DIRECTIONS = ("forward", "reverse", "bidirectional")

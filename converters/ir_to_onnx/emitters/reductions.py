@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 _Emitter = Callable[[Graph, Op], str]
 
@@ -27,7 +27,7 @@ def _reduced(graph: Graph, op: Op, kind: str, x: str) -> str:
             return operators.reduced(graph, kind, x, axes, keep)
         return graph.node("Abs", x) if kind in ("ReduceL1", "ReduceL2") else x
     op.needs(13 if kind == "ReduceSum" else 18, graph.opset, "a reduction over axes known only at run time")
-    axes_at_run_time = tensors.int64(graph, op, 1)
+    axes_at_run_time = layer_inputs.int64(graph, op, 1)
     return graph.node(kind, x, axes_at_run_time, keepdims=int(keep), noop_with_empty_axes=1)
 
 

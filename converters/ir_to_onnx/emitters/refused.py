@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Never
 
 from ...onnx.graph import Graph
-from ..op import Op
+from ..layer import Op
 
 _STATE = (
     "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"

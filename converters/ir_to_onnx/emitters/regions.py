@@ -6,8 +6,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 from . import sampled_regions
 
 
@@ -17,13 +17,13 @@ def _region_yolo(graph: Graph, op: Op) -> str:
     anchors = op.integer("num") if soft else len(op.integers("mask", ()))
     batch, _, rows, columns = op.lengths()
     length = coordinates + 1 + classes
-    x = tensors.reshaped(graph, op, op.inputs[0], [batch, anchors, length, rows, columns])
+    x = layer_inputs.reshaped(graph, op, op.inputs[0], [batch, anchors, length, rows, columns])
     pieces = operators.split(graph, x, [2, coordinates - 2, 1, classes], 2)
     places, sizes, objects, chances = pieces
     chances = operators.softened(graph, chances, 2, 5) if soft else graph.node("Sigmoid", chances)
     made = [graph.node("Sigmoid", places), sizes, graph.node("Sigmoid", objects), chances]
     joined = graph.node("Concat", *made, axis=2)
-    return tensors.reshaped(graph, op, joined, op.result_shape() or ())
+    return layer_inputs.reshaped(graph, op, joined, op.result_shape() or ())
 
 
 def _reorg_yolo(graph: Graph, op: Op) -> str:
@@ -31,8 +31,8 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
     stride = op.integer("stride")
     batch, depth, rows, columns = op.lengths()
     apart = [batch, depth // stride**2, rows * stride, columns * stride]
-    made = graph.node("SpaceToDepth", tensors.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
-    return tensors.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
+    made = graph.node("SpaceToDepth", layer_inputs.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
+    return layer_inputs.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
 
 
 def _roi_pooling(graph: Graph, op: Op) -> str:
@@ -68,7 +68,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
         "RoiAlign",
         op.inputs[0],
         regions,
-        tensors.int64(graph, op, 2),
+        layer_inputs.int64(graph, op, 2),
         coordinate_transformation_mode=form if graph.opset >= 16 else None,
         output_height=op.integer("pooled_h") * finer,
         output_width=op.integer("pooled_w") * finer,
@@ -86,7 +86,7 @@ def _psroi_pooling(graph: Graph, op: Op) -> str:
         return sampled_regions.averaged(graph, op)
     size, depth, dtype = op.integer("group_size"), op.integer("output_dim"), op.dtype()
     images, _, *space = op.lengths()
-    x = tensors.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])
+    x = layer_inputs.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])
     image = operators.cast(
         graph, operators.squeeze(graph, operators.cut(graph, op.inputs[1], [0], [1], [1]), [1]), "int64"
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import overlaps, sampling, tensors
-from ..op import Op
+from .. import layer_inputs, overlaps, sampling
+from ..layer import Op
 
 _CORNERS = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
@@ -142,7 +142,7 @@ def _roi_align_rotated(graph: Graph, op: Op) -> str:
     for place, centre in zip(_turned(graph, *spread, graph.node("Neg", turn)), (x, y), strict=True):
         middle = graph.node("Sub", graph.node("Mul", centre, scale), half)
         places.append(graph.node("Add", place, operators.unsqueeze(graph, middle, [1, 2])))
-    image = graph.node("Mul", tensors.int64(graph, op, 2), operators.scalar(graph, rows * columns, "int64"))
+    image = graph.node("Mul", layer_inputs.int64(graph, op, 2), operators.scalar(graph, rows * columns, "int64"))
     first = operators.unsqueeze(graph, image, [1, 2, 3])
     pixels = graph.node("Reshape", operators.transposed(graph, op.inputs[0], [0, 2, 3, 1]), graph.ints([-1, depth]))
     at_x, at_y = (operators.unsqueeze(graph, each, [3]) for each in places)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import sampling
-from ..op import Op
+from ..layer import Op
 
 
 def averaged(graph: Graph, op: Op) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype, scalar
-from .. import tensors
-from ..op import WHOLE, Op
+from .. import layer_inputs
+from ..layer import WHOLE, Op
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "min": "min", "max": "max", "add": "add", "mul": "mul"}
 _SINCE = {"add": 16, "mul": 16, "min": 18, "max": 18}
@@ -28,7 +28,7 @@ def _elements(graph: Graph, op: Op) -> str:
     axis = op.from_first(op.known_integers(3, "the axis is")[0], op.rank())
     word = op.word("reduction", ("none", "sum", "prod", "min", "max", "mean"), "none")
     data, starts = op.inputs[0], word == "none" or op.flag("use_init_val", True)
-    indices = tensors.int64(graph, op, 1, vector=False)
+    indices = layer_inputs.int64(graph, op, 1, vector=False)
 
     def scatter(onto: str, updates: str, kind: str) -> str:
         return graph.node("ScatterElements", onto, indices, updates, axis=axis, reduction=_reduction(graph, op, kind))
@@ -71,7 +71,7 @@ def _nd(graph: Graph, op: Op) -> str:
     word = op.word("reduction", ("none", "sum", "sub", "prod", "min", "max"), "none")
     updates = graph.node("Neg", op.inputs[2]) if word == "sub" else op.inputs[2]
     reduction = _reduction(graph, op, "sum" if word == "sub" else word)
-    indices = tensors.int64(graph, op, 1, vector=False)
+    indices = layer_inputs.int64(graph, op, 1, vector=False)
     return graph.node("ScatterND", op.inputs[0], indices, updates, reduction=reduction)
 
 
@@ -79,7 +79,7 @@ def _update(graph: Graph, op: Op) -> str:
     """Replace slices: ScatterND, with the axis of the slices in front."""
     rank, picked = op.rank(), op.rank(1)
     axis = op.from_first(op.known_integers(3, "the axis is")[0], rank)
-    indices = operators.unsqueeze(graph, tensors.int64(graph, op, 1, vector=False), [picked])
+    indices = operators.unsqueeze(graph, layer_inputs.int64(graph, op, 1, vector=False), [picked])
     order = operators.moved(rank, axis, 0)
     data = operators.transposed(graph, op.inputs[0], order)
     last = rank - 1 + picked

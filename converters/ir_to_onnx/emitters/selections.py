@@ -6,8 +6,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 
 def _select(graph: Graph, op: Op) -> str:
@@ -18,7 +18,7 @@ def _select(graph: Graph, op: Op) -> str:
 
 def _topk(graph: Graph, op: Op) -> tuple[str, ...]:
     axis, largest = op.from_first(op.integer("axis"), op.rank()), op.word("mode", ("max", "min")) == "max"
-    count = tensors.int64(graph, op, 1)
+    count = layer_inputs.int64(graph, op, 1)
     values, places = graph.outputs(2, "TopK", op.inputs[0], count, axis=axis, largest=int(largest))
     if op.word("sort", ("value", "index", "none")) == "index":
         places = graph.outputs(2, "TopK", places, count, axis=axis, largest=0)[0]
@@ -46,7 +46,7 @@ def _cumsum(graph: Graph, op: Op) -> str:
     if op.dtype() not in ("float32", "int32", "int64", "uint32", "uint64"):
         raise op.refusal(f"ONNX has no CumSum of {op.dtype()}")
     flags = {name: 1 if op.flag(name) else None for name in ("exclusive", "reverse")}
-    axis = tensors.int64(graph, op, 1, vector=False) if op.has(1) else operators.scalar(graph, 0, "int64")
+    axis = layer_inputs.int64(graph, op, 1, vector=False) if op.has(1) else operators.scalar(graph, 0, "int64")
     return graph.node("CumSum", op.inputs[0], axis, **flags)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 
 def _ctc(graph: Graph, op: Op) -> str:
@@ -33,7 +33,7 @@ def _ctc_with_lengths(graph: Graph, op: Op) -> tuple[str, ...]:
     _, steps, classes = op.lengths()
     lengths = operators.unsqueeze(graph, operators.cast(graph, op.inputs[1], "int64"), [1])
     within = graph.node("Less", graph.constant(np.arange(steps)[None], np.int64), lengths)
-    blank = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([classes - 1])
+    blank = layer_inputs.int64(graph, op, 2) if op.has(2) else graph.ints([classes - 1])
     rows, count = _packed(graph, _best(graph, op), within, blank, steps, merge=op.flag("merge_repeated", True))
     made = zip((rows, count), (op.result_dtype(index) for index in range(2)), strict=True)
     return tuple(each if dtype == "int64" else operators.cast(graph, each, dtype) for each, dtype in made)

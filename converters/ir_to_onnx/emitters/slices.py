@@ -9,8 +9,8 @@ import numpy as np
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import END
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 _MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
 
@@ -27,15 +27,15 @@ class _Cut:
 
 
 def _slice(graph: Graph, op: Op) -> str:
-    start, stop, step = (tensors.int64(graph, op, index) for index in (1, 2, 3))
-    axes = tensors.int64(graph, op, 4) if op.has(4) else graph.ints(range(op.lengths(1)[0]))
+    start, stop, step = (layer_inputs.int64(graph, op, index) for index in (1, 2, 3))
+    axes = layer_inputs.int64(graph, op, 4) if op.has(4) else graph.ints(range(op.lengths(1)[0]))
     return graph.node("Slice", op.inputs[0], start, stop, axes, step)
 
 
 def _slice_scatter(graph: Graph, op: Op) -> str:
     """Replace what a slice takes: the slice of all places says where."""
-    start, stop, step = (tensors.int64(graph, op, index) for index in (2, 3, 4))
-    axes = tensors.int64(graph, op, 5) if op.has(5) else graph.ints(range(op.lengths(2)[0]))
+    start, stop, step = (layer_inputs.int64(graph, op, index) for index in (2, 3, 4))
+    axes = layer_inputs.int64(graph, op, 5) if op.has(5) else graph.ints(range(op.lengths(2)[0]))
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
     shape, all_in_one = graph.node("Shape", op.inputs[0]), graph.ints([-1])
     places = graph.node("Range", zero, graph.node("Size", op.inputs[0]), one)
@@ -111,7 +111,7 @@ def _cut_at_run_time(graph: Graph, op: Op, cuts: list[_Cut], steps: tuple[int, .
     """Slice by starts and stops in which constants take the place of masked entries."""
     places, axes = graph.ints(cut.entry for cut in cuts), graph.ints(cut.axis for cut in cuts)
     fixed = [_sides(cut, 0, 0, steps[cut.entry]) for cut in cuts]
-    given = [graph.node("Gather", tensors.int64(graph, op, index), places) for index in (1, 2)]
+    given = [graph.node("Gather", layer_inputs.int64(graph, op, index), places) for index in (1, 2)]
     starts = _where(graph, [cut.open_begin for cut in cuts], graph.ints(side[0] for side in fixed), given[0])
     stops = _where(graph, [cut.open_end for cut in cuts], graph.ints(side[1] for side in fixed), given[1])
     shrinks = [cut.shrinks for cut in cuts]

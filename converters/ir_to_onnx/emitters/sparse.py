@@ -6,15 +6,15 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import WHOLE, Op
+from .. import layer_inputs
+from ..layer import WHOLE, Op
 
 
 def _segment_max(graph: Graph, op: Op) -> str:
     """Scatter rows into those of their segments, of which the largest stay; rows of none are left out."""
     op.needs(18, graph.opset, "a scatter that keeps the largest")
     dtype = op.dtype()
-    numbers = tensors.int64(graph, op, 1)
+    numbers = layer_inputs.int64(graph, op, 1)
     count = _segments(graph, op, numbers)
     held = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
     least = np.iinfo(held).min if dtype in WHOLE else np.finfo(np.float32).min
@@ -35,15 +35,15 @@ def _segment_max(graph: Graph, op: Op) -> str:
 def _segments(graph: Graph, op: Op, numbers: str) -> str:
     """Return how many segments there are: one more than the last number where nothing says it."""
     if op.has(2):
-        return tensors.int64(graph, op, 2)
+        return layer_inputs.int64(graph, op, 2)
     return graph.node("Add", operators.cut(graph, numbers, [-1], [operators.END], [0]), graph.ints([1]))
 
 
 def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
     """Add an element to each row that has none, and order all by row; those of one keep their order."""
-    indices = tensors.int64(graph, op, 2, vector=False)
+    indices = layer_inputs.int64(graph, op, 2, vector=False)
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
-    height = graph.node("Gather", tensors.int64(graph, op, 1), zero)
+    height = graph.node("Gather", layer_inputs.int64(graph, op, 1), zero)
     own = operators.squeeze(graph, operators.cut(graph, indices, [0], [1], [1]), [1])
     blank = graph.node("Expand", operators.scalar(graph, True, "bool"), operators.unsqueeze(graph, height, [0]))
     flags = graph.node("Expand", operators.scalar(graph, False, "bool"), graph.node("Shape", own))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
-from .. import tensors
-from ..op import Op
+from .. import layer_inputs
+from ..layer import Op
 
 _Matrix = NDArray[np.complex128]
 _Pair = tuple[str, str]
@@ -54,7 +54,7 @@ def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
     """Return the axes, and the number of points of each where it is given."""
     axes = [op.from_first(axis, rank) for axis in op.known_integers(1, "axes are")]
     if op.has(2) and op.value(2) is None:
-        held = tensors.int64(graph, op, 2)
+        held = layer_inputs.int64(graph, op, 2)
         return [(axis, operators.cut(graph, held, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
     sizes = op.known_integers(2, "lengths are") if op.has(2) else (-1,) * len(axes)
     return list(zip(axes, sizes, strict=True))

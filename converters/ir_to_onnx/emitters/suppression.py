@@ -6,8 +6,8 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from .. import tensors
-from ..op import Array, Op
+from .. import layer_inputs
+from ..layer import Array, Op
 
 NONE = -np.inf
 """The score of what is not chosen."""
@@ -64,7 +64,7 @@ def _chosen(graph: Graph, op: Op) -> str:
     if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
         raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
     centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
-    limit = tensors.int64(graph, op, 2) if op.has(2) else graph.ints([0])
+    limit = layer_inputs.int64(graph, op, 2) if op.has(2) else graph.ints([0])
     overlap = op.value(3) if op.has(3) else np.zeros(())
     if overlap is None:
         threshold = op.inputs[3]

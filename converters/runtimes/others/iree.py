@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Coordinates, Cubic, Nearest
 
-from ..images import (
-    FLOOR,
-    HALF_PIXEL_LINEAR,
-    RESIZE_10,
-    UPSAMPLE,
-    divided,
-    image_outcome,
-    is_longer_in_singles,
-)
+from ..image_runtimes import FLOOR, HALF_PIXEL_LINEAR, RESIZE_10, UPSAMPLE, divided, image_outcome, is_longer_in_singles
 from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 

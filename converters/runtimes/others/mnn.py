@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.op import ResizeOp
-from ir_interp.plan.geometry import plan
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..images import (
+from ..image_runtimes import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,

@@ -13,8 +13,17 @@ from ir_interp.op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
 
-from ..geometry import geometry
-from ..images import FLOOR, HALF_PIXEL_LINEAR, NO_ANTIALIAS, RESIZE_10, UPSAMPLE, Reading, image_outcome, own_cubic
+from ..image_runtimes import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    NO_ANTIALIAS,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+    image_outcome,
+    own_cubic,
+)
+from ..node_geometry import geometry
 from ..outcome import Outcome, refused
 from . import OtherRuntime
 

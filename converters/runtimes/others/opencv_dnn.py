@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Linear, Scales
 
-from ..geometry import geometry
-from ..images import BY_RATIO, FLOOR, HALF_PIXEL_OF_10, NO_ANTIALIAS, NO_SYMMETRIC, RESIZE_10, UPSAMPLE, image_outcome
+from ..image_runtimes import (
+    BY_RATIO,
+    FLOOR,
+    HALF_PIXEL_OF_10,
+    NO_ANTIALIAS,
+    NO_SYMMETRIC,
+    RESIZE_10,
+    UPSAMPLE,
+    image_outcome,
+)
+from ..node_geometry import geometry
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 

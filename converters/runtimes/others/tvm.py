@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ir_interp.op import ResizeOp
 from ir_interp.spec import Coordinates, Nearest, Sizes
 
-from ..geometry import geometry
-from ..images import BY_RATIO, FLOOR, NO_ANTIALIAS, image_outcome, is_longer_in_singles
+from ..image_runtimes import BY_RATIO, FLOOR, NO_ANTIALIAS, image_outcome, is_longer_in_singles
+from ..node_geometry import geometry
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 

@@ -1,4 +1,4 @@
-"""Sums of floats as ``executor.plain`` defines them. A loop says whether it made an infinity or NaN.
+"""Sums of floats as ``executor.definition`` defines them. A loop says whether it made an infinity or NaN.
 
 Images are [rows, columns * depth], many of ``height`` rows one below the other. An output weighs a window of inputs,
 which begins at ``first`` and is as wide as ``weights`` [outputs, width] are; what weighs 0 changes no sum.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.taps import across, along, holds_infinity
+from ir_interp.executor.loops.weighted_sums import across, along, holds_infinity
 
 Array = NDArray[Any]
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.taps import across, along
 from ir_interp.executor.loops.vectors import bits_of, float_of
+from ir_interp.executor.loops.weighted_sums import across, along
 
 Array = NDArray[Any]
 _TO_HALF, _HALF_EVEN, _CUT_OFF = 0, 1, 2  # else half away from zero
 
 
-# The arithmetic of ``executor.half``, whose module says why it holds. A processor's own conversion would be faster, but
-# LLVM ends the process where there is none.
+# The arithmetic of ``executor.arrays.float16``, whose module says why it holds. A processor's own conversion
+# would be faster, but LLVM ends the process where there is none.
 _SIGN, _INFINITY, _REBIAS, _INFINITE = np.uint32(0x8000), np.uint16(0x7C00), np.float32(2.0**112), np.uint32(143 << 23)
 _EXPONENT, _LEAST, _BESIDE = np.uint32(0x7F800000), np.uint32(113 << 23), np.uint32((13 << 23) + 0x800)
 

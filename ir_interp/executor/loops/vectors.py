@@ -2,7 +2,7 @@
 """What numba has no words for: sums of pixels as vectors, and products that are fused into a sum.
 
 A pixel of three or four channels is a vector of four lanes; numba's compiler makes none of neighbouring statements. It
-fuses a product into a sum nowhere by itself, which ``executor.plain`` relies on.
+fuses a product into a sum nowhere by itself, which ``executor.definition`` relies on.
 """
 
 from __future__ import annotations

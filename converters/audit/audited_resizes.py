@@ -1,0 +1,47 @@
+"""The resizes of a file, each with what an audit needs of its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.files.kinds import AUDITED, FileKind, expect
+from ir_interp.ir.interpolates import layers
+from ir_interp.ir.net import Layer
+from ir_interp.op import ResizeOp
+
+from ..forecasts import tensorrt_importer
+from ..forecasts.ranks import completed
+from ..onnx.resize_nodes import FoundNode
+from ..tflite import tflite_files as of_tflite
+from . import chosen_shapes, mistakes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A resize, and its node of an ONNX model or its layer of an IR."""
+
+    file: Path
+    op: ResizeOp
+    mistakes: tuple[tuple[str, str], ...]
+    remarks: tuple[tuple[str, str], ...]
+    node: FoundNode | None = None
+    layer: Layer | None = None
+
+
+def found(path: Path, lengths: chosen_shapes.Shapes) -> Iterator[Found]:
+    """Yield the resizes of a model, its inputs of given lengths. Raises ReadError where it cannot be read."""
+    kind = expect(path, *AUDITED)
+    if kind is FileKind.TFLITE:
+        for op in of_tflite.load(path):
+            yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
+    elif kind is FileKind.ONNX:
+        for node in completed(path, chosen_shapes.nodes(path, lengths)):
+            dla = tensorrt_importer.remarks(node.op)
+            yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
+    else:
+        with chosen_shapes.reshaped(path, lengths) as reshaped:
+            for net, layer, op in layers(reshaped):
+                dla, likely = tensorrt_importer.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+                yield Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)

@@ -1,0 +1,147 @@
+"""Audit models: what every runtime makes of every resize, and what is likely a mistake."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ir_interp.errors import ReadError
+from ir_interp.files.kinds import AUDITED, FileKind
+from ir_interp.files.paths import exists, real
+from ir_interp.files.sources import opened
+
+from ..forecasts.runtimes_asked import Runtime, runtimes_of
+from ..report import Progress, silent
+from ..runtimes.outcome import Outcome
+from . import chosen_shapes
+from .audited_resizes import Found, found
+from .findings import Audited
+from .mishaps import noted
+from .seen import seen
+from .verdicts import judge
+
+
+def models(paths: Iterable[Path]) -> list[Path]:
+    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
+    return expanded(paths)[0]
+
+
+def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
+    """Return files as they are, every .onnx and .xml in folders, and the folders in these that cannot be read.
+
+    ``@list.txt`` stands for the paths in that file, one a line. Raises ReadError where there is nothing.
+    """
+    found = _Found()
+    for path in paths:
+        found.add(path)
+    return found.files, found.closed
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The models that paths stand for, folders that cannot be read, and the lists that were read: each once.
+
+    Lists may name lists; read once each, they cannot grow without end. ``open`` are those being read.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    closed: list[ReadError] = field(default_factory=list)
+    lists: set[Path] = field(default_factory=set)
+    open: list[Path] = field(default_factory=list)
+
+    def add(self, path: Path) -> None:
+        """Add what a path stands for. Raises ReadError where there is nothing."""
+        if str(path) == "-":
+            raise ReadError("standard input is not read; expected names of models, or of folders", "-")
+        if path.name.startswith("@") and not exists(path):
+            self._add_list(path.with_name(path.name[1:]))
+            return
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except (OSError, ValueError) as error:
+            raise ReadError(f"cannot be read: {getattr(error, 'strerror', None) or error}", str(path)) from None
+        self.files.extend(_inside(path, self.closed) if is_folder else [path])
+
+    def _add_list(self, path: Path) -> None:
+        place = real(path)
+        if place in self.open:
+            raise ReadError("the list names itself; expected models, folders or other lists", str(path))
+        if place in self.lists:
+            return
+        self.lists.add(place)
+        self.open.append(place)
+        for each in _listed(path):
+            self.add(each)
+        self.open.pop()
+
+
+def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
+    """Return the models in a folder and below it; what cannot be read is added to ``closed``."""
+
+    def note(error: OSError) -> None:
+        closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
+
+    names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
+    return sorted(each for each in names if FileKind.of(each) in AUDITED)
+
+
+def _listed(path: Path) -> list[Path]:
+    try:
+        with opened(path) as file:
+            lines = file.read().decode().splitlines()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ReadError(f"not a list of paths: {error}", str(path)) from None
+    return [Path(line) for line in lines if line.strip()]
+
+
+def audit(
+    paths: Sequence[Path],
+    *,
+    run: bool = False,
+    runtimes: Collection[str] | None = None,
+    lengths: chosen_shapes.Shapes | None = None,
+    progress: Progress = silent,
+) -> tuple[list[Audited], list[ReadError]]:
+    """Return every resize of some models with its verdicts, and the files that cannot be read.
+
+    ``runtimes`` chooses some by their names in ``RUNTIMES``. With ``run`` those that are installed are run as well,
+    in a child process, where the shape of a resize is known. ``lengths`` are those of inputs, by name.
+    """
+    resizes: list[Found] = []
+    audited: list[Audited] = []
+    errors: list[ReadError] = []
+    for number, path in enumerate(paths):
+        progress(f"reading {path.name}", number, len(paths))
+        with noted(errors, path.name):
+            inside = list(found(path, chosen_shapes.chosen(path, lengths or {})))
+            audited += [_audited(each, runtimes) for each in inside]
+            resizes += inside
+    return (seen(resizes, audited, errors, progress) if run else audited), errors
+
+
+def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
+    verdicts, titles = {}, {}
+    for name, runtime in runtimes_of(resize.op).items():
+        if runtime.is_asked if chosen is None else name in chosen:
+            verdicts[name] = judge(resize.op, _forecast(runtime, resize))
+            titles[name] = runtime.title
+    return Audited(
+        file=str(resize.file),
+        op=resize.op,
+        forecast=verdicts,
+        mistakes=resize.mistakes,
+        remarks=resize.remarks,
+        titles=titles,
+    )
+
+
+def _forecast(runtime: Runtime, resize: Found) -> Outcome:
+    node = resize.node
+    if node is None:
+        return runtime.forecast(resize.op)
+    return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.forecast(resize.op))

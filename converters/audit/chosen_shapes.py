@@ -1,0 +1,94 @@
+"""Models audited at lengths that somebody chooses for their inputs; and why a resize was not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+
+from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.scratch import scratch
+from ir_interp.op import ResizeOp
+
+from ..onnx.onnx_files import read_model
+from ..onnx.resize_nodes import FoundNode, nodes_in
+from ..runtimes.openvino_saving import save_model
+from ..runtimes.telemetry import openvino_silent
+from ..verify.graphs import Described, read, shape_text
+from ..verify.run.chosen_lengths import fits, named
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Return the lengths that are chosen for inputs of a model. Raises ReadError where an input cannot have them."""
+    inputs = read(path).inputs if shapes else ()
+    by_name = named(inputs, shapes)
+    return {each.name: _fitting(each, by_name[each.name], path) for each in inputs if each.name in by_name}
+
+
+def _fitting(each: Described, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
+    if fits(shape, each.lengths):
+        return shape
+    raise ReadError(f"no {each.dtype} of shape {list(shape)}; {each.text}", path.name)
+
+
+def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
+    """Return every Resize and Upsample of an ONNX model whose inputs have the lengths that are chosen."""
+    model = onnx.ModelProto()
+    model.CopyFrom(read_model(path))
+    for each in model.graph.input:
+        for dim, length in zip(each.type.tensor_type.shape.dim, shapes.get(each.name, ()), strict=False):
+            dim.dim_value = length
+    if shapes:
+        del model.graph.value_info[:]  # what an exporter noted of the dynamic model
+        for output in model.graph.output:
+            output.type.tensor_type.ClearField("shape")
+    return nodes_in(model, path)
+
+
+@contextmanager
+def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
+    """Yield an IR of the same name whose inputs have the lengths that are chosen: the file itself for none."""
+    if FileKind.of(path) is not FileKind.IR or not shapes:
+        yield path
+        return
+    with openvino_silent():
+        import openvino
+
+    with scratch() as folder:
+        model = openvino.Core().read_model(path)
+        try:
+            model.reshape({name: list(shape) for name, shape in shapes.items()})
+        except RuntimeError:  # a text of C++ and of places in its source
+            told = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+            raise ReadError(f"OpenVINO cannot reshape it to {told}", path.name) from None
+        save_model(model, folder / path.name)
+        yield folder / path.name
+
+
+def ran(op: ResizeOp, *, was_run: bool) -> str:
+    """Return on which shape a resize was run, or why it was not."""
+    if was_run:
+        return f"ran on {list(op.shape or ())}"
+    if op.shape is None:
+        return "not run: the rank of its input is unknown"
+    if None in op.shape:
+        return f"not run: its input is {shape_text(op.shape)}, choose lengths with --shape"
+    return "not run: inputs known only at run time, an element type that is not run, or no runtime of these here"
+
+
+def check(paths: list[Path], shapes: Shapes) -> None:
+    """Raise IrInterpError for a name that no input of any model has."""
+    inputs: dict[str, None] = {}
+    for path in paths:
+        try:
+            inputs |= dict.fromkeys(each.name for each in read(path).inputs)
+        except IrInterpError:
+            continue
+    for name in filter(None, shapes):
+        if name not in inputs:
+            raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(inputs)}")

@@ -1,0 +1,48 @@
+"""Share the files of an audit among processes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.errors import ReadError
+
+from ..report import Progress, silent
+from ..workers import pool
+from .auditing import audit
+from .chosen_shapes import Shapes
+from .findings import Audited
+
+Result = tuple[list[Audited], list[ReadError]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What ``audit`` is asked of every file."""
+
+    run: bool = False
+    runtimes: Collection[str] | None = None
+    lengths: Shapes | None = None
+
+
+def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: Progress = silent) -> Result:
+    """Return what ``audit`` does, in the order of ``paths``; with ``count`` above 1 from as many processes.
+
+    A file that ends its process is one of those that cannot be read.
+    """
+    if count == 1 or len(paths) < 2:
+        return audit(paths, run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths, progress=progress)
+    results: dict[int, Result] = {}
+    question = pool.Question(function="ir_interp.converters.audit.file_jobs:of_one", setting=setting)
+    for number, answer in pool.each(question, paths, count):
+        path = paths[number]
+        results[number] = ([], [ReadError(str(answer), path.name)]) if isinstance(answer, pool.Died) else answer
+        progress("auditing", len(results), len(paths))
+    ordered = [results[number] for number in range(len(paths))]
+    return [row for rows, _ in ordered for row in rows], [error for _, errors in ordered for error in errors]
+
+
+def of_one(path: Path, setting: Setting) -> Result:
+    """Return what ``audit`` does of one file."""
+    return audit([path], run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths)

@@ -1,0 +1,172 @@
+"""Translate a file into another, by their extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ir_interp.errors import ReadError
+from ir_interp.files.atomic import OutputError, check_outputs, replacing
+from ir_interp.files.kinds import FileKind, check_named
+from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
+from ir_interp.files.paths import exists
+from ir_interp.op import ResizeOp
+
+from .. import registry
+from ..report import (
+    ConversionReport,
+    Row,
+    State,
+    StateForm,
+    Verification,
+)
+from ..sources.brief import parts
+from ..sources.readers import Source, as_file, operations, shown_path
+from .effects import check_effects
+from .options import DIALECT, Options
+from .routes import PATHS, PORTABLE
+
+if TYPE_CHECKING:
+    from ..verify.run.large_sizes import WriteAlone
+
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
+
+
+def convert(source: Source, destination: Path, options: Options) -> ConversionReport:
+    """Translate a file or a model in memory into a file; see ``ir_interp.convert``."""
+    with as_file(source) as path:
+        return replace(_convert(path, destination, options), source=shown_path(source, path))
+
+
+def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    try:
+        return PATHS[kinds](source, output, options)
+    except RuntimeError as error:  # OpenVINO's own
+        if is_of_memory(str(error)):
+            raise MemoryBoundError(memory_refusal(MemoryError())) from None
+        raise
+
+
+def _convert(source: Path, destination: Path, options: Options) -> ConversionReport:
+    kinds = _kinds(source, destination)
+    registry.get(options.dialect or DIALECT)
+    check_effects(kinds, options)
+    if (kinds == PORTABLE) != (options.target is not None):
+        raise ReadError(_TARGETS, source.name)
+    files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
+    check_outputs(
+        [*files, *options.reports], [*parts(source), *options.inputs.paths, *([options.into] if options.into else [])]
+    )
+    _check_unnamed(destination)
+    with ExitStack() as stack:
+        pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
+        temporary = stack.enter_context(replacing(*files))
+        stack.enter_context(_weights(source, destination, temporary[-1]))
+        read, states = stack.enter_context(_stateless(source, kinds, options))
+        rows = _written(kinds, read, temporary[-1], options)
+        report = ConversionReport(
+            source=source,
+            destination=destination,
+            rows=rows,
+            verification=_verify(read, temporary[-1], rows, _at_first(options, states)) if options.verify else None,
+            before=operations(source),
+            after=operations(temporary[-1]),
+            states=states,
+        )
+        for path, write_report in options.reports.items():
+            write_report(report, pages[path])
+    return report
+
+
+def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
+    """Return what both files are. Raises ReadError where nothing leads from one to the other."""
+    kinds = FileKind.of(source), FileKind.of(destination)
+    for known in PATHS:
+        if kinds == known:
+            return known
+    starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
+    check_named(source, starts)
+    check_named(destination, ends)
+    start, end = (path.suffix or "no extension" for path in (source, destination))
+    paths = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS)
+    raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
+
+
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options) -> Verification | None:
+    from ..verify import conversion as verify
+
+    return verify.verify(
+        source,
+        result,
+        rows,
+        options.inputs,
+        half_weights=options.fp16,
+        through_openvino=options.target == "openvino",
+        alone=_alone(source, result, options),
+        progress=options.progress,
+    )
+
+
+def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
+    """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
+    from ..verify.run.large_sizes import WriteAlone
+
+    kinds = FileKind.of(source), FileKind.of(result)
+    if kinds == (FileKind.ONNX, FileKind.IR):
+        from ..openvino.single_layer import write_resize
+
+        return WriteAlone(write=lambda op, path: write_resize(op, path, options.policy), suffix=".xml")
+    if kinds == PORTABLE and options.target == "openvino":
+        return WriteAlone(write=lambda op, path: _portable_alone(op, path, options), suffix=".onnx")
+    return None
+
+
+def _portable_alone(op: ResizeOp, output: Path, options: Options) -> None:
+    from ..onnx.single_node import write_resize
+    from ..portable import portable_model as portable
+
+    plain = output.with_suffix(".plain.onnx")
+    write_resize(op, plain, None)
+    portable.write_model(plain, output, "openvino", options.policy)
+
+
+def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
+    """Show external data to a model that is to share them with its source."""
+    if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
+        return nullcontext()
+    from ..portable.portable_model import weights_beside
+
+    return weights_beside(source, destination, temporary)
+
+
+@contextmanager
+def _stateless(
+    source: Path, kinds: tuple[FileKind, FileKind], options: Options
+) -> Iterator[tuple[Path, tuple[State, ...]]]:
+    """Show an IR that is to become ONNX without its states, and these, where they are to be inputs and outputs."""
+    if kinds != (FileKind.IR, FileKind.ONNX) or options.state is StateForm.REFUSE:
+        yield source, ()
+        return
+    from ..ir_to_onnx.states import stateless
+
+    with stateless(source) as found:
+        yield found
+
+
+def _at_first(options: Options, states: tuple[State, ...]) -> Options:
+    """Return options by which states are as long as before the first inference, where nobody says how long."""
+    shapes = {each.input: tuple(1 if length is None else length for length in each.initial_shape) for each in states}
+    return replace(options, inputs=replace(options.inputs, shapes=shapes | dict(options.inputs.shapes)))
+
+
+def _check_unnamed(destination: Path) -> None:
+    """Refuse to replace a file that nobody named, and that is no part of what is to be replaced."""
+    beside = {FileKind.IR: f"{destination.stem}.bin", FileKind.ONNX: f"{destination.name}.data"}
+    kind = FileKind.of(destination)
+    name = beside.get(kind) if kind else None
+    if name and exists(destination.with_name(name)) and not exists(destination):
+        problem = f"{destination.with_name(name)} is there, without {destination.name}, and might be overwritten"
+        raise OutputError(f"{problem}; choose another name, or move it away")

@@ -1,0 +1,158 @@
+"""Every path from one kind of file to another, and what writes its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.files.kinds import FileKind
+from ir_interp.op import ResizeOp
+from ir_interp.translation.dialect import Dialect
+from ir_interp.translation.grades import Translation
+from ir_interp.translation.translate import write
+
+from .. import registry
+from ..report import Row, expressed
+from ..sources.readers import load
+from .options import DIALECT, OLD_IR, Options
+
+
+def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..openvino import from_onnx, ir_save
+
+    built = from_onnx.build(source, options.semantics, options.policy)
+    if options.fp16:
+        ir_save.save_half(built.model, output, built.exact)
+    elif built.halves:
+        ir_save.save_halves(built.model, output)
+    else:
+        ir_save.save(built.model, output)
+    _of_version(output, options)
+    return built.rows
+
+
+def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..portable import portable_model as portable
+
+    return portable.write_model(source, output, options.target or "", options.policy, half=options.fp16)
+
+
+def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..ir_to_onnx import write
+
+    return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
+
+
+def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..onnx.single_node import write_resize
+
+    return (write_resize(_single(source, options), output, options.opset),)
+
+
+def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..openvino.single_layer import write_resize
+
+    row = write_resize(_single(source, options), output, options.policy)
+    _of_version(output, options)
+    return (row,)
+
+
+def _of_version(output: Path, options: Options) -> None:
+    """Write an IR anew where it is to be an old one."""
+    if options.ir == OLD_IR:
+        from ..openvino import ir_version_10
+
+        ir_version_10.rewrite(output)
+
+
+def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..tflite.rewrite import rewrite
+    from ..tflite.single_operator import write_resize
+
+    if options.into is not None:
+        return rewrite(_resizes(source, options), options.into, output)
+    return (write_resize(_single(source, options), output),)
+
+
+def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..sources import layer_json
+
+    translated, rows = _translated(source, options)
+    output.write_text(layer_json.dump(translated), encoding="utf-8")
+    return rows
+
+
+def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+    from ..tensorrt import layer
+
+    if options.dialect not in (None, DIALECT):
+        raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
+    found = _resizes(source, options)
+    text, forms = layer.python_script(found)
+    output.write_text(text, encoding="utf-8")
+    return tuple(
+        Row(name=op.name or op.where, source=op, form=form, grade=grade)
+        for op, (form, grade) in zip(found, forms, strict=True)
+    )
+
+
+def _resizes(source: Path, options: Options) -> list[ResizeOp]:
+    found = load(source, options.semantics)
+    if not found:
+        raise UnsupportedLayerError("no resize in it", source.name)
+    return found
+
+
+def _single(source: Path, options: Options) -> ResizeOp:
+    found = load(source, options.semantics)
+    if len(found) != 1:
+        raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
+    return found[0]
+
+
+def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
+    """Return every resize of a file with its translation; refusals are raised together."""
+    target: Dialect = registry.get(options.dialect or DIALECT)
+    found, translated, refusals = _resizes(source, options), [], []
+    for op in found:
+        try:
+            translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
+        except InexactError as error:
+            refusals.append(error)
+    if refusals:
+        raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
+    return translated, tuple(
+        Row(
+            name=op.name or op.where,
+            source=op,
+            form=expressed(translation),
+            grade=translation.grade,
+            within=translation.within,
+            note=", ".join(code for code, _ in translation.remarks),
+        )
+        for op, translation in translated
+    )
+
+
+PORTABLE = (FileKind.ONNX, FileKind.ONNX)
+
+PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
+    (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
+    (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
+    (FileKind.ONNX, FileKind.JSON): _to_json,
+    (FileKind.ONNX, FileKind.PYTHON): _to_python,
+    (FileKind.IR, FileKind.ONNX): _ir_to_onnx,
+    (FileKind.IR, FileKind.JSON): _to_json,
+    (FileKind.IR, FileKind.PYTHON): _to_python,
+    (FileKind.JSON, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.JSON, FileKind.IR): _layer_to_ir,
+    (FileKind.JSON, FileKind.PYTHON): _to_python,
+    (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
+    (FileKind.TFLITE, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.TFLITE, FileKind.IR): _layer_to_ir,
+    (FileKind.TFLITE, FileKind.JSON): _to_json,
+    (FileKind.TFLITE, FileKind.PYTHON): _to_python,
+}

@@ -1,0 +1,268 @@
+"""A resize as a subgraph of primitive operations, where no attributes express it, for every kind of graph.
+
+Along an axis of known lengths the executor's own taps become constants; along others the same formulas become nodes
+that compute indices and weights at run time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError
+from ir_interp.executor.arrays.crops import extrapolated
+from ir_interp.executor.strategies.runtime_integer_sums import sampled
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
+from ir_interp.plan.runtimes.integer_weights import Sampled
+from ir_interp.shapes import PartialShape, resolve_axes, with_ones
+from ir_interp.spec import (
+    Antialias,
+    Area,
+    Arithmetic,
+    Aspect,
+    Border,
+    Crop,
+    Cubic,
+    Integers,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Scales,
+    Sizes,
+)
+from ir_interp.translation.axes import listed
+from ir_interp.translation.bounds import within
+from ir_interp.translation.grades import Grade
+
+from .any_size import resized_along
+from .apply_taps import AxisTaps, aligned, entry
+from .integer_steps_as_nodes import Steps, bounded, is_exact, rounded
+from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
+from .symbols import Functions, Ops, Symbol, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposed:
+    """The output of the operations, how they are called in one line, and how exact they are.
+
+    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise; ``within`` how far
+    integers lie apart at most, where that is the grade.
+    """
+
+    output: Value
+    form: str
+    grade: Grade
+    at_run_time: bool
+    within: int = 0
+
+
+def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
+    """Return ``x`` (of the shape of ``op``, None where dynamic) resized as ``op`` says, by primitive operations.
+
+    ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
+    time. Floats are computed in float32; integers in the steps of the source's runtime where these are known, else
+    in float32 too, rounded once.
+    """
+    assert op.shape is not None
+    spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
+    x, shape = _padded(ops, x, spec, op.shape)
+    spec, within_bound = _in_known_sums(op, spec, shape, dtype)
+    known, rest = _parts(spec, shape)
+    copies = isinstance(spec.kernel, Nearest)
+    if rest:
+        _check_open(op, spec)
+    open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
+    y = x if copies or dtype == "float32" else ops.convert(x, "float32")
+    steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
+    bare = steps and not isinstance(spec.coordinates, Crop)
+    axes = [
+        *_constant_axes(known, shape),
+        *(_bare(each) if bare else run_time_taps(ops, spec, each) for each in open_axes),
+    ]
+    if steps:
+        y = Steps(ops, functools.partial(resized_along, ops), dtype).run(y, steps, shape)
+    else:
+        y = resized_along(ops, y, axes, shape)
+    if not copies:
+        y = _stored(ops, y, dtype, Integers.CUT_OFF if steps else rounding_at_once(spec, dtype))
+    if isinstance(spec.coordinates, Crop):
+        y = _extrapolated(ops, y, axes, len(shape), extrapolated(spec, dtype))
+    return Decomposed(
+        output=y,
+        form=_form(axes, rest),
+        grade=Grade.INTEGERS_WITHIN
+        if within_bound
+        else _grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
+        at_run_time=rest is not None,
+        within=within_bound,
+    )
+
+
+def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
+    """Raise InexactError for what has no formula for axes whose lengths are not known."""
+    if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
+        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
+    if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
+        found = "a box, another border, or what is done before a resize, needs lengths that are known"
+        raise InexactError(op.name, _TARGET, reason=found)
+
+
+def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
+    """Return a spec whose integers are summed as nodes can, and how far these lie from its own at most.
+
+    An image library's own sums are rounded once instead, where known lengths give a bound: not after blocks, which are
+    made whole first.
+    """
+    if "float" in dtype:
+        return spec.of_floats(), 0
+    if "int" not in dtype or isinstance(spec.kernel, Nearest):
+        return spec, 0
+    if spec.rounds is Integers.LITERT:
+        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
+    if not spec.sums_of_integers:
+        return spec, 0
+    once = replace(spec, integers=Integers.HALF_EVEN, pads=())
+    needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
+    found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    if found is None:
+        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}")
+    return replace(once, pads=spec.pads), found
+
+
+_TARGET = "primitive operations"
+
+
+def _bare(axis: RunTimeAxis) -> AxisTaps:
+    """Return an axis whose taps are in the steps."""
+    return AxisTaps(axis=axis.axis, in_size=None, count=None, indices=(), weights=(), beyond=None)
+
+
+def _integer_steps(
+    ops: Ops,
+    x: Value,
+    spec: ResizeSpec,
+    known: ResizeSpec | None,
+    open_axes: list[RunTimeAxis],
+    shape: PartialShape,
+    dtype: str,
+) -> tuple[Step, ...]:
+    """Return the steps in which the source's runtime makes integers; none where they are not known, or no integers."""
+    rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
+    given: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
+    wanted = axes_of_steps(spec, frozenset(given), rank, dtype)
+    if wanted is None or any(axis.out_size == 0 for axis in plans.values()):
+        return ()
+    found = tuple(steps(spec, wanted, {a: _sampled(ops, x, given.get(a), a, shape[a]) for a in wanted}, rank, dtype))
+    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in found)
+    return () if fused else found  # a graph cannot ask for that
+
+
+def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, length: int | None) -> Sampled:
+    """Return where the outputs of an axis lie, as arrays where that is known."""
+    xp = Functions(ops)
+    if isinstance(axis, RunTimeAxis):
+        return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
+    if axis is not None or length is not None:
+        return sampled(axis, length or 0)
+    count = entry(ops, ops.convert(ops.lengths(x), "float32"), place)
+    return Sampled(length=count, scale=1.0, at=xp.arange(0, count), xp=xp)
+
+
+def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
+    """Lay the spec's zeros around ``x``."""
+    if not spec.pads:
+        return x, shape
+    return ops.pad(x, *spec.padding(len(shape))), spec.padded(shape)
+
+
+def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, ResizeSpec | None]:
+    """Return the resize of the axes whose lengths are all known, and that of the others: None where there is none."""
+    bare = replace(spec, pads=())
+    axes = resolve_axes(spec.axes, len(shape))
+    crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
+    open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
+    places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
+    joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
+    if not places:
+        return bare, None
+    if len(places) == len(axes) or joined:
+        return None, bare
+    others = [place for place in range(len(axes)) if place not in places]
+    listing = replace(bare, axes=axes)
+    return listing.only(others), listing.only(places)
+
+
+def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:
+    """Yield the executor's taps, the axis that shrinks most first, but those without outputs last.
+
+    OpenVINO's CPU plugin dies of a Gather from an empty tensor.
+    """
+    if spec is None:
+        return
+    bound = plan(spec, with_ones(shape))
+    pairs = sorted(
+        zip(bound.axes, axis_taps(bound), strict=True),
+        key=lambda pair: (pair[0].out_size == 0, pair[0].out_size / pair[0].in_size),
+    )
+    for axis, taps in pairs:
+        copies = taps.weights is None or axis.out_size == 0
+        yield AxisTaps(
+            axis=axis.axis,
+            in_size=axis.in_size,
+            count=taps.indices.shape[1],
+            indices=taps.indices[:, 0] if copies else taps.indices,
+            weights=None if copies else taps.weights,
+            beyond=taps.outside,
+        )
+
+
+def _stored(ops: Ops, x: Value, dtype: str, rounding: Integers) -> Value:
+    """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
+    if "int" in dtype:
+        x = bounded(ops, rounded(ops, x, rounding), dtype)
+    return x if dtype == "float32" else ops.convert(x, dtype)
+
+
+def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
+    """Fill what a crop takes from outside the image."""
+    for axis in axes:
+        if axis.beyond is not None and (isinstance(axis.beyond, Symbol) or axis.beyond.any()):
+            mask = aligned(ops, axis.beyond, range(1, rank - axis.axis))
+            y = ops.elementwise("select", mask, ops.constant(value), y)
+    return y
+
+
+def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
+    """Return which axes are copied from, which weighed, and whether indices are constants."""
+    if not axes:
+        return "nothing"
+    listing = ", ".join(str(axis.axis) for axis in sorted(axes, key=lambda axis: axis.axis))
+    kind = "copies" if all(axis.weights is None for axis in axes) else "weighted sums"
+    return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
+
+
+_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # in which no graph finds a nearest pixel
+
+
+def _grade(
+    spec: ResizeSpec,
+    axes: list[AxisTaps],
+    at_run_time: ResizeSpec | None,
+    *,
+    sums_integers: bool,
+    steps: tuple[Step, ...],
+) -> Grade:
+    """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
+    if sums_integers and axes and not (steps and all(map(is_exact, steps))):
+        return Grade.INTEGERS_WITHIN_1
+    if at_run_time and spec.arithmetic in _NOT_AT_RUN_TIME and isinstance(spec.kernel, Nearest):
+        return Grade.EXACT_BUT_TIES
+    return Grade.EXACT_FOR_SHAPE if any(axis.in_size is not None for axis in axes) else Grade.DECOMPOSED

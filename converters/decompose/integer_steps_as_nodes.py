@@ -1,0 +1,192 @@
+"""Integers in the steps of a runtime, as primitive operations: of the same bits as there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import SpecError
+from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import Integers
+
+from .apply_taps import AxisTaps, aligned
+from .symbols import Functions, Ops, Symbol, Value
+
+_EXACT_BITS = 24  # whole numbers below 2**24 are summed in float32 without rounding, in any order
+_BITS = 11  # of a piece of a weight, of few taps
+_MOST_TAPS = 512  # that are reckoned with where only run time knows their number
+
+Resize = Callable[[Value, Sequence[AxisTaps], PartialShape], Value]
+"""Returns a tensor of some shape resized along axes by copies and weighted sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a resize on a graph; ``resize`` takes and weighs entries."""
+
+    ops: Ops
+    resize: Resize
+    dtype: str
+
+    def run(self, x: Value, steps: Sequence[Step], shape: PartialShape) -> Value:
+        """Return ``x``, integers as float32, after all steps: integers as float32."""
+        for step in steps:
+            x, shape = self._step(x, step, shape), _shape_after(step, shape)
+        return x
+
+    def _step(self, x: Value, step: Step, shape: PartialShape) -> Value:
+        if isinstance(step, Corners):
+            return self._cornered(x, step, shape)
+        if step.sum is Sum.FIXED:
+            pieces = _pieces(Functions(self.ops), step.weights)
+            totals = [self._weighed(x, step, weights, shape) for weights in pieces[1]]
+            y = _shifted(Functions(self.ops), [Symbol(self.ops, total) for total in totals], pieces[0])
+        elif isinstance(step.weights, Symbol):
+            y = Symbol(self.ops, self._weighed(x, step, step.weights, shape))
+        else:
+            y = Symbol(self.ops, self._chained(x, step, shape))
+        return bounded(self.ops, rounded(self.ops, y.value, step.rounding), self.dtype)
+
+    def _weighed(self, x: Value, step: Along, weights: Any, shape: PartialShape) -> Value:
+        """Return the sum along an axis, its terms added in any order."""
+        at_run_time = isinstance(weights, Symbol)
+        count = None if at_run_time else weights.shape[1]
+        length = None if at_run_time else shape[step.axis]
+        taps = AxisTaps(
+            axis=step.axis, in_size=length, count=count, indices=_places(step.indices), weights=weights, beyond=None
+        )
+        return self.resize(x, [taps], shape)
+
+    def _chained(self, x: Value, step: Along, shape: PartialShape) -> Value:
+        """Return products added one after the other, each rounded by itself."""
+        used = np.flatnonzero(step.weights.any(axis=0))
+        terms = (
+            self._product(
+                self._taken(x, step.axis, step.indices[:, tap], shape),
+                aligned(self.ops, step.weights[:, tap], range(1, len(shape) - step.axis)),
+            )
+            for tap in used
+        )
+        return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
+
+    def _taken(self, x: Value, axis: int, indices: Any, shape: PartialShape) -> Value:
+        copied = AxisTaps(axis=axis, in_size=None, count=1, indices=_places(indices), weights=None, beyond=None)
+        return self.resize(x, [copied], shape)
+
+    def _product(self, left: Value, right: Value) -> Value:
+        return self.ops.elementwise("positive", self.ops.elementwise("multiply", left, right))
+
+    def _cornered(self, x: Value, step: Corners, shape: PartialShape) -> Value:
+        """Return the sum over the corners of cells."""
+        corners = list(self._corners(x, step, len(step.axes) - 1, shape))
+        xp = Functions(self.ops)
+        if not step.fixed:
+            return self._total([self._product(weight, corner) for corner, weight in corners])
+        unit = 2.0**CORNER_BITS
+        highs = [xp.floor(Symbol(self.ops, weight) * (1 / unit)) for _, weight in corners]
+        lows = [Symbol(self.ops, weight) - high * unit for (_, weight), high in zip(corners, highs, strict=True)]
+        high, low = (
+            Symbol(
+                self.ops,
+                self._total([self._product(each.value, y) for each, (y, _) in zip(those, corners, strict=True)]),
+            )
+            for those in (highs, lows)
+        )
+        return _cut(xp, high, low, unit).value
+
+    def _total(self, terms: Sequence[Value]) -> Value:
+        return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
+
+    def _corners(self, x: Value, step: Corners, place: int, shape: PartialShape) -> Iterator[tuple[Value, Value]]:
+        """Yield the corners of cells with their weights: those of the first axes change most often."""
+        axis = step.axes[place]
+        for indices, weights in zip(step.indices[place], step.weights[place], strict=True):
+            taken = self._taken(x, axis, indices, shape)
+            column = aligned(self.ops, weights, range(1, len(shape) - axis))
+            if place == 0:
+                yield taken, column
+                continue
+            inner = (*shape[:axis], None if isinstance(indices, Symbol) else len(indices), *shape[axis + 1 :])
+            for corner, weight in self._corners(taken, step, place - 1, inner):
+                yield corner, self.ops.elementwise("multiply", weight, column)
+
+
+def is_exact(step: Step) -> bool:
+    """Say whether a step has the bits of the runtime: a sum of an unknown number of floats has an order of its own."""
+    return isinstance(step, Corners) or step.sum is Sum.FIXED or not isinstance(step.weights, Symbol)
+
+
+def bounded(ops: Ops, x: Value, dtype: str) -> Value:
+    """Return float32 numbers within the bounds of an integer type. Raises SpecError for other types."""
+    if np.dtype(dtype).kind not in "iu":
+        raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
+    low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    high = high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
+    return ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
+
+
+def _places(indices: Any) -> Any:
+    return indices if isinstance(indices, Symbol) else indices.astype(np.intp)
+
+
+def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
+    lengths = list(shape)
+    pairs = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
+    for axis, indices in pairs:
+        column = indices[0] if isinstance(indices, tuple) else indices
+        lengths[axis] = None if isinstance(column, Symbol) else len(column)
+    return tuple(lengths)
+
+
+def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
+    """Return whole numbers of ``FIXED_BITS`` in pieces of some bits, the lowest first, and how many these are.
+
+    A piece lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
+    """
+    at_run_time = isinstance(weights, Symbol)
+    taps = _MOST_TAPS if at_run_time else weights.shape[1]
+    bits = max(1, min(_BITS, _EXACT_BITS - 7 - (taps - 1).bit_length()))
+    floor = xp.floor if at_run_time else np.floor
+    pieces: list[Any] = []
+    for _ in range(bits, FIXED_BITS, bits):
+        rest = floor(weights * 2.0**-bits + 0.5)
+        pieces.append(weights - rest * 2.0**bits)
+        weights = rest
+    return bits, [*pieces, weights]
+
+
+def _shifted(xp: Functions, totals: Sequence[Symbol], bits: int) -> Symbol:
+    """Return the whole number that sums of pieces come to, without its last ``FIXED_BITS``, rounded half up."""
+    total = totals[0]
+    for each in totals[1:]:
+        total = xp.floor(total * 2.0**-bits) + each
+    left = FIXED_BITS - bits * (len(totals) - 1)
+    return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
+
+
+def _cut(xp: Functions, high: Symbol, low: Symbol, unit: float) -> Symbol:
+    """Return (high * unit + low) / unit**2, cut off."""
+    carried = xp.floor(low * (1 / unit))
+    rest, total = low - carried * unit, high + carried
+    below = xp.floor(total * (1 / unit))
+    left_out = (rest > 0) | (total > below * unit)
+    return xp.where((total < 0) & left_out, below + 1, below)
+
+
+def rounded(ops: Ops, x: Value, rounding: Integers | None) -> Value:
+    """Return float32 numbers rounded; what is cut off is left to the conversion to integers."""
+    match rounding:
+        case None | Integers.CUT_OFF:
+            return x
+        case Integers.HALF_AWAY:
+            xp, number = Functions(ops), Symbol(ops, x)
+            below = xp.floor(xp.abs(number))
+            whole = xp.where(xp.abs(number) - below >= 0.5, below + 1, below)
+            return xp.where(number < 0, 0 - whole, whole).value
+        case _:
+            return ops.elementwise("round", x)

@@ -1,0 +1,102 @@
+"""Fix a file, and show on the model's own input what that changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ir_interp.errors import IrInterpError, ReadError, VerificationError
+from ir_interp.files.atomic import check_outputs, replacing
+from ir_interp.files.kinds import FileKind, expect
+
+from ..audit.audit_report import Options as Choice
+from ..portable.portable_model import weights_beside
+from ..report import Progress, silent
+from ..sources.brief import parts
+from ..verify.compare.differences import TOLERANCE
+from ..verify.comparison import ModelComparison
+from ..verify.model_pairs import compare_models
+from ..verify.run.inputs import Inputs
+from .fixed_model import Mended, write_fixed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What to mend: the codes that ``choice`` wants, of the resizes ``layers``, of all where that is empty."""
+
+    choice: Choice = field(default_factory=Choice)
+    layers: tuple[str, ...] = ()
+    verify: bool = True
+    inputs: Inputs = field(default_factory=Inputs)
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """What was mended, and what that changes on the model's own input: ``comparison`` of before and after.
+
+    There is none where nothing was mended, where nobody asked, and where ``note`` says why.
+    """
+
+    source: Path
+    destination: Path
+    mended: tuple[Mended, ...]
+    comparison: ModelComparison | None = None
+    note: str = ""
+
+    def changed(self, mended: Mended) -> str:
+        """Return how far the output of a resize is from what it was before, as text."""
+        found = (self.comparison.resizes if self.comparison else None) or ()
+        compared = next((each.output for each in found if each.name == mended.op.name), None)
+        return compared.apart if compared else "not shown"
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return {
+            "source": str(self.source),
+            "destination": str(self.destination),
+            "mended": [
+                {"resize": each.op.name, "where": each.op.where, "code": remedy.code, "change": remedy.text}
+                for each in self.mended
+                for remedy in each.remedies
+            ],
+            "comparison": self.comparison and self.comparison.record(),
+            "note": self.note,
+        }
+
+
+def fix(source: Path, destination: Path, options: Options) -> Fixed:
+    """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
+    for path in (source, destination):
+        expect(path, FileKind.ONNX)
+    check_outputs([destination], [*parts(source), *options.inputs.paths])
+    with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
+        mended = write_fixed(source, temporary, options.choice.wants, options.layers)
+        found = Fixed(source=source, destination=destination, mended=tuple(mended))
+        if mended and options.verify:
+            comparison, note = _compared(source, temporary, options)
+            found = replace(found, comparison=comparison, note=note)
+    return found
+
+
+def _compared(source: Path, result: Path, options: Options) -> tuple[ModelComparison | None, str]:
+    """Return how a mended model compares with what it was, and why not where that did not run.
+
+    Raises VerificationError where the result does not run.
+    """
+    over = partial(
+        compare_models, inputs=options.inputs, tolerance=TOLERANCE, per_resize=True, progress=options.progress
+    )
+    try:
+        found = over(source, result)
+    except ReadError:
+        raise
+    except IrInterpError as problem:
+        try:
+            over(result, result)
+        except IrInterpError as own:
+            raise VerificationError(f"{own}; nothing was written; --no-verify writes it unseen") from None
+        return None, f"before: {problem}; after: it runs"
+    return replace(found, first=source, second=result), ""

@@ -1,0 +1,150 @@
+"""An ONNX model in which likely mistakes are mended, and every other byte is as it was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from ir_interp.errors import InexactError, ReadError, VerificationError, closest
+from ir_interp.op import ResizeOp
+
+from ..audit import mistakes
+from ..onnx.graph import Graph
+from ..onnx.native import invalid
+from ..onnx.node_walk import graphs
+from ..onnx.onnx_files import default_opset, read_file
+from ..onnx.resize_nodes import FoundNode, given_names, nodes_in
+from ..portable.portable_model import edit, taken_names, with_resizes_in_sight
+from ..portable.portable_resize import Edit
+from .remedies import CODES, Remedy, remedies
+
+Wanted = Callable[[str], bool]
+"""Says whether mistakes of a code are to be mended."""
+_ATTRIBUTE = 7  # the version whose scales are an attribute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """A resize and what was done to it; ``output`` is the tensor that it makes."""
+
+    op: ResizeOp
+    output: str
+    remedies: tuple[Remedy, ...]
+
+
+def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str] = ()) -> list[Mended]:
+    """Write a model without the mistakes that are wanted to be mended; where there are none, the file is copied.
+
+    ``layers`` are the names of the resizes that are looked at, of all where there are none. Raises ReadError for a name
+    that no resize has, an ExceptionGroup of InexactError where some mistakes cannot be mended.
+    """
+    model = with_resizes_in_sight(read_file(source), source.name)
+    original = model.SerializeToString(deterministic=True)
+    graph = taken_names(model, default_opset(model, source.name))
+    edits, mended, refusals = [], [], []
+    for found in _chosen(nodes_in(model, source), layers, source.name):
+        codes = {code for code, _ in mistakes.of_node(found) if code in CODES and wanted(code)}
+        try:
+            chosen = remedies(found.op, codes)
+        except InexactError as refusal:
+            refusals.append(refusal)
+            continue
+        if chosen:
+            edits.append(_edit(found, chosen, graph))
+            mended.append(Mended(op=found.op, output=found.node.output[0], remedies=tuple(chosen)))
+    if refusals:
+        raise ExceptionGroup(f"{source.name} has mistakes that cannot be mended", refusals)
+    if not edits:
+        shutil.copyfile(source, output)
+        return []
+    before = _nodes(model, edits)
+    edit(model, graph, edits)
+    output.write_bytes(model.SerializeToString(deterministic=True))
+    _check(source, output, original, before, set(graph.initialisers))
+    return mended
+
+
+def _chosen(found: Sequence[FoundNode], layers: Sequence[str], where: str) -> list[FoundNode]:
+    """Return the resizes of these names, or all."""
+    names = {each.op.name for each in found}
+    for name in layers:
+        if name not in names:
+            raise ReadError(f"no resize {name!r}; {closest(name, names)}", where)
+    return [each for each in found if not layers or each.op.name in layers]
+
+
+def _edit(found: FoundNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
+    """Return a node with other attributes, and another constant of scales."""
+    node = onnx.NodeProto()
+    node.CopyFrom(found.node)
+    for remedy in chosen:
+        for name, value in remedy.attributes.items():
+            _set(node, name, value)
+    scales = [each.scales for each in chosen if each.scales is not None][-1:]
+    for values in scales:
+        if found.op.version == _ATTRIBUTE:
+            _set(node, "scales", list(values))
+        else:
+            place = 1 + given_names(found.op.version).index("scales")
+            node.input[place] = graph.constant(values, np.float32, name=f"{found.op.name}/scales")
+    return Edit(graph=found.values.graph, depth=found.values.depth, output=node.output[0], nodes=[node])
+
+
+def _set(node: onnx.NodeProto, name: str, value: object) -> None:
+    """Set an attribute in its place, or behind the others."""
+    made = helper.make_attribute(name, value)
+    for each in node.attribute:
+        if each.name == name:
+            each.CopyFrom(made)
+            return
+    node.attribute.append(made)
+
+
+_Place = tuple[int, str]
+"""A graph, by its number among those of a model, and the tensor that a node of it makes."""
+
+
+def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
+    """Return copies of the nodes that edits replace."""
+    found = {}
+    for number, graph in enumerate(graphs(model.graph)):
+        outputs = {each.output for each in edits if each.graph is graph}
+        for node in graph.node:
+            for output in outputs & set(node.output):
+                found[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
+    return found
+
+
+# What is proven of the result
+
+
+def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: set[str]) -> None:
+    """Undo in the file that was written what was meant to change, and see the model that was read, byte for byte.
+
+    Raises VerificationError where anything else has changed, or the result is not valid and its source was.
+    """
+    model = read_file(output)
+    for number, graph in enumerate(graphs(model.graph)):
+        kept = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
+        nodes = [before.get((number, next(iter(node.output), "")), node) for node in kept]
+        _replace(graph.node, nodes)
+        _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])
+    if model.SerializeToString(deterministic=True) != original:
+        raise VerificationError(f"{source.name}: more than its resizes would have changed; nothing was written")
+    problem = invalid(output)
+    if problem and not invalid(source):
+        raise VerificationError(f"{source.name}: mended it would not be valid ONNX: {problem}; nothing was written")
+
+
+def _replace(held: Any, messages: Sequence[Any]) -> None:
+    """Let a repeated field hold other messages."""
+    copies = [type(each).FromString(each.SerializeToString()) for each in messages]
+    del held[:]
+    held.extend(copies)

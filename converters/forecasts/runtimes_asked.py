@@ -1,0 +1,132 @@
+"""The runtimes that an audit asks: of nodes of an ONNX model, and of layers of an IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ir_interp.op import ResizeOp
+
+from ..onnx import neighbours
+from ..onnx.origins import may_change
+from ..onnx.resize_nodes import FoundNode
+from ..runtimes import litert, onnxruntime, onnxruntime_editions, openvino, openvino_editions, reference
+from ..runtimes import tensorrt as tensorrt_facts
+from ..runtimes.edition import Edition
+from ..runtimes.node_geometry import resized
+from ..runtimes.others import OtherRuntime, others
+from ..runtimes.outcome import Outcome
+from . import after_conversion, tensorrt_importer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """A runtime: the version that its rules were seen in, and what comes of a resize there.
+
+    ``among_others`` says what comes of a node of a model because of those around it; None where they do not matter.
+    ``of_node``, where there is one, knows more of a node of a model than ``forecast`` of the resize alone. One that is
+    not ``is_asked`` has to be chosen by name.
+    """
+
+    title: str
+    version: str
+    forecast: Callable[[ResizeOp], Outcome]
+    among_others: Callable[[FoundNode], Outcome | None] = lambda node: None
+    of_node: Callable[[FoundNode], Outcome] | None = None
+    is_asked: bool = True
+
+
+def _other(other: OtherRuntime) -> Runtime:
+    return Runtime(
+        title=other.title,
+        version=other.version,
+        forecast=lambda op: other.outcome(op, resized(op)),
+        of_node=lambda node: other.outcome(node.op, may_change(node)),
+        is_asked=False,
+    )
+
+
+def _of_onnxruntime(edition: Edition) -> Runtime:
+    return Runtime(
+        title=f"onnxruntime {edition.version}",
+        version=edition.version,
+        forecast=edition.outcome,
+        among_others=neighbours.in_onnxruntime,
+        is_asked=False,
+    )
+
+
+def _of_openvino(edition: Edition) -> Runtime:
+    title = f"OpenVINO {edition.version}, own frontend"
+    return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
+
+
+def _importer(name: str) -> Runtime:
+    edition = tensorrt_facts.EDITIONS[name]
+    return Runtime(
+        title=f"TensorRT {name}'s importer",
+        version=f"{name}, by {edition.source}",
+        forecast=lambda op: tensorrt_importer.importer(op, edition),
+        is_asked=False,
+    )
+
+
+RUNTIMES: Mapping[str, Runtime] = {
+    "onnxruntime": Runtime(
+        title="onnxruntime",
+        version=onnxruntime.VERSION,
+        forecast=onnxruntime.outcome,
+        among_others=neighbours.in_onnxruntime,
+    ),
+    "openvino": Runtime(title="OpenVINO, own frontend", version=openvino.VERSION, forecast=openvino.frontend),
+    "openvino-converted": Runtime(
+        title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino
+    ),
+    "tensorrt": Runtime(
+        title="TensorRT's importer", version=tensorrt_facts.VERSION, forecast=tensorrt_importer.importer
+    ),
+    "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
+    **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
+    **{f"openvino:{name}": _of_openvino(each) for name, each in openvino_editions.EDITIONS.items()},
+    **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
+    **{name: _other(each) for name, each in others().items()},
+}
+"""Of nodes of ONNX models. The last ones are asked by name: what is installed shall not change a report."""
+
+LAYER_RUNTIMES: Mapping[str, Runtime] = {
+    "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, forecast=openvino.layer),
+    "onnxruntime": Runtime(
+        title="onnxruntime, converted here", version=onnxruntime.VERSION, forecast=after_conversion.onnxruntime
+    ),
+    "tensorrt": Runtime(title="TensorRT, converted here", version="10", forecast=after_conversion.tensorrt),
+}
+"""Of layers of IRs."""
+
+OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
+    "litert": Runtime(title="LiteRT", version=litert.VERSION, forecast=litert.outcome),
+    "onnxruntime": LAYER_RUNTIMES["onnxruntime"],
+    "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino),
+    "tensorrt": LAYER_RUNTIMES["tensorrt"],
+}
+"""Of operators of TFLite files."""
+
+_OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_RUNTIMES}
+
+
+def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
+    """Return the runtimes that are asked about a resize, by name."""
+    return _OF_DIALECT.get(op.dialect, {})
+
+
+INSTALLED = "installed"
+NAMES = (*dict.fromkeys(name for those in _OF_DIALECT.values() for name in those), INSTALLED)
+"""Of all runtimes; the last stands for several."""
+
+
+def named(words: Sequence[str]) -> frozenset[str]:
+    """Return runtimes by name; ``installed`` stands for those that every audit asks, and others that are installed."""
+    found = {name for name in words if name != INSTALLED}
+    if INSTALLED in words:
+        found |= {name for those in _OF_DIALECT.values() for name, each in those.items() if each.is_asked}
+        found |= {name for name, each in others().items() if each.is_installed}
+    return frozenset(found)

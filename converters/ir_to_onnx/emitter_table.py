@@ -1,0 +1,32 @@
+"""Every layer type that can be written, with its emitter: each module of ``emitters/`` has a table of its own."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+
+from ..onnx.graph import Graph
+from . import emitters
+from .layer import Op
+
+Emitter = Callable[[Graph, Op], str | tuple[str, ...]]
+"""Adds the nodes of a layer and returns its outputs; raises UnsupportedLayerError or InexactError to refuse."""
+
+
+def found() -> dict[str, Emitter]:
+    """Return the emitters of all modules by layer type in lower case. Raises ValueError where two write one type."""
+    written: dict[str, Emitter] = {}
+    modules: dict[str, str] = {}
+    for module in pkgutil.iter_modules(emitters.__path__):
+        table: dict[str, Emitter] = importlib.import_module(f"{emitters.__name__}.{module.name}").TABLE
+        for kind, emit in table.items():
+            first = modules.setdefault(kind.lower(), module.name)
+            if kind.lower() in written:
+                raise ValueError(f"two emitters write {kind}: one of {first}, one of {module.name}")
+            written[kind.lower()] = emit
+    return written
+
+
+EMITTERS = found()
+"""By layer type in lower case: OpenVINO reads types in any."""

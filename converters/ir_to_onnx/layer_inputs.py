@@ -1,0 +1,30 @@
+"""Inputs of a layer as ONNX wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..onnx.graph import Graph
+from ..onnx.operators import cast
+from .layer import Op
+
+
+def int64(graph: Graph, op: Op, index: int, *, vector: bool = True) -> str:
+    """Return an input as 64-bit integers, which ONNX wants of shapes, axes and indices; as a vector where asked."""
+    value = op.value(index)
+    if value is not None:
+        return graph.constant(value.astype(np.int64).ravel() if vector else value.astype(np.int64))
+    name = op.inputs[index] if op.dtype(index) == "int64" else cast(graph, op.inputs[index], "int64")
+    return graph.node("Reshape", name, graph.ints([-1])) if vector and op.shape(index) == () else name
+
+
+def reshaped(graph: Graph, op: Op, x: str, lengths: Sequence[int | None]) -> str:
+    """Reshape to lengths of which one may be dynamic; a constant is reshaped at once."""
+    if sum(length is None for length in lengths) > 1:
+        raise op.refusal("more than one length of its input is known only at run time")
+    wanted = [-1 if length is None else length for length in lengths]
+    if x in graph.initialisers:
+        return graph.constant(graph.initialisers[x].reshape(wanted), name=x)
+    return graph.node("Reshape", x, graph.ints(wanted), allowzero=1 if 0 in wanted and graph.opset >= 14 else None)

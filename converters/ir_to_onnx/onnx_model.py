@@ -1,0 +1,264 @@
+"""A whole net as an ONNX model: its layers in order, each written by the emitter of its type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import helper
+
+from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.ir.fold import fold
+from ir_interp.ir.net import Layer, Net, Port, tensor_name
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Semantics
+
+from ..onnx import operators
+from ..onnx.graph import Graph
+from ..onnx.half_weights import halved
+from ..onnx.onnx_save import Unsaved
+from ..onnx.operators import as_dtype
+from ..report import Progress, Row, silent
+from .attributes import refuse_unread
+from .emitter_table import EMITTERS
+from .layer import Conversion, Op, computed
+from .layer_order import in_order
+from .quantised import clamps, dynamic, small_weights
+
+OLDEST_OPSET, NEWEST_OPSET = 11, 24
+"""What is written."""
+
+OPSET = 21
+"""What is written where nobody says: the newest that onnxruntime of several years runs fully."""
+
+_OLD_INPUTS = {"float16": "float32"}
+_OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
+# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32. Those who
+# want what the file says ask for the document's reading.
+
+
+_Refusals = list[tuple[str, IrInterpError]]
+
+
+def build(
+    net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent, *, half: bool = False
+) -> tuple[Unsaved, tuple[Row, ...]]:
+    """Return a net as an ONNX model, and a row for each resize in it; ``half`` stores weights in half precision.
+
+    Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
+    """
+    opset = OPSET if opset is None else opset
+    if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+    refusals: _Refusals = []
+
+    def writer_of(net: Net, graph: Graph) -> _Writer:
+        short = dynamic.gathered(clamps.without_idle(net, conversion))
+        return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
+
+    def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
+        return writer_of(net, graph).write_body(given)
+
+    conversion = Conversion(semantics=semantics, write_body=write_body)
+    writer = writer_of(net, Graph(opset=opset))
+    writer.write(progress)
+    made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
+    info = _info(net)
+    made.model.doc_string = info.pop("doc_string", "")
+    ends = {"layouts": writer.layouts, "tensor_names": writer.names}
+    helper.set_model_props(made.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
+    return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
+
+
+def _info(net: Net) -> dict[str, str]:
+    """Return what an IR says of its model, but for how it was made; the metadata of an ONNX model as it was there."""
+    told = {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+    own = {name: text for name, text in told.items() if not name.startswith(_OF_ONNX)}
+    return {name.removeprefix(_OF_ONNX): text for name, text in told.items() if name not in own} | own
+
+
+_OF_ONNX = "framework."
+_OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversion_parameters", "legacy_frontend")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writer:
+    """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each.
+
+    ``layouts`` has the order of axes of inputs and outputs by name, where the IR says it, ``names`` their other names.
+    """
+
+    net: Net
+    graph: Graph
+    conversion: Conversion
+    tensors: dict[tuple[int, int], str] = field(default_factory=dict)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    refusals: _Refusals = field(default_factory=list)
+    layouts: dict[str, str] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def _changes_types(self) -> bool:
+        return self.net.version == 10 and self.conversion.semantics is Semantics.RUNTIME
+
+    def write(self, progress: Progress) -> None:
+        layers = list(in_order(self.net))
+        results = [layer for layer in self.net.layers.values() if layer.type.lower() == "result"]
+        for layer in self.net.layers.values():
+            if layer.type.lower() == "parameter":
+                self._input(layer)
+        names = [self.graph.fresh(self._output_name(layer)) for layer in results]
+        for index, layer in enumerate(layers):
+            progress("writing layers", index, len(layers))
+            if layer.type.lower() not in ("parameter", "result"):
+                self._layer(layer)
+        if self.refusals:
+            order = {layer.where: index for index, layer in enumerate(_in_file(self.net))}
+            found = [error for where, error in sorted(self.refusals, key=lambda each: order[each[0]])]
+            refusals = list({str(each): each for each in found}.values())  # a constant is met by all its readers
+            raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
+        for layer, name in zip(results, names, strict=True):
+            self._output(layer, name)
+
+    def write_body(self, given: Mapping[int, str]) -> dict[int, str]:
+        """Write the layers of a body, given the tensor of each Parameter, and return that of each Result."""
+        results = {}
+        for layer in in_order(self.net):
+            if layer.type.lower() == "parameter":
+                if layer.id not in given:
+                    raise ReadError("nothing is mapped to it", layer.where)
+                self.tensors[layer.id, _only_port(layer).id] = given[layer.id]
+            elif layer.type.lower() == "result":
+                producer, port = self._source(layer)
+                results[layer.id] = self.tensors[producer.id, port.id]
+            else:
+                self._layer(layer)
+        return results
+
+    def _input(self, layer: Layer) -> None:
+        port, since = _only_port(layer), len(self.graph.nodes)
+        name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
+        declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self._changes_types else port.dtype
+        if "..." in layer.attributes.get("shape", ""):
+            problem = "its rank is dynamic, and an input of ONNX has a known one"
+            self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
+        self.inputs.append(_value_info(name, declared, port.shape, layer))
+        self._keep(name, layer, port.names)
+        self.tensors[layer.id, port.id] = self._as(name, declared, computed(port))
+        self.graph.name_nodes(since)
+
+    def _output_name(self, layer: Layer) -> str:
+        producer, port = self._source(layer)
+        return layer.output_names[0] if layer.output_names else tensor_name(producer, port)
+
+    def _source(self, layer: Layer) -> tuple[Layer, Port]:
+        found = self.net.source(layer, 0)
+        if found is None:
+            raise ReadError("its input is not connected", layer.where)
+        return found
+
+    def _output(self, layer: Layer, name: str) -> None:
+        producer, port = self._source(layer)
+        since = len(self.graph.nodes)
+        self.graph.layer = layer.name
+        declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self._changes_types else port.dtype
+        tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
+        taken = {each.name for each in (*self.inputs, *self.outputs)}
+        if tensor in taken or tensor in self.graph.initialisers:
+            tensor = self.graph.node("Identity", tensor)
+        self.graph.name_nodes(since)
+        self.graph.rename(tensor, name)
+        self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
+        shape = None if port.shape == () and self.net.has_dynamic_ranks else port.shape
+        self.outputs.append(_value_info(name, declared, shape, layer))
+        self._keep(name, layer, layer.output_names or port.names)
+
+    def _keep(self, name: str, layer: Layer, names: Sequence[str]) -> None:
+        if layer.layout:
+            self.layouts[name] = layer.layout
+        if names[1:]:
+            self.names[name] = list(names[1:])
+
+    def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
+        return tensor if given == wanted or wanted is None else operators.cast(self.graph, tensor, wanted)
+
+    def _layer(self, layer: Layer) -> None:
+        self.graph.layer = layer.name or layer.type
+        since = len(self.graph.nodes)
+        try:
+            made = self._emitted(layer)
+        except (UnsupportedLayerError, InexactError) as error:
+            self.refusals.append((layer.where, error))
+            made = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
+        produced = {name for node in self.graph.nodes[since:] for name in node.output}
+        for port, tensor in zip(layer.outputs, made, strict=False):
+            self.tensors[layer.id, port.id] = tensor
+            if tensor in produced:
+                self.tensors[layer.id, port.id] = self.graph.fresh(tensor_name(layer, port))
+                self.graph.rename(tensor, self.tensors[layer.id, port.id], since)
+        self.graph.name_nodes(since)
+
+    def _emitted(self, layer: Layer) -> tuple[str, ...]:
+        if layer.version is None:
+            raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
+        if layer.version == 0:
+            raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
+        emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
+        if emit is None:
+            raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
+        inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
+        op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
+        made = emit(self.graph, op)
+        refuse_unread(op)
+        return (made,) if isinstance(made, str) else made
+
+    def _tensor(self, layer: Layer, index: int) -> str:
+        """Return the tensor that feeds an input: a constant where constants and lengths decide its value."""
+        source = self.net.source(layer, index)
+        if source is None:
+            return ""
+        producer, port = source
+        value = None if self._is_stored(producer) else fold(self.net, layer, index)
+        if value is None or value.dtype.name != computed(port):
+            return self.tensors[producer.id, port.id]
+        return self.graph.constant(value)
+
+    def _is_stored(self, layer: Layer) -> bool:
+        """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
+        kind = layer.type.lower()
+        if kind not in ("convert", "reshape"):
+            held = small_weights.is_looked_up(self.net, layer) or small_weights.read(self.net, layer) is not None
+            return kind == "const" or held
+        source = self.net.source(layer, 0)
+        return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
+
+    def _is_small(self, layer: Layer) -> bool:
+        return layer.type.lower() == "multiply"
+
+
+def _in_file(net: Net) -> Iterator[Layer]:
+    """Yield the layers of a net as they stand in the file, each before those of its bodies."""
+    for layer in net.layers.values():
+        yield layer
+        for (number, _), body in net.bodies.items():
+            if number == layer.id:
+                yield from _in_file(body.net)
+
+
+def _only_port(parameter: Layer) -> Port:
+    if len(parameter.outputs) != 1:
+        raise ReadError(f"{len(parameter.outputs)} outputs; a Parameter has one", parameter.where)
+    return parameter.outputs[0]
+
+
+def _value_info(name: str, dtype: str | None, shape: PartialShape | None, layer: Layer) -> onnx.ValueInfoProto:
+    if dtype is None:
+        raise ReadError("its port has no precision", layer.where)
+    try:
+        element = helper.np_dtype_to_tensor_dtype(as_dtype(dtype))
+    except (ReadError, TypeError, ValueError, KeyError):
+        raise UnsupportedLayerError(f"element type {dtype} is not supported", layer.where) from None
+    return helper.make_tensor_value_info(name, element, shape)

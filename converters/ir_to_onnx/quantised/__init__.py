@@ -1,0 +1,1 @@
+"""Quantised layers: ranges, scales and zero points, and integers where ONNX has them."""

@@ -1,0 +1,120 @@
+"""Products of bytes less their zero points: ConvInteger and MatMulInteger, which OpenVINO spreads over int32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from ir_interp.ir.net import Layer, Port
+
+from ...onnx.graph import Graph
+from ..layer import Array, Op
+from . import small_weights
+
+_BYTES = ("uint8", "int8")
+_MOVES = ("Reshape", "Transpose", "Squeeze", "Unsqueeze")
+"""Nodes that leave numbers as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """A tensor of bytes, and that of the one of them that stands for zero."""
+
+    tensor: str
+    zero: str
+
+
+def convolved(graph: Graph, op: Op, kernel: Array | None, **attributes: Any) -> str | None:
+    """Return a convolution of bytes; None where it is anything else. The kernel has no axis of groups.
+
+    It is of unsigned ones: onnxruntime takes three times as long for signed ones, and older ones have no kernel for it.
+    """
+    return _product(graph, "ConvInteger", _read(graph, op, 0), _counted(graph, kernel), **attributes)
+
+
+def multiplied(graph: Graph, op: Op) -> str | None:
+    """Return a product of matrices of bytes; None where it is anything else."""
+    if min(op.rank(0), op.rank(1)) < 2 or op.flag("transpose_a"):
+        return None
+    held, is_turned = kernel(op), op.flag("transpose_b")
+    if held is None:
+        other = None if is_turned else _read(graph, op, 1)
+    else:
+        turned = np.swapaxes(held, -1, -2) if is_turned else held
+        other = _signed(graph, turned) or _counted(graph, turned)
+    return _product(graph, "MatMulInteger", _read(graph, op, 0), other)
+
+
+def kernel(op: Op) -> Array | None:
+    """Return the second operand where it is a constant of int32."""
+    source = op.net.source(op.layer, 1)
+    held = small_weights.constant(op.net, source[0]) if source else None
+    return held if held is not None and op.dtype(1) == "int32" else None
+
+
+def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, **attributes: Any) -> str | None:
+    if one is None or other is None:
+        return None
+    return graph.node(kind, one.tensor, other.tensor, one.zero, other.zero, **attributes)
+
+
+def _signed(graph: Graph, values: Array) -> _Bytes | None:
+    """Return constants as signed bytes, where these hold them."""
+    held = values.size and values.min() >= -128 and values.max() <= 127
+    return _Bytes(graph.constant(values, np.int8), "") if held else None
+
+
+def _counted(graph: Graph, values: Array | None) -> _Bytes | None:
+    """Return constants as bytes that are counted from the lowest, where these hold them."""
+    zero = max(0, -int(values.min())) if values is not None and values.size else 256
+    if values is None or max(zero, int(values.max()) + zero) > 255:
+        return None
+    return _Bytes(graph.constant(values + zero, np.uint8), graph.constant(np.uint8(zero)))
+
+
+def _read(graph: Graph, op: Op, index: int) -> _Bytes | None:
+    """Return the bytes that an input is, less their zero point; None where it is anything else."""
+    source = op.net.source(op.layer, index)
+    if source is None or op.dtype(index) != "int32" or source[0].type.lower() not in ("subtract", "add"):
+        return None
+    layer, node = source[0], graph.maker(op.inputs[index])
+    if node is None or node.op_type not in ("Sub", "Add"):
+        return None
+    less = replace(op, layer=layer, inputs=tuple(node.input), read=set())
+    dtype = _dtype(less, 0)
+    zero = None if dtype is None else _zero(graph, less, dtype)
+    return _Bytes(_in_bytes(graph, node.input[0]), zero) if zero else None
+
+
+def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
+    """Return what is subtracted from bytes, where it is one of them."""
+    value = less.value(1)
+    if value is not None:
+        number = int(value.ravel()[0]) if value.size == 1 else None
+        number = -number if number is not None and less.layer.type.lower() == "add" else number
+        held = np.iinfo(dtype)
+        return graph.constant(number, dtype) if number is not None and held.min <= number <= held.max else None
+    if less.layer.type.lower() == "add" or _dtype(less, 1) != dtype or less.shape(1) != ():
+        return None
+    return _in_bytes(graph, less.inputs[1])
+
+
+def _dtype(op: Op, index: int) -> str | None:
+    """Return the type of the bytes that an operand was made of, as they are; None where it was made of others."""
+    source: tuple[Layer, Port] | None = op.net.source(op.layer, index)
+    while source is not None and source[0].type in _MOVES:
+        source = op.net.source(source[0], 0)
+    before = op.net.source(source[0], 0) if source is not None and source[0].type.lower() == "convert" else None
+    return before[1].dtype if before is not None and before[1].dtype in _BYTES else None
+
+
+def _in_bytes(graph: Graph, tensor: str) -> str:
+    """Return what a Cast to int32 reads, behind the same nodes that follow the Cast."""
+    node = graph.maker(tensor)
+    if node is None or node.op_type not in _MOVES:
+        return node.input[0] if node is not None and node.op_type == "Cast" else tensor
+    stated = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    return graph.node(node.op_type, _in_bytes(graph, node.input[0]), *node.input[1:], **stated)

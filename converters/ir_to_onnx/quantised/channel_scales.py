@@ -1,0 +1,153 @@
+"""Scales of channels between two convolutions, which their weights take in: then integers go in and come out.
+
+Before a convolution of single channels tools quantise each channel by a scale of its own. onnxruntime multiplies
+integers of one scale only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper
+
+from ir_interp.ir.net import Layer
+
+from ...onnx.graph import Graph
+from ..layer import Op
+from . import small_weights
+
+_Numbers = NDArray[np.float32]
+_PASSED = {"relu": "Relu", "maxpool": "MaxPool"}
+"""Layers through which factors that are positive may be moved, and their nodes."""
+
+
+def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | None = None) -> str | None:
+    """Return the input of a layer times factors of channels, made by the convolution before it; None where none can.
+
+    ``shifts`` are added to that, but not through a Relu. The convolution and what stands between are written anew, and
+    the first ones left out at the end.
+    """
+    tensor, passed = op.inputs[0], list[onnx.NodeProto]()
+    if not is_alone(op):
+        return None
+    moved_through = _PASSED.values() if shifts is None else ("MaxPool",)
+    while (node := graph.maker(tensor)) is not None and node.op_type in moved_through:
+        passed.append(node)
+        tensor = node.input[0]
+    if node is None or node.op_type != "Conv" or len(node.output) != 1:
+        return None
+    held = small_weights.held(graph, node.input[1])
+    biases = [graph.initialisers.get(name) for name in node.input[2:]]
+    scaled = None if held is None else held.times(factors)
+    if scaled is None or scaled.since > graph.opset or any(each is None for each in biases):
+        return None
+    added = [each * factors.ravel() for each in biases if each is not None]
+    added += [] if shifts is None else [shifts.ravel()]
+    bias = [graph.constant(np.asarray(sum(added), np.float32))] if added else []
+    made = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
+    for each in reversed(passed):
+        made = _again(graph, each, [made])
+    return made
+
+
+def is_alone(op: Op) -> bool:
+    """Say whether nothing but this layer reads what the convolution before it makes, and what stands between."""
+    layer, index = op.layer, 0
+    while (source := op.net.source(layer, index)) is not None:
+        if len(op.net.readers(*source)) > 1:
+            return False
+        layer, kind = source[0], source[0].type.lower()
+        if kind in CONVOLUTIONS:
+            return True
+        if kind not in BETWEEN:
+            return False
+        index = _changing(op, layer)
+    return False
+
+
+def _changing(op: Op, layer: Layer) -> int:
+    """Return the index of the input that is no constant."""
+    first = op.net.source(layer, 0)
+    return 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
+
+
+def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tuple[str, _Numbers] | None:
+    """Return levels, and the factors of channels that make a tensor of them; None for any other tensor.
+
+    ``made_by`` is the operation that makes the levels: Sub where their zero was several bytes.
+    """
+    node = graph.maker(tensor)
+    factors = graph.initialisers.get(node.input[1]) if node is not None and node.op_type == "Mul" else None
+    if node is None or factors is None or factors.ndim < 2 or factors.size != factors.shape[1]:
+        return None
+    before = graph.maker(node.input[0])
+    return (node.input[0], factors) if before is not None and before.op_type == made_by else None
+
+
+def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = False, of_integers: bool = False) -> str:
+    """Return a tensor that is about to be rounded, such that weights before it stay what they are.
+
+    Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one
+    scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing, nor
+    that a LeakyRelu that leaves nothing is a Relu, which costs no more than that; one may stand where the lowest level
+    ``ends_at_zero``. With ``of_integers`` weights that are integers are kept from it as well. Levels that are rounded
+    to other levels it would make one rounding of, to neither.
+    """
+    if _are_levels(graph, tensor):
+        return in_floats(graph, tensor)
+    node = graph.maker(_through(graph, tensor, _SEEN_THROUGH))
+    if node is None or node.op_type not in _ROUNDED_BY_ONNXRUNTIME:
+        return tensor
+    if not of_integers and small_weights.held(graph, node.input[1]) is not None:
+        return tensor
+    source = graph.maker(_through(graph, node.input[0], _MOVES))
+    if source is None or source.op_type != "DequantizeLinear":
+        return tensor
+    last = graph.maker(tensor)
+    if last is not None and last.op_type == "Relu" and is_alone(op):
+        return graph.node("LeakyRelu", last.input[0], alpha=0.0)
+    if ends_at_zero:
+        return graph.node("LeakyRelu", tensor, alpha=0.0)
+    return in_floats(graph, tensor)
+
+
+def _are_levels(graph: Graph, tensor: str) -> bool:
+    node = graph.maker(tensor)
+    while node is not None and node.op_type in _MOVES:
+        node = graph.maker(node.input[0])
+    return node is not None and node.op_type == "DequantizeLinear"
+
+
+def in_floats(graph: Graph, tensor: str) -> str:
+    """Return a tensor that onnxruntime takes for another than the one that it was."""
+    return graph.node("Max", tensor, graph.constant(np.finfo(np.float32).min))
+
+
+_ROUNDED_BY_ONNXRUNTIME = ("Conv", "ConvTranspose", "Gemm")
+_MOVES = ("MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
+_SEEN_THROUGH = (*_MOVES, "Relu", "Clip")
+_TAKEN_IN = ("Mul", "Add")
+"""Arithmetic that onnxruntime makes part of a convolution where it is with a constant."""
+
+
+def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
+    while (node := graph.maker(tensor)) is not None and (node.op_type in kinds or _is_taken_in(graph, node)):
+        tensor = next(each for each in node.input if each not in graph.initialisers)
+    return tensor
+
+
+def _is_taken_in(graph: Graph, node: onnx.NodeProto) -> bool:
+    return node.op_type in _TAKEN_IN and any(each in graph.initialisers for each in node.input)
+
+
+def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:
+    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    return graph.node(node.op_type, *inputs, **attributes)
+
+
+CONVOLUTIONS = ("convolution", "groupconvolution")
+BETWEEN = (*_PASSED, "add")
+"""What may stand behind a convolution: a bias, and what factors are moved through."""

@@ -1,0 +1,196 @@
+"""Levels whose scale is found at run time: what OpenVINO makes of a DynamicQuantizeLinear is that node again.
+
+Its frontend spreads one over about twenty layers. Both find the scale as (largest - smallest) / 255, zero among them,
+and round x / scale before they add the zero point; what lies between two levels within last places of float32 may
+become either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ir_interp.ir.net import Layer, Net, Port, tensor_name
+
+from ...onnx.graph import Graph
+from ..layer import Op
+from ..rewired import rewired
+from . import small_weights
+
+TYPE = "DynamicQuantizeLinear of ONNX"
+"""The type of the layer that stands for all; OpenVINO has none of this name."""
+
+
+def gathered(net: Net) -> Net:
+    """Return a net in which one layer stands for those of each DynamicQuantizeLinear."""
+    for layer in list(net.layers.values()):
+        found = _Found.of(net, layer)
+        net = net if found is None else _with_one(net, found)
+    return net
+
+
+def emit(graph: Graph, op: Op) -> tuple[str, ...]:
+    """Write that layer: levels, their scale, and the level that is zero.
+
+    Where an IR has 1 / 255 in half precision, its scale is another than that by which it rounds.
+    """
+    levels, scale, zero = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])
+    share = np.float32(op.real(_SHARE))
+    if share != np.float32(1 / 255):
+        scale = graph.node("Mul", scale, graph.constant(share * np.float32(255)))
+    return levels, scale, zero
+
+
+_SHARE = "share"
+"""The attribute of that layer that says which share of the range is its scale: about 1 / 255."""
+
+_End = tuple[Layer, Port]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A layer of a type, and what feeds it: a layer, the value of a constant (in float32 or half), or any tensor."""
+
+    type: str
+    inputs: tuple[_Made | float | str, ...]
+    name: str = ""
+
+
+_RANGE = _Made(
+    "subtract",
+    (
+        _Made("maximum", (0.0, _Made("reducemax", ("x",), "largest"))),
+        _Made("minimum", (0.0, _Made("reducemin", ("x",), "smallest")), "low"),
+    ),
+    "range",
+)
+_SCALE = _Made("multiply", (_RANGE, 1 / 255), "scale")
+_PLACE = _Made("divide", (_Made("subtract", (0.0, "low")), "scale"))
+_ZERO = _Made("convert", (_Made("clamp", (_Made("round", (_PLACE,), "rounded zero"),), "zero in bytes"),), "zero")
+_COUNT = _Made("round", (_Made("divide", (_Made("multiply", ("x", 255.0)), "range")),), "rounded")
+_SUM = _Made("add", (_COUNT, _Made("convert", ("zero",), "shift")))
+_LEVELS = (_SCALE, _ZERO, _Made("convert", (_Made("clamp", (_SUM,), "in bytes"),), "levels"))
+"""In the order in which names become known, from those that others read on."""
+
+_COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The tensors of the pattern by name, and all its layers."""
+
+    ends: dict[str, _End]
+    layers: frozenset[int]
+
+    @classmethod
+    def of(cls, net: Net, layer: Layer) -> _Found | None:
+        """Return what a Convert to bytes is the end of; None for any other layer."""
+        if layer.type.lower() != "convert" or len(layer.outputs) != 1 or layer.outputs[0].dtype != "uint8":
+            return None
+        parts = _parts(net, layer)
+        if parts is None:
+            return None
+        seen: dict[str, _End] = {}
+        layers = set[int]()
+        for part, pattern in zip(parts, _LEVELS, strict=True):
+            if not _matches(net, part, pattern, seen, layers):
+                return None
+        return cls(ends=seen, layers=frozenset(layers)) if _is_right(net, seen) else None
+
+
+def _parts(net: Net, layer: Layer) -> tuple[_End, _End, _End] | None:
+    """Return scale, zero point and levels, found by the way back from the last: through the sum, and the quotient."""
+    limited = _step_back(net, (layer, layer.outputs[0]), "convert", "clamp", "add")
+    for rounded in _sources(net, limited[0]) if limited else ():
+        zero = _step_back(net, rounded, "convert")
+        quotient = _step_back(net, zero, "convert", "clamp", "round") if zero else None
+        places = _sources(net, quotient[0]) if quotient and quotient[0].type.lower() == "divide" else []
+        if zero and len(places) == 2:
+            return places[1], zero, (layer, layer.outputs[0])
+    return None
+
+
+def _step_back(net: Net, end: _End, *kinds: str) -> _End | None:
+    """Return what feeds the last of layers of some types that stand behind each other; None where others do."""
+    for kind in kinds:
+        sources = _sources(net, end[0])
+        if end[0].type.lower() != kind or not sources:
+            return None
+        if kind != "add":
+            end = sources[0]
+    return end
+
+
+def _sources(net: Net, layer: Layer) -> list[_End]:
+    found = (net.source(layer, index) for index in range(len(layer.inputs)))
+    return [each for each in found if each is not None]
+
+
+def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, _End], layers: set[int]) -> bool:
+    """Say whether a tensor is made as a pattern has it; names it in ``seen``, and its layers in ``layers``."""
+    if isinstance(pattern, float):
+        return _number(net, end[0]) in (np.float32(pattern), np.float32(np.float16(pattern)))
+    name = pattern if isinstance(pattern, str) else pattern.name
+    if name and name in seen:
+        return seen[name] == end
+    if isinstance(pattern, str):
+        seen[name] = end
+        return True
+    if end[0].type.lower() != pattern.type:
+        return False
+    for sources in _orders(pattern.type, _sources(net, end[0])[: len(pattern.inputs)]):
+        tried, passed = dict(seen), set(layers)
+        pairs = zip(sources, pattern.inputs, strict=True)
+        if len(sources) == len(pattern.inputs) and all(_matches(net, *each, tried, passed) for each in pairs):
+            seen |= tried
+            layers |= passed | {end[0].id}
+            if name:
+                seen[name] = end
+            return True
+    return False
+
+
+def _orders(kind: str, sources: list[_End]) -> Iterator[list[_End]]:
+    yield sources
+    if kind in _COMMUTATIVE:
+        yield sources[::-1]
+
+
+def _number(net: Net, layer: Layer) -> float | None:
+    """Return the one number of a constant, perhaps one in half precision; None for any other layer."""
+    value = small_weights.constant(net, layer)
+    return float(value.item()) if value is not None and value.size == 1 else None
+
+
+def _is_right(net: Net, ends: dict[str, _End]) -> bool:
+    """Say whether the attributes are those of the pattern: all axes, 8 bits, halves to even."""
+    x, scale, zero, shift = (ends[name][1] for name in ("x", "scale", "zero", "shift"))
+    modes = [ends[name][0].attributes.get("mode", "half_to_even").lower() for name in ("rounded", "rounded zero")]
+    limits = [ends[name][0].attributes for name in ("in bytes", "zero in bytes")]
+    return (
+        (x.dtype, scale.dtype, zero.dtype, shift.dtype) == ("float32", "float32", "uint8", "float32")
+        and not net.has_dynamic_ranks
+        and all(ends[name][1].shape == () for name in ("largest", "smallest"))
+        and modes == ["half_to_even"] * 2
+        and all(float(each["min"]) == 0 and float(each["max"]) == 255 for each in limits)
+    )
+
+
+def _with_one(net: Net, found: _Found) -> Net:
+    """Return a net where one layer, in the place of that which made the levels, makes the scale and the zero too."""
+    made = [found.ends[name] for name in ("levels", "scale", "zero")]
+    last, (source, port) = made[0][0], found.ends["x"]
+    ports = tuple(
+        replace(own, id=number, names=own.names or (tensor_name(layer, own),))
+        for number, (layer, own) in enumerate(made, 1)
+    )
+    numbers = (_number(net, each[0]) for each in _sources(net, found.ends["scale"][0]))
+    share = next(each for each in numbers if each is not None)
+    feeds = replace(port, id=0, names=())
+    one = replace(last, type=TYPE, attributes={_SHARE: repr(share)}, inputs=(feeds,), outputs=ports)
+    moved = {(layer.id, own.id): (last.id, number) for number, (layer, own) in enumerate(made, 1)}
+    kept = {end: moved.get(start, start) for end, start in net.edges.items() if end[0] != last.id}
+    edges = {**kept, (last.id, 0): (source.id, port.id)}
+    return rewired(net, {**net.layers, last.id: one}, edges, found.layers - {last.id})

@@ -1,0 +1,99 @@
+"""ONNX models in half precision: which are such, and the same models in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from ir_interp.files.kinds import FileKind
+
+from .node_walk import graphs, rename_read
+from .onnx_files import inlined, read_model
+
+HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+_TYPES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")  # attributes that name an element type
+
+
+def is_half(path: Path) -> bool:
+    """Say whether an ONNX model computes anything in half precision."""
+    if FileKind.of(path) is not FileKind.ONNX:
+        return False
+    model = read_model(path)
+    given = (each for graph in graphs(model.graph) for each in graph.input)
+    return any(each.type.tensor_type.elem_type in HALVES for each in given) or any(
+        tensor.data_type in HALVES for tensor, _ in tensors(model.graph)
+    )
+
+
+def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
+    """Write a model into ``folder`` that computes in float32 what this one does in half precision; return where.
+
+    Its inputs and outputs become float32, too; with ``keeps_ends`` they stay as they are.
+    """
+    model = inlined(onnx.load(str(path)), path.name)
+    for tensor, _ in list(tensors(model.graph)):
+        if tensor.data_type in HALVES:
+            replace(tensor, lambda array: array.astype(np.float32))
+    for graph in graphs(model.graph):
+        del graph.value_info[:]
+        for each in (*graph.input, *graph.output):
+            is_end = keeps_ends and graph is model.graph
+            if each.type.tensor_type.elem_type in HALVES and not is_end:
+                each.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.name in _TYPES and attribute.i in HALVES:
+                    attribute.i = onnx.TensorProto.FLOAT
+    if keeps_ends:
+        _cast_ends(model.graph)
+    return saved(model, folder / f"float32-{path.stem}.onnx")
+
+
+def _cast_ends(graph: onnx.GraphProto) -> None:
+    """Let a graph compute in float32 between inputs and outputs in half precision."""
+    outputs = {each.name: each.type.tensor_type.elem_type for each in graph.output}
+    made = {name: node for node in graph.node for name in node.output}
+    first, last = [], []
+    for each in graph.input:
+        if each.type.tensor_type.elem_type in HALVES:
+            precise = f"{each.name}/float32"
+            rename_read(graph, each.name, precise)
+            first.append(helper.make_node("Cast", [each.name], [precise], name=precise, to=onnx.TensorProto.FLOAT))
+    for name, element in outputs.items():
+        if element in HALVES and name in made:
+            precise = f"{name}/float32"
+            rename_read(graph, name, precise)
+            made[name].output[:] = [precise if each == name else each for each in made[name].output]
+            last.append(helper.make_node("Cast", [precise], [name], name=precise, to=element))
+    for value, name in zip(graph.output, outputs, strict=True):
+        value.name = name
+    nodes = [*first, *graph.node, *last]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def saved(model: onnx.ModelProto, path: Path) -> Path:
+    """Write a model, beside its weights where it is large; return where."""
+    onnx.save(model, str(path), save_as_external_data=model.ByteSize() > 2**30)
+    return path
+
+
+def replace(tensor: onnx.TensorProto, change: Callable[[Any], Any]) -> None:
+    """Change the values of a tensor."""
+    name = tensor.name
+    tensor.CopyFrom(numpy_helper.from_array(np.asarray(change(numpy_helper.to_array(tensor)), order="C"), name))
+
+
+def tensors(graph: onnx.GraphProto) -> Iterator[tuple[onnx.TensorProto, str]]:
+    """Yield every tensor that a graph holds, with the name under which nodes know it."""
+    for each in graphs(graph):
+        yield from ((tensor, tensor.name) for tensor in each.initializer)
+        for node in each.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t, node.output[0] if node.output else ""

@@ -1,0 +1,83 @@
+"""Store the weights of an ONNX model in half precision: each becomes float32 again by a Cast where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from .node_walk import graphs, with_inner
+from .onnx_save import Unsaved
+
+MIN_ELEMENTS = 16
+"""A constant of fewer is no weight: epsilons, bounds and the like stay as they are, for they save nothing."""
+
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
+    """Return a model with its constants in half precision, but for those named in ``exact``."""
+    chosen = {name for name, value in made.constants.items() if name not in exact and _is_weight(value)}
+    if not chosen:
+        return made
+    names = _stored_names(made.model, chosen)
+    _cast(made.model, names)
+    values = {names.get(name, name): _half(value) if name in names else value for name, value in made.constants.items()}
+    return replace(made, constants=values)
+
+
+def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
+    """Store the initialisers of a model in half precision, but for those named in ``exact``, or that are inputs too."""
+    kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
+    chosen = {each.name: each for each in model.graph.initializer if each.name not in kept and _is_float(each)}
+    weights = {name for name, tensor in chosen.items() if _is_weight(numpy_helper.to_array(tensor))}
+    names = _stored_names(model, weights)
+    for name in weights:
+        chosen[name].CopyFrom(numpy_helper.from_array(_half(numpy_helper.to_array(chosen[name])), names[name]))
+    _cast(model, names)
+
+
+def read_by(nodes: Iterable[onnx.NodeProto]) -> set[str]:
+    """Return the tensors that nodes read, and those inside of them."""
+    return {name for node in with_inner(nodes) for name in node.input}
+
+
+def _is_float(tensor: onnx.TensorProto) -> bool:
+    return bool(tensor.data_type == onnx.TensorProto.FLOAT)
+
+
+def _is_weight(value: NDArray[Any]) -> bool:
+    """Say whether half precision holds a constant, if less exactly, and saves something."""
+    return value.dtype == np.float32 and value.size >= MIN_ELEMENTS and float(np.abs(value).max()) <= _LARGEST
+
+
+def _half(value: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(value, np.float16)
+
+
+def _stored_names(model: onnx.ModelProto, chosen: Iterable[str]) -> dict[str, str]:
+    """Return a name for each constant as it is stored, which no tensor has."""
+    taken = {name for graph in graphs(model.graph) for node in graph.node for name in (*node.input, *node.output)}
+    names = {}
+    for name in sorted(chosen):
+        stored = f"{name}/float16"
+        while stored in taken:
+            stored += "_"
+        names[name] = stored
+    return names
+
+
+def _cast(model: onnx.ModelProto, names: dict[str, str]) -> None:
+    """Put nodes in front that make of each stored constant what it was."""
+    float32 = onnx.TensorProto.FLOAT
+    casts = [
+        helper.make_node("Cast", [stored], [name], name=f"{stored}/Cast", to=float32) for name, stored in names.items()
+    ]
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)

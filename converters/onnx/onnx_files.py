@@ -1,0 +1,187 @@
+"""Read ONNX files, without their external weights."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import onnx
+import onnx.checker
+import onnx.inliner
+import onnx.shape_inference
+from google.protobuf.message import DecodeError
+
+from ir_interp.errors import ReadError
+from ir_interp.files.memory import allow_files
+from ir_interp.files.paths import exists, is_file, is_possible
+from ir_interp.files.sources import opened
+
+from .node_walk import place, subgraphs
+
+_LAST_OPSET = 1000  # that may be made one day; readers go through all versions up to that of a model
+_PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
+
+
+def read_model(path: Path) -> onnx.ModelProto:
+    """Return a model without its external weights, its local functions inlined; see ``read_file``."""
+    return inlined(read_file(path), path.name)
+
+
+def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """Return a model without local functions: the same, or a copy in which these are inlined.
+
+    Raises ReadError where that cannot be done: functions of themselves, nodes of more inputs than their function has.
+    """
+    if not model.functions:
+        return model
+    try:
+        without = onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
+    _check_nodes(without.graph, f"{where}:")
+    return without
+
+
+def read_file(path: Path) -> onnx.ModelProto:
+    """Return a model without its external weights. Raises ReadError where the file is none."""
+    try:
+        with opened(path) as file:
+            model: onnx.ModelProto = onnx.load(file, load_external_data=False)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    except DecodeError as error:
+        raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
+    check_model(model, path.name)
+    return model
+
+
+def check_model(model: onnx.ModelProto, where: str) -> None:
+    """Raise ReadError where a model lacks what none can do without, or a node holds what no reader understands."""
+    if not model.opset_import or not model.HasField("graph"):
+        raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
+    _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
+    _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
+    _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
+    external = (entry for tensor in _tensors(model) for entry in tensor.external_data)
+    _check_texts((text for each in external for text in (each.key, each.value)), f"{where}:external_data")
+    for function in model.functions:
+        _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
+        _check_node_texts(function.node, f"{where}:function/")
+    _check_nodes(model.graph, f"{where}:")
+
+
+def _check_texts(texts: Iterable[str | bytes], where: str) -> None:
+    """Raise ReadError for texts that are not UTF-8, which protobuf gives as bytes."""
+    for text in texts:
+        if isinstance(text, bytes):
+            raise ReadError(f"{text!r} is no text in UTF-8", where)
+
+
+def _check_node_texts(nodes: Iterable[onnx.NodeProto], prefix: str) -> None:
+    for index, node in enumerate(nodes):
+        names = (attribute.name for attribute in node.attribute)
+        _check_texts(
+            (node.name, node.op_type, node.domain, *node.input, *node.output, *names), f"{prefix}node[{index}]"
+        )
+
+
+def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
+    """Check the texts of a graph, and the attributes of all nodes, those of subgraphs included."""
+    _check_texts((graph.name,), f"{prefix}graph")
+    _check_node_texts(graph.node, prefix)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        lengths = (each.dim_param for each in value.type.tensor_type.shape.dim)
+        _check_texts((value.name, *lengths), f"{prefix}value")
+    for tensor in graph.initializer:
+        _check_texts((tensor.name,), f"{prefix}initializer")
+    for index, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            problem = _problem(attribute)
+            if problem:
+                raise ReadError(problem, f"{place(prefix, index, node)}@{attribute.name}")
+            for inner in subgraphs(attribute):
+                _check_nodes(inner, f"{place(prefix, index, node)}/{attribute.name}/")
+
+
+def _problem(attribute: onnx.AttributeProto) -> str:
+    if attribute.ref_attr_name:
+        return f"refers to an attribute {attribute.ref_attr_name!r} of a function, and stands in none"
+    return "" if attribute.type else "has no type"
+
+
+def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """Return a model of a file with its external weights. Raises ReadError where these cannot be read."""
+    try:
+        onnx.load_external_data_for_model(model, str(path.absolute().parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise ReadError(f"its weights cannot be read: {str(error).splitlines()[0]}", path.name) from error
+    return model
+
+
+def external_files(path: Path) -> set[Path]:
+    """Return the files that hold a model's external data, wherever in the model these are.
+
+    Raises ReadError where one is there that is no file, or cannot be there. Whether they lie inside the model's folder
+    is not looked at.
+    """
+    found = external_files_of(read_file(path), path.parent)
+    for each in found:
+        if not is_possible(each):
+            raise ReadError(f"no file can have the name of its external data: {reprlib.repr(each.name)}", path.name)
+        if exists(each) and not is_file(each):
+            raise ReadError(f"its external data are no regular file: {each}", path.name)
+    allow_files(path, *found)
+    return found
+
+
+def external_files_of(model: onnx.ModelProto, folder: Path) -> set[Path]:
+    """Return the files in a model's folder that hold its external data."""
+    entries = (entry for tensor in _tensors(model) for entry in tensor.external_data)
+    return {folder / entry.value for entry in entries if entry.key == "location"}
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    yield from _of_graph(model.graph)
+    for training in model.training_info:
+        yield from _of_graph(training.initialization)
+        yield from _of_graph(training.algorithm)
+    for function in model.functions:
+        yield from _of_attributes(function.attribute_proto)
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    yield from _of_sparse(graph.sparse_initializer)
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        yield from _of_attributes(node.attribute)
+
+
+def _of_attributes(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
+    for each in attributes:
+        yield from (each.t, *each.tensors)
+        yield from _of_sparse((each.sparse_tensor, *each.sparse_tensors))
+        for graph in (each.g, *each.graphs):
+            yield from _of_graph(graph)
+
+
+def _of_sparse(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
+    for each in tensors:
+        yield from (each.values, each.indices)
+
+
+def default_opset(model: onnx.ModelProto, where: str) -> int:
+    """Return the version of ONNX's own operator set that a model uses."""
+    for entry in model.opset_import:
+        if entry.domain in ("", "ai.onnx"):
+            if entry.version > _LAST_OPSET:
+                raise ReadError(f"there is no operator set {entry.version} of ONNX", where)
+            return int(entry.version)
+    raise ReadError("names no version of ONNX's own operator set", where)

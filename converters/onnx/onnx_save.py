@@ -1,0 +1,124 @@
+"""Write a model to a file, its constants one after the other: in one message memory would hold them three times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import external_data_helper, helper, numpy_helper
+
+from ir_interp.files.memory import blocks, let_go
+
+LARGEST = 2**31 - 2**24
+"""Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsaved:
+    """A model without its constants, and those by name."""
+
+    model: onnx.ModelProto
+    constants: Mapping[str, NDArray[Any]]
+
+    def tensors(self) -> Iterator[onnx.TensorProto]:
+        """Yield the constants; each takes memory only while it is in use."""
+        for name, value in self.constants.items():
+            yield numpy_helper.from_array(value, name)
+            let_go(value)
+
+
+def save(made: Unsaved, output: Path) -> None:
+    """Write a model; one too large for a single file gets its constants in another, beside it, named ``.data``."""
+    if sum(map(_size, made.constants.values())) > LARGEST:
+        _save_apart(made, output)
+    else:
+        _save_whole(made, output)
+
+
+def _save_whole(made: Unsaved, output: Path) -> None:
+    """Write the model's message around those of its constants, as protobuf would."""
+    rest, graph = onnx.ModelProto(), made.model.graph.SerializeToString(deterministic=True)
+    rest.CopyFrom(made.model)
+    rest.ClearField("graph")
+    heads = [_head(name, value) for name, value in made.constants.items()]
+    length = len(graph) + sum(map(len, heads)) + sum(map(_size, made.constants.values()))
+    with output.open("wb") as file:
+        file.write(rest.SerializeToString(deterministic=True))
+        file.write(_start(onnx.ModelProto, "graph", length))
+        file.write(graph)
+        for head, value in zip(heads, made.constants.values(), strict=True):
+            file.write(head)
+            file.writelines(_bytes(value))
+
+
+def _head(name: str, value: NDArray[Any]) -> bytes:
+    """Return the message of a constant up to its elements, which are its last field."""
+    described: bytes = _described(name, value).SerializeToString(deterministic=True)
+    described += _start(onnx.TensorProto, "raw_data", _size(value))
+    return _start(onnx.GraphProto, "initializer", len(described) + _size(value)) + described
+
+
+def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
+    kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
+    return onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
+
+
+def _start(message: Any, name: str, size: int) -> bytes:
+    """Return what stands before a field of ``size`` bytes."""
+    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
+
+
+def _varint(number: int) -> bytes:
+    """Return a number in groups of 7 bits, the lowest first (protobuf's encoding page, "Base 128 Varints")."""
+    low, high = number & 127, number >> 7
+    return bytes([low | 128]) + _varint(high) if high else bytes([low])
+
+
+def _save_apart(made: Unsaved, output: Path) -> None:
+    """Write constants to a file of their own, block by block: what is mapped from a file passes through.
+
+    Small ones stay in the model: shapes and axes are read there alone.
+    """
+    location = f"{output.name}.data"
+    with output.with_name(location).open("wb") as data:
+        for name, value in made.constants.items():
+            if value.nbytes < _SMALL:
+                made.model.graph.initializer.append(numpy_helper.from_array(value, name))
+                continue
+            start = data.tell()
+            data.writelines(_bytes(value))
+            tensor = _described(name, value)
+            tensor.raw_data = b""
+            external_data_helper.set_external_data(tensor, location, start, data.tell() - start)
+            tensor.ClearField("raw_data")
+            made.model.graph.initializer.append(tensor)
+    output.write_bytes(made.model.SerializeToString(deterministic=True))
+
+
+def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a constant, some at a time; numbers of few bits are packed, the first in the lowest bits."""
+    bits = _BITS.get(value.dtype.name)
+    if bits is None:
+        yield from blocks(value)
+        return
+    count = 8 // bits
+    for block in blocks(value, count):
+        numbers = np.frombuffer(block, np.uint8) & (1 << bits) - 1
+        numbers = np.pad(numbers, (0, -len(numbers) % count))
+        packed = numbers[::count].copy()
+        for place in range(1, count):
+            packed |= numbers[place::count] << bits * place
+        yield packed.data
+
+
+def _size(value: NDArray[Any]) -> int:
+    return -(-value.size * _BITS[value.dtype.name] // 8) if value.dtype.name in _BITS else value.nbytes
+
+
+_SMALL = 2**10  # bytes
+_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}

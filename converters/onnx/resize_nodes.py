@@ -1,0 +1,243 @@
+"""Find every Resize and Upsample of an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.inliner
+import onnx.shape_inference
+
+from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.op import ResizeOp, check_target, read
+from ir_interp.shapes import PartialShape, static_shape
+from ir_interp.spec import AtRunTime, Crop
+from ir_interp.translation.dialect import Context, Semantics
+
+from ..dialects.onnx import DIALECT, with_roi
+from .inference import infer
+from .node_walk import place as place_of
+from .node_walk import subgraphs
+from .onnx_files import check_model, default_opset, inlined, read_model
+from .values import Values
+
+OPS = ("Resize", "Upsample")
+_KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
+_LISTS = (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
+_PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING, *_LISTS)
+
+
+def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every Resize and Upsample of a model, those in subgraphs included, in the order of the file.
+
+    Raises ReadError for a file that is no ONNX model or a node that contradicts itself, UnsupportedLayerError for
+    operator versions that are not interpreted (Upsample-1).
+    """
+    return [op for op, _ in placed(path, semantics)]
+
+
+def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return what ``load`` does of a model in memory; ``path`` stands for it in places."""
+    check_model(model, path.name)
+    return [
+        _read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model, path.name), path)
+    ]
+
+
+def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
+    """Return what ``load`` does, each resize with the name of its output."""
+    found = _resizes(read_model(path), path)
+    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNode:
+    """A node as it stands in a model: what it is read as, and the values that it sees."""
+
+    op: ResizeOp
+    node: onnx.NodeProto
+    values: Values
+
+    def tensor(self, kind: str) -> str:
+        """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; nothing where it has none."""
+        place = ("data", *given_names(self.op.version)).index(kind)
+        return str(self.node.input[place]) if place < len(self.node.input) else ""
+
+
+def nodes(path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there; see ``load``."""
+    return nodes_in(read_model(path), path)
+
+
+def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
+    """Return every Resize and Upsample of a model as it stands there, its local functions apart.
+
+    ``path`` is where it was read: its name stands in places, its folder holds external data.
+    """
+    found = []
+    for place, node, scope in _resizes(model, path):
+        op = _read_node(node, place, scope, Semantics.RUNTIME)
+        found.append(FoundNode(op=op, node=node, values=scope))
+    return found
+
+
+def known_values(path: Path) -> Values:
+    """Return what is known of the tensors of a model's main graph, its local functions inlined."""
+    model = read_model(path)
+    opset = default_opset(model, path.name)
+    return Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
+
+
+def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
+    """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
+
+    Inputs are the data, and sizes, scales or roi where they are known only at run time.
+    """
+    found = []
+    for each in nodes(path):
+        if each.values.outer is None:
+            spec = each.op.spec
+            kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
+            if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
+                kinds.append("roi")
+            found.append((each.op, {kind: each.tensor(kind) for kind in kinds}, each.node.output[0]))
+    return found
+
+
+def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every Resize and Upsample with its place and the values that it sees."""
+    for place, node, scope in every_node(model, path):
+        if node.op_type in OPS and node.domain in ("", "ai.onnx"):
+            if len(node.output) != 1:
+                raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", place)
+            yield place, node, scope
+
+
+def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every node of a model with its place and the values that it sees, its local functions apart."""
+    opset = default_opset(model, path.name)
+    values = Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
+    return _nodes(f"{path.name}:", values)
+
+
+def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
+    """Yield every node with its place and the values that it sees, subgraphs included."""
+    for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
+        place = place_of(prefix, index, node)
+        yield place, node, values
+        for attribute, other in zip(node.attribute, inferred.attribute, strict=True):
+            for graph, completed in zip(subgraphs(attribute), subgraphs(other), strict=True):
+                yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
+
+
+def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
+    """Return a node as a resize."""
+    if not node.input or not node.output:
+        raise ReadError("it has no input or no output", where)
+    version = dialect_version(node.op_type, values.opset, where)
+    try:
+        dtype = values.dtype(node.input[0])
+        attributes = raw_attributes(node) | _given(node, version, values)
+    except ReadError as error:
+        raise error.under(where) from None
+    _check_targets(attributes, node, version, values, where)
+    if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
+        attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
+    shape = values.shape(node.input[0])
+    if shape is None:
+        shape = _implied_shape(attributes, node, version, values)
+    context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
+    return read(DIALECT, with_roi(attributes, shape), context, name=node.name or node.output[0], where=where)
+
+
+def dialect_version(op: str, opset: int, where: str) -> int:
+    """Return the operator version in force at ``opset``: 7 or 9 for Upsample, 10 and up for Resize."""
+    known = [version for version in DIALECT.versions if (version < 10) == (op == "Upsample") and version <= opset]
+    if not known or (op == "Upsample" and opset > 9):
+        raise UnsupportedLayerError(f"{op} of operator set {opset} is not interpreted", where)
+    return max(known)
+
+
+def given_names(version: int) -> tuple[str, ...]:
+    """Return the names of the inputs after the data, in order."""
+    return {7: (), 9: ("scales",), 10: ("scales",)}.get(version, ("roi", "scales", "sizes"))
+
+
+def raw_attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """Return the attributes of a node as Python values: text, numbers, lists. Raises ReadError for any other."""
+    return {attribute.name: _plain(attribute) for attribute in node.attribute}
+
+
+def _plain(attribute: onnx.AttributeProto) -> Any:
+    if attribute.type not in _PLAIN:
+        kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+        raise ReadError(f"{kind} is no type that it can have", f"@{attribute.name}")
+    value = onnx.helper.get_attribute_value(attribute)
+    try:
+        return value.decode() if isinstance(value, bytes) else list(value) if attribute.type in _LISTS else value
+    except UnicodeDecodeError:
+        raise ReadError(f"{value!r} is no text in UTF-8", f"@{attribute.name}") from None
+
+
+def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]:
+    """Return the inputs that are given: their values, None where known only at run time.
+
+    An empty name and an empty constant both mean "not given" (Resize-11 has no other way to say it).
+    """
+    given: dict[str, Any] = {}
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if tensor:
+            value = values.value(tensor)
+            if value is not None and value.dtype.kind not in _KINDS[name]:
+                raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
+            if value is None or value.size or (name == "roi" and _crops(node)):
+                given[name] = None if value is None else value.ravel().tolist()
+    return given
+
+
+def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
+    """Raise ReadError for sizes or scales of run time that are no list of the right type and length."""
+    listed = _axes(attributes) if "axes" in attributes else values.shape(node.input[0])
+    count = None if listed is None else len(listed)
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if name != "roi" and attributes.get(name, ()) is None:
+            try:
+                check_target(name, values.shape(tensor), values.dtype(tensor), count)
+            except ReadError as error:
+                raise error.under(where) from None
+
+
+def _axes(attributes: dict[str, Any]) -> list[int] | None:
+    """Return the axes, where they are a list of integers; what else they may be, the dialect refuses later."""
+    axes = attributes.get("axes")
+    return axes if isinstance(axes, list) and all(isinstance(axis, int) for axis in axes) else None
+
+
+def _implied_shape(
+    attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values
+) -> PartialShape | None:
+    """Return dynamic lengths for as many axes as there are entries of sizes or scales; None where some are left out."""
+    if "axes" in attributes:
+        return None
+    for name, tensor in zip(given_names(version), node.input[1:], strict=False):
+        if name in attributes and name != "roi":
+            entries = attributes[name]
+            stated = (values.shape(tensor) or (None,))[0] if entries is None else len(entries)
+            return None if stated is None else (None,) * stated
+    return None
+
+
+def _crops(node: onnx.NodeProto) -> bool:
+    """Say whether a node reads its roi: an empty one is none then, and not one that is left out."""
+    return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
+
+
+def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:
+    """Return the lengths that shape inference found for the output; None unless it found them all."""
+    if output is None:
+        return None
+    rank = len(output)
+    return static_shape(tuple(output[axis] for axis in axes or range(rank) if -rank <= axis < rank))

@@ -1,0 +1,112 @@
+"""One resize in an ONNX graph: a Resize where that computes the same, else primitive operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape, resolve_axes
+
+from ..decompose.decomposed_resize import decompose
+from ..report import Row
+from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
+from .graph import Graph
+from .half_weights import read_by
+from .native import OneResize, is_long_as_inferred, native
+from .neighbours import is_transpose_before
+from .onnx_primitives import Primitives
+
+
+def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, Row]:
+    """Return ``x`` resized, and what became of it.
+
+    ``target`` is the tensor of sizes or scales where they are known only at run time. By a Resize where that is exact
+    and onnxruntime runs it, else by primitive operations. Raises InexactError where neither is.
+    """
+    since = len(graph.nodes)
+    output, row = _resized(graph, resize, x, target)
+    graph.exact |= read_by(graph.nodes[since:])
+    return output, row
+
+
+def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, Row]:
+    name = resize.name or resize.where
+    made, why = native(resize, graph.opset)
+    if made is not None and not is_long_as_inferred(resize):
+        made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
+    if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
+        made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
+    if made is not None:
+        row = Row(name=name, source=resize, form=made.form, grade=made.grade, within=made.within)
+        shape = resize.spec.padded(resize.shape or ())
+        return inlined(graph, made, {"x": x, "sizes": target, "scales": target}, shape), row
+    parts = decompose(Primitives(graph), x, resize, target=target or None)
+    row = Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why, within=parts.within)
+    return (str(parts.output) if parts.output != x else graph.node("Identity", x)), row
+
+
+def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: PartialShape | None = None) -> str:
+    """Add the nodes and constants of a model, its inputs replaced by ``tensors``; return its output.
+
+    With ``shape``, that of what its resize takes, every axis gets its entry in a Resize with ``axes``: onnxruntime's
+    optimiser takes those that there are for entries of every axis where it moves a Transpose over it.
+    """
+    for tensor in made.model.graph.initializer:
+        tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
+    for node in made.model.graph.node:
+        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        names = [tensors[name] if name else "" for name in node.input]
+        if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
+            names = _of_every_axis(graph, names, resolve_axes(tuple(attributes.pop("axes")), len(shape)), shape)
+        if shape is not None and graph.is_inner and graph.opset >= 18 and node.op_type == "Resize":
+            names = _of_known_count(graph, names, len(attributes.get("axes", shape)))
+        tensors[node.output[0]] = graph.node(node.op_type, *names, **attributes)
+    return tensors["y"]
+
+
+def _of_known_count(graph: Graph, names: Sequence[str], count: int) -> list[str]:
+    """Return the inputs of a Resize in a body: shape inference takes sizes of run time there to be none at all.
+
+    Their number is a node, since the inference of a body knows no constants from outside.
+    """
+    sizes = names[3] if len(names) > 3 else ""
+    if not sizes or sizes in graph.initialisers:
+        return list(names)
+    held = graph.node("Constant", value=numpy_helper.from_array(np.array([count])))
+    return [*names[:3], graph.node("Reshape", sizes, held)]
+
+
+def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], shape: PartialShape) -> list[str]:
+    """Return the inputs of a Resize with entries for every axis in place of those for ``axes``."""
+    data, roi, scales, sizes = (*names, "", "", "")[:4]
+    rank = len(shape)
+    ends = [*axes, *(axis + rank for axis in axes)]  # a roi holds all starts, then all ends
+    lengths = [_length(graph, data, axis) if length is None else length for axis, length in enumerate(shape)]
+    return [
+        data,
+        roi and _spread(graph, roi, ends, [0.0] * rank + [1.0] * rank, np.float32),
+        scales and _spread(graph, scales, axes, [1.0] * rank, np.float32),
+        sizes and _spread(graph, sizes, axes, lengths, np.int64),
+    ]
+
+
+def _spread(graph: Graph, given: str, places: Sequence[int], others: Sequence[Any], dtype: type) -> str:
+    """Return a vector with the entries of ``given`` at ``places``, and of ``others``, numbers or tensors, elsewhere."""
+    known = graph.initialisers.get(given)
+    entries = list(others)
+    for number, place in enumerate(places):
+        entries[place] = graph.node("Gather", given, graph.ints([number])) if known is None else known[number]
+    pieces: list[str] = []
+    for is_tensor, those in groupby(entries, lambda entry: isinstance(entry, str)):
+        run = list(those)
+        pieces += run if is_tensor else [graph.constant(run, dtype)]
+    return pieces[0] if len(pieces) == 1 else graph.node("Concat", *pieces, axis=0)
+
+
+def _length(graph: Graph, data: str, axis: int) -> str:
+    return graph.node("Shape", data, start=axis, end=axis + 1)

@@ -1,0 +1,51 @@
+"""A resize that is no part of a model, a pasted layer or one of a .json, as an ONNX model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+
+from ..onnx.graph import Graph
+from ..report import Row
+from .native import ends, native
+from .onnx_save import Unsaved, save
+from .resize_subgraph import resized
+
+_OLDEST_PRIMITIVES = 11
+_PRIMITIVES = 13
+"""The operator set of primitive operations where none is asked for: old enough for every runtime."""
+
+
+def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
+    """Write a model of nothing but ``op``; see ``one_op_model``."""
+    model, row = one_op_model(op, opset)
+    save(model, output)
+    return row
+
+
+def one_op_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
+    """Return a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
+
+    Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError
+    where neither is exact.
+    """
+    name = op.name or op.where
+    made, why = native(op, opset)
+    if made is not None:
+        row = Row(name=name, source=op, form=made.form, grade=made.grade, within=made.within)
+        return Unsaved(model=made.model, constants={}), row
+    if opset is not None and opset < _OLDEST_PRIMITIVES:
+        raise InexactError(name, f"onnx {opset}", reason=why)
+    return _primitives(op, opset or _PRIMITIVES)
+
+
+def _primitives(op: ResizeOp, opset: int) -> tuple[Unsaved, Row]:
+    graph = Graph(opset=opset, layer=op.name or "resize")
+    *inputs, output = ends(op)
+    names = [graph.fresh(each.name) for each in (*inputs, output)]
+    result, row = resized(graph, op, names[0], names[1] if len(inputs) > 1 else "")
+    graph.rename(result, output.name)
+    graph.name_nodes(0)
+    return graph.model(op.name or "resize", inputs, [output]), row

@@ -1,0 +1,237 @@
+"""Build a resize in an OpenVINO graph: only of nodes that OpenVINO's CPU plugin computes as it should."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from openvino.utils.node_factory import NodeFactory
+
+from ir_interp.errors import Cause, InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Integers, Nearest, Scales, Sizes
+from ir_interp.translation.axes import listed
+from ir_interp.translation.grades import Grade, Translation
+from ir_interp.translation.translate import write
+
+from ..decompose.decomposed_resize import decompose
+from ..dialects.openvino import DIALECT
+from ..report import Form, FormPolicy, expressed
+from ..runtimes import openvino
+from ..runtimes.onnxruntime import cuts_off
+from .openvino_primitives import OPS
+
+_SINCE_4 = (
+    "mode",
+    "shape_calculation_mode",
+    "coordinate_transformation_mode",
+    "nearest_mode",
+    "antialias",
+    "cube_coeff",
+)
+_ATTRIBUTES = {11: _SINCE_4, 4: _SINCE_4, 1: ("mode", "align_corners", "antialias")}
+"""Attributes of Interpolate by version, but for its pads and axes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """The output of the nodes that together are one resize; ``nodes`` are they."""
+
+    output: ov.Output
+    form: str
+    grade: Grade
+    note: str = ""
+    within: int = 0
+    nodes: tuple[ov.Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTime:
+    """The tensors that a resize takes at run time: sizes or scales, and a crop's windows."""
+
+    target: ov.Output | None = None
+    roi: ov.Output | None = None
+
+
+def partial_shape(value: ov.Output) -> PartialShape | None:
+    """Return the lengths of an OpenVINO tensor, None where dynamic; None for a dynamic rank."""
+    shape = value.get_partial_shape()
+    if shape.rank.is_dynamic:
+        return None
+    return tuple(length.get_length() if length.is_static else None for length in shape)
+
+
+def resize(
+    x: ov.Output, op: ResizeOp, given: RunTime | None = None, policy: FormPolicy | None = None, *, alone: bool = False
+) -> Resized:
+    """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
+
+    A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
+    is better kept. Raises InexactError where there is no exact form.
+    """
+    given, policy = given or RunTime(), policy or FormPolicy()
+    shape = partial_shape(x)
+    if shape is None:
+        raise InexactError(op.name, DIALECT.name, reason="the rank of the input is unknown")
+    spec = listed(op.spec, shape)
+    if policy.strict:
+        resized = resolve_axes(spec.axes, len(shape))
+        shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
+    op = replace(op, spec=spec, shape=shape)
+    try:
+        made = _choose(x, op, given, policy, alone)
+    except RuntimeError as error:  # as of a length of 2**63 - 1, which OpenVINO takes for a dynamic one
+        reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
+        raise InexactError(op.name, DIALECT.name, reason=reason) from None
+    if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
+        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise", cause=Cause.FLOAT32)
+    stops = [each for each in (x, given.target, given.roi) if each is not None]
+    notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
+    return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
+
+
+def _last_sentence(error: RuntimeError) -> str:
+    """Return what OpenVINO says at last, without the places in its source."""
+    return (str(error).strip().splitlines() or ["it does not say why"])[-1]
+
+
+def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
+    """Return the nodes that ``output`` is computed by, on the way up to ``stops``."""
+    seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in seen:
+            seen.add(node)
+            found.append(node)
+            open_ends += [each.get_source_output().get_node() for each in node.inputs()]
+    return found
+
+
+def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alone: bool) -> Resized:
+    """Return the native form where it is exact, else the decomposed one, and why."""
+    form = policy.form
+    if form is Form.DECOMPOSED:
+        return _decomposed(x, op, given, "as asked")
+    try:
+        native = _native(x, op, given, policy.interpolate)
+    except InexactError as refusal:
+        if form is Form.NATIVE:
+            raise
+        return _decomposed(x, op, given, refusal.reason)
+    if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
+        return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+    if form is Form.ANY and native.grade is Grade.INTEGERS_WITHIN_1:
+        steps = _decomposed(x, op, given, "Interpolate may round integers otherwise")
+        return native if steps.grade is Grade.INTEGERS_WITHIN_1 else steps
+    if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
+        return _decomposed(x, op, given, "faster than an Interpolate of this shape")
+    return native
+
+
+def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
+    if op.dtype == "str":
+        raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
+    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
+    output = _own(made.output, x)
+    return Resized(output=output, form=made.form, grade=made.grade, note=why, within=made.within)
+
+
+def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized:
+    """Return ``x`` resized by Interpolate nodes, at most two axes each.
+
+    Raises InexactError where Interpolate has no form that computes the same, or where the CPU plugin computes that
+    form wrongly.
+    """
+    assert op.shape is not None
+    spec = op.spec.of_floats() if "float" in (op.dtype or "") else op.spec
+    translation = write(spec, DIALECT, shape=op.shape, version=version, name=op.name)
+    axes = resolve_axes(translation.spec.axes, len(op.shape))
+    groups = _groups(axes, translation, len(op.shape))
+    problem = _problem(op, translation.attributes["mode"], groups)
+    if problem:
+        raise InexactError(op.name, DIALECT.name, reason=problem)
+    if version == 1 and len(groups) > 1:  # what it means depends on the axes that it has
+        raise InexactError(op.name, DIALECT.name, reason="Interpolate-1 of two axes at a time means something else")
+    y = x
+    for group in groups:
+        y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
+    grade = translation.grade
+    if grade is not Grade.INTEGERS_WITHIN and groups and _sums_otherwise(op):
+        grade = Grade.INTEGERS_WITHIN_1
+    return Resized(output=_own(y, x), form=expressed(translation), grade=grade, within=translation.within)
+
+
+def _sums_otherwise(op: ResizeOp) -> bool:
+    """Say whether integers are rounded of sums that OpenVINO makes in another order: a last bit may decide."""
+    sums = not isinstance(op.spec.kernel, Nearest) and "int" in (op.dtype or "")
+    return sums and op.spec.rounds is not Integers.OPENVINO
+
+
+def _own(y: ov.Output, x: ov.Output) -> ov.Output:
+    """Return ``y``, or where that is ``x`` itself a node that copies it: an output has one name only."""
+    is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
+    return ops.convert(x, x.get_element_type().get_type_name()).output(0) if is_same else y
+
+
+def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[list[int]]:
+    """Return axes in pairs from the last. A cubic resize of rank 3 is wrong on CPU where axis 0 has company."""
+    alone = [0] if translation.attributes["mode"] == "cubic" and rank == 3 and 0 in axes else []
+    rest = [axis for axis in sorted(axes) if axis not in alone]
+    pairs = [rest[max(0, end - 2) : end] for end in range(len(rest), 0, -2)]
+    return [group for group in [*pairs, alone] if group]
+
+
+def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
+    """Return why Interpolates of these groups of axes do not compute what ``op`` means; nothing where they do."""
+    rank, dtype = len(op.shape or ()), op.dtype or "float32"
+    for group in map(frozenset, groups):
+        node = openvino.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
+        found = openvino.plugin(node)
+        if found is not None:
+            return f"OpenVINO: {found.reason}"
+    rounds = dtype == "bfloat16" or "int" in dtype
+    if rounds and (mode.endswith("pillow") or (mode != "nearest" and len(groups) > 1)):
+        return f"{dtype} would be rounded more than once"
+    if cuts_off(op):
+        return f"onnxruntime cuts {dtype} off, where OpenVINO rounds"
+    lost = openvino.lost_digits(op)
+    return f"OpenVINO: {lost}" if lost else ""
+
+
+def _node(
+    x: ov.Output, translation: Translation, axes: list[int], places: list[int], target: ov.Output | None
+) -> ov.Output:
+    """Return ``x`` resized along ``axes``, whose targets stand at ``places`` of the spec's."""
+    given = translation.spec.target
+    values: Any
+    if isinstance(given, Sizes | Scales):
+        dtype = np.float32 if isinstance(given, Scales) else np.int64
+        values = ops.constant(np.array([given.values[place] for place in places], dtype))
+    else:
+        values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
+    version = translation.version
+    stated = {name: value for name, value in translation.attributes.items() if name in _ATTRIBUTES[version]}
+    stated |= {"pads_begin": [0], "pads_end": [0]}
+    if version == 1:
+        return _factory(1).create("Interpolate", [x, _output(values)], stated | {"axes": axes}).output(0)
+    places_ = ops.constant(np.array(axes)).output(0)
+    if version == 11:
+        return _factory(11).create("Interpolate", [x, _output(values), places_], stated).output(0)
+    by_scales = stated["shape_calculation_mode"] == "scales"
+    ones = ops.constant(np.ones(len(axes), np.int64 if by_scales else np.float32)).output(0)
+    both = [ones, _output(values)] if by_scales else [_output(values), ones]
+    return _factory(4).create("Interpolate", [x, *both, places_], stated).output(0)
+
+
+def _output(values: Any) -> ov.Output:
+    return values if isinstance(values, ov.Output) else values.output(0)
+
+
+@functools.cache
+def _factory(version: int) -> NodeFactory:
+    return NodeFactory(f"opset{version}")

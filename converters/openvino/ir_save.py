@@ -1,0 +1,87 @@
+"""Write OpenVINO models as IR files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+from lxml import etree
+from openvino._offline_transformations import apply_moc_transformations
+
+from ir_interp.files.scratch import scratch
+
+from ..runtimes.openvino_saving import save_model
+from .loop_bodies import nodes_of
+
+_EXACT = "exact constant"
+
+
+def save(model: ov.Model, output: Path) -> None:
+    """Write an IR, .xml and .bin, with every constant as it is.
+
+    It is simplified by the transformations that ``ovc`` runs, but for the folding of shapes, which would end reshaping.
+    """
+    apply_moc_transformations(model, cf=False)
+    _write(model, output, half=False)
+
+
+def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
+    """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``."""
+    apply_moc_transformations(model, cf=False)  # it makes constants of several, and loses marks
+    _write_half(model, output, _constants(model, exact))
+
+
+def save_halves(model: ov.Model, output: Path) -> None:
+    """Write an IR whose constants are in half precision where that holds them exactly."""
+    apply_moc_transformations(model, cf=False)
+    constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
+    _write_half(model, output, [node for node in constants if not _is_half(node)])
+
+
+def _is_half(constant: ov.Node) -> bool:
+    """Say whether half precision holds a constant as it is."""
+    if constant.get_element_type() != ov.Type.f32:
+        return False
+    values = constant.data
+    with np.errstate(over="ignore"):
+        return bool(np.array_equal(values, values.astype(np.float16), equal_nan=True))
+
+
+def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
+    """Write an IR whose constants are in half precision, but for some.
+
+    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file.
+    """
+    for index, constant in enumerate(exact):
+        constant.set_friendly_name(f"{_EXACT} {index}")
+    with scratch() as folder:
+        marked = folder / "model.xml"
+        _write(model, marked, half=False)
+        tree = etree.parse(marked)
+        for layer in tree.iterfind(".//layer"):
+            if str(layer.get("name")).startswith(_EXACT):
+                notes = etree.Element("rt_info")
+                etree.SubElement(notes, "attribute", name="precise", version="0")
+                layer.insert(1, notes)
+        tree.write(marked)
+        _write(ov.Core().read_model(marked), output, half=True)
+
+
+def _write(model: ov.Model, output: Path, *, half: bool) -> None:
+    made = output.with_suffix(".xml")  # OpenVINO takes no other case
+    save_model(model, made, half=half)
+    made.replace(output)
+    output.with_suffix(".bin").touch()  # a model without constants leaves none
+
+
+def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
+    """Return the constants that are among the nodes of these names, or that one of them takes."""
+    found = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
+    return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
+
+
+def _readers(node: ov.Node) -> list[str]:
+    return [each.get_node().get_friendly_name() for output in node.outputs() for each in output.get_target_inputs()]

@@ -1,0 +1,185 @@
+"""Portable ONNX: only the resizes of a model rewritten, into forms that a target takes and computes exactly."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+import onnx.inliner
+from onnx import helper, numpy_helper
+
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
+from ir_interp.files.paths import is_file, real
+
+from ..forecasts.ranks import completed
+from ..onnx.graph import Graph
+from ..onnx.half_weights import halve, read_by
+from ..onnx.native import invalid
+from ..onnx.node_walk import graphs, with_inner
+from ..onnx.onnx_files import default_opset, external_files, read_file
+from ..onnx.resize_nodes import OPS, nodes_in
+from ..report import FormPolicy, Row
+from .other_nodes import changes, restate
+from .portable_resize import Edit, Writer
+from .targets import target
+
+_CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialiser must be an input as well
+
+
+def write_model(
+    source: Path, output: Path, name: str, policy: FormPolicy | None = None, *, half: bool = False
+) -> tuple[Row, ...]:
+    """Write a model whose resizes the target of this name computes exactly as onnxruntime does those of ``source``.
+
+    A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
+    resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
+    else a subgraph. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
+    it. ``half`` stores weights in half precision, but none of a resize.
+
+    Returns a row for each resize. Raises ReadError for an unknown target and for what cannot be read, an
+    ExceptionGroup of InexactError where resizes, or other nodes, have no form.
+    """
+    chosen = target(name)
+    model = read_file(source)
+    own = default_opset(model, source.name)
+    opset = chosen.opset or own
+    model = with_resizes_in_sight(model, source.name, opset)
+    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset))
+    others, refusals = restate(model, source, writer.graph, name)
+    rows = []
+    for found in completed(source, nodes_in(model, source)):
+        try:
+            rows.append(writer.row(found))
+        except InexactError as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
+    if writer.edits or writer.graph.opset != own or half:
+        edit(model, writer.graph, [*writer.edits, *others])
+        if half:
+            _halve(model, source, writer.edits)
+        output.write_bytes(model.SerializeToString(deterministic=True))
+        _check(source, output, name)
+    else:
+        shutil.copyfile(source, output)
+    return tuple(rows)
+
+
+def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
+    """Store weights in half precision. Raises SpecError where they lie in other files, which stay as they are."""
+    apart = ", ".join(sorted(path.name for path in external_files(source)))
+    if apart:
+        raise SpecError(f"fp16 is not for {source.name}, whose weights stay in {apart}")
+    resizes = [node for graph in graphs(model.graph) for node in graph.node if node.op_type in OPS]
+    written = [node for edit in edits for node in edit.nodes]
+    halve(model, read_by([*resizes, *written]))
+
+
+# A model as a whole
+
+
+def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None = None) -> onnx.ModelProto:
+    """Return a model without resizes in local functions: those that hold some are inlined.
+
+    So are those that hold nodes which ``opset`` says otherwise.
+    """
+    holding: set[tuple[str, str]] = set()
+    for _ in model.functions:  # as deep as calls can be nested
+        holding |= {
+            (each.domain, each.name)
+            for each in model.functions
+            if any(
+                node.op_type in OPS or (node.domain, node.op_type) in holding or (opset and changes(node, each, opset))
+                for node in each.node
+            )
+        }
+    if holding:
+        model = onnx.inliner.inline_selected_functions(model, sorted(holding))
+    for each in model.functions:
+        if (each.domain, each.name) in holding:
+            raise ReadError(f"its local function {each.name!r} holds a resize and cannot be inlined", where)
+    return model
+
+
+def taken_names(model: onnx.ModelProto, opset: int) -> Graph:
+    """Return a graph for new nodes, in which the names of all tensors of a model are taken."""
+    graph = Graph(opset=opset)
+    for each in graphs(model.graph):
+        held = {value.name for value in (*each.input, *each.initializer)}
+        for name in held.union(*(node.output for node in each.node)):
+            graph.fresh(name)
+    return graph
+
+
+def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
+    """Replace nodes, add the constants that the new ones need, and set the operator set."""
+    for those in _by_graph(edits):
+        changed = {edit.output: edit.nodes for edit in those}
+        place = those[0].graph
+        nodes: list[onnx.NodeProto] = []
+        for node in place.node:
+            nodes += next((changed[each] for each in node.output if each in changed), [node])
+        _replace_nodes(place, nodes)
+    read = {name for edit in edits for node in with_inner(edit.nodes) for name in node.input}
+    tensors = [numpy_helper.from_array(value, name) for name, value in graph.initialisers.items() if name in read]
+    if model.ir_version > _CONSTANTS_ARE_INPUTS:
+        model.graph.initializer.extend(reversed(tensors))
+    else:
+        constants = [helper.make_node("Constant", [], [each.name], name=each.name, value=each) for each in tensors]
+        _replace_nodes(model.graph, [*constants, *model.graph.node])
+    for owner in (model, *model.functions):
+        for entry in owner.opset_import:
+            if entry.domain in ("", "ai.onnx"):
+                entry.version = graph.opset
+
+
+def _by_graph(edits: list[Edit]) -> Iterator[list[Edit]]:
+    """Yield the edits of each graph, those of inner graphs first: nodes that are replaced are copies afterwards."""
+    found: dict[int, list[Edit]] = {}
+    for edit in sorted(edits, key=lambda each: -each.depth):
+        found.setdefault(id(edit.graph), []).append(edit)
+    yield from found.values()
+
+
+def _replace_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
+    """Replace all nodes at once: to insert one costs as much as there are."""
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _check(source: Path, output: Path, name: str) -> None:
+    """Refuse a result that is not valid ONNX, unless its source is none either."""
+    problem = invalid(output)
+    if problem and not invalid(source):
+        raise InexactError(source.name, name, reason=f"it would not be valid ONNX: {problem}")
+
+
+@contextmanager
+def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
+    """Lay copies of a model's external data beside ``temporary``, which is to become ``output``, for a while.
+
+    The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
+    IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
+    """
+    held, folder = external_files(source), real(source.parent)
+    for path in held:
+        if not real(path).is_relative_to(folder):
+            raise ReadError(f"its external data lie outside its folder: {path}", source.name)
+        if not is_file(path):
+            raise ReadError(f"its external data are missing: {path}", source.name)
+    if held and real(output.parent) != folder:
+        names = ", ".join(sorted(path.name for path in held))
+        raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")
+    for path in held:
+        copy = temporary.parent / path.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    yield
+    for made in temporary.parent.iterdir():
+        if made.is_dir():
+            shutil.rmtree(made)
+        elif made != temporary:
+            made.unlink()

@@ -1,0 +1,251 @@
+"""One resize of a model, made portable: kept, rewritten with other attributes, or decomposed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from ir_interp.errors import InexactError, SpecError
+from ir_interp.op import ResizeOp
+from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
+from ir_interp.translation.grades import Grade, Translation
+from ir_interp.translation.meaning import differences
+from ir_interp.translation.translate import compared, translations
+
+from ..decompose.decomposed_resize import decompose
+from ..dialects.onnx import DIALECT
+from ..onnx.graph import Graph
+from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
+from ..onnx.neighbours import are_transposes_around
+from ..onnx.node_walk import needed
+from ..onnx.origins import may_change
+from ..onnx.resize_nodes import FoundNode, nodes_in
+from ..onnx.resize_subgraph import inlined
+from ..report import Form, FormPolicy, Row, text
+from ..runtimes import onnxruntime
+from ..runtimes.outcome import Kind, Outcome
+from .targets import Target
+
+_GRADES = list(Grade)
+_RESIZE = 10  # since this operator set an Upsample is a Resize
+_BROADCAST = 8  # since this operator set every operation on each element does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """New nodes in place of the one that makes ``output`` in a graph, which lies inside of ``depth`` others."""
+
+    graph: onnx.GraphProto
+    depth: int
+    output: str
+    nodes: list[onnx.NodeProto]
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """Decides on one resize after another. ``edits`` are what to change, ``graph`` holds names and constants of it."""
+
+    target: Target
+    policy: FormPolicy
+    graph: Graph
+    edits: list[Edit] = field(default_factory=list)
+
+    def row(self, found: FoundNode) -> Row:
+        """Return what becomes of a node. Raises InexactError where it has no form."""
+        forecast, deviates = self.target.forecast(found), deviation(found)
+        grade = self._grade(found, forecast)
+        within_onnx = self.target.opset is not None  # where a node goes on to compute what it did, whatever that is
+        kept = within_onnx or not (deviates or _sums_integers(found))
+        if grade and kept and self.policy.form is not Form.DECOMPOSED:
+            return self._row(found, f"{_label(found)}, kept", grade)
+        if deviates:
+            raise self._refusal(found, deviates)
+        why = f"onnxruntime makes {found.op.dtype} in steps of its own"
+        return self._rewritten(found, _shortfall(found, forecast) if not grade else "as asked" if kept else why)
+
+    def _rewritten(self, found: FoundNode, why: str) -> Row:
+        """Put another node, or a subgraph, in a node's place."""
+        if found.op.shape is None:
+            raise self._refusal(found, f"{why}; and the rank of its input is unknown")
+        if self.policy.form is not Form.DECOMPOSED and not _sums_integers(found):
+            native = next(self._natives(found), None)
+            if native is not None:
+                return self._native(found, *native, why)
+        if self.policy.form is Form.NATIVE:
+            raise self._refusal(found, f"{why}; and no Resize with other attributes computes the same")
+        return self._decomposed(found, why)
+
+    def _refusal(self, found: FoundNode, reason: str) -> InexactError:
+        return InexactError(found.op.name, self.target.name, reason=reason)
+
+    def _row(self, found: FoundNode, form: str, grade: Grade, why: str = "") -> Row:
+        note = "; ".join(filter(None, (why, self.target.note(found.op))))
+        return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
+
+    def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
+        """Return how exactly a forecast computes what a node means; None where that is not exact enough."""
+        if forecast.spec is None:
+            return None
+        grade = compared(found.op.spec, forecast.spec, found.op.shape)
+        return grade if self._is_enough(grade) else None
+
+    def _is_enough(self, grade: Grade | None) -> bool:
+        too_little = (
+            None,
+            Grade.EXACT_BUT_TIES,
+            Grade.INTEGERS_WITHIN_1,
+            Grade.EXACT_FOR_SHAPE if self.policy.strict else None,
+        )
+        return grade not in too_little
+
+    def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
+        """Yield the Resizes with other attributes that onnxruntime and the target compute exactly, the best first."""
+        op, opset = found.op, self.graph.opset
+        version = max(version for version in DIALECT.versions if version <= opset)
+        if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
+            return  # an Upsample shrinks nothing, and this may
+        for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
+            made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
+            guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
+            grade = None if guessed or invalid(made.model) else self._lowest_grade(found, translation, made)
+            if grade is not None:
+                yield translation, made, grade
+
+    def _lowest_grade(self, found: FoundNode, translation: Translation, made: OneResize) -> Grade | None:
+        """Return how exactly the target computes a new node; None where it, or onnxruntime, does not."""
+        grades = [translation.grade if self._is_enough(translation.grade) else None]
+        for candidate in nodes_in(made.model, Path(found.op.where)):  # none where nothing is left to resize
+            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
+            grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
+        sure = [grade for grade in grades if grade is not None]
+        return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
+
+    def _stands(self, found: FoundNode, new: ResizeOp) -> bool:
+        """Say whether onnxruntime computes a new node in a node's place, where Transposes may be around it."""
+        has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
+        return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
+
+    def _native(self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str) -> Row:
+        """Put another Resize in a node's place."""
+        inner = self._inner(found)
+        target = _target(found)
+        tensors = {"x": found.node.input[0], "sizes": target, "scales": target}
+        every = "axes" in translation.attributes and are_transposes_around(found)
+        result = inlined(inner, made, tensors, found.op.shape if every else None)
+        self._replace(found, inner, result)
+        label = f"{inner.nodes[-1].op_type}-{translation.version}"
+        changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
+        changes += ", entries for every axis" if every else ""
+        return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
+
+    def _decomposed(self, found: FoundNode, why: str) -> Row:
+        """Put primitive operations in a node's place."""
+        inner, x = self._inner(found), found.node.input[0]
+        op, target = _of_what_changes(found, inner)
+        try:
+            made = decompose(self.target.primitives(inner, op), x, op, target=target, roi=_roi(found))
+        except SpecError as error:
+            raise self._refusal(found, f"{why}; and {error}") from None
+        problem = self.target.problem(op, made)
+        if not problem and not self._is_enough(made.grade):
+            integers = made.grade is Grade.INTEGERS_WITHIN_1
+            problem = "integers would be off by 1" if integers else "it is exact for the known lengths only"
+        if problem:
+            raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
+        result = str(made.output)
+        self._replace(found, inner, inner.node("Identity", x) if result == x else result)
+        problem = _invalid(found, inner)
+        if problem:
+            raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")
+        return self._row(found, f"{_label(found)} -> {made.form}", made.grade, why)
+
+    def _inner(self, found: FoundNode) -> Graph:
+        inner = self.graph.inner()
+        inner.layer = found.op.name
+        return inner
+
+    def _replace(self, found: FoundNode, inner: Graph, result: str) -> None:
+        (output,) = found.node.output
+        inner.rename(result, output)
+        inner.nodes[:] = needed(inner.nodes, [output])
+        inner.name_nodes(0)
+        values = found.values
+        self.edits.append(Edit(graph=values.graph, depth=values.depth, output=output, nodes=inner.nodes))
+
+
+def deviation(found: FoundNode) -> str:
+    """Return in which way onnxruntime computes a node that is not what the node means; nothing where it is."""
+    made, op = onnxruntime.outcome(found.op), found.op
+    if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
+        return f"onnxruntime does not compute what it means: {made.reason}"
+    return ""
+
+
+def _sums_integers(found: FoundNode) -> bool:
+    """Say whether integers are made of weighted sums, in which no two runtimes agree."""
+    return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
+
+
+def _shortfall(found: FoundNode, forecast: Outcome) -> str:
+    """Return why a node cannot stay."""
+    if forecast.spec is None:
+        return forecast.reason
+    apart = differences(found.op.spec, forecast.spec, found.op.shape)
+    if forecast.reason or apart:
+        return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
+    return "float32 may decide ties otherwise"
+
+
+def _target(found: FoundNode) -> str:
+    """Return the tensor of sizes or scales where they are known only at run time."""
+    target = found.op.spec.target
+    return found.tensor(target.value) if isinstance(target, AtRunTime) else ""
+
+
+def _of_what_changes(found: FoundNode, graph: Graph) -> tuple[ResizeOp, str]:
+    """Return a resize without the axes whose sizes of run time are known to be their own lengths, and its target."""
+    op, target, spec = found.op, _target(found), found.op.spec
+    plain = spec.axes is None and spec.aspect is Aspect.STRETCH and not isinstance(spec.coordinates, Crop)
+    changing = sorted(may_change(found)) if target and plain else []
+    if not changing or len(changing) == len(op.shape or ()):
+        return op, target
+    return replace(op, spec=replace(spec, axes=tuple(changing))), graph.node("Gather", target, graph.ints(changing))
+
+
+def _roi(found: FoundNode) -> str:
+    """Return the tensor of a crop's windows where they are known only at run time."""
+    coordinates = found.op.spec.coordinates
+    return found.tensor("roi") if isinstance(coordinates, Crop) and coordinates.roi is None else ""
+
+
+def _label(found: FoundNode) -> str:
+    return f"{found.node.op_type}-{found.op.version}"
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return which attributes and inputs went, came, or have other values."""
+    old, new = ({name: text(value) for name, value in attributes.items()} for attributes in (before, after))
+    gone = [f"without {name}" for name in old if name not in new]
+    come = [f"{name}={value}" for name, value in new.items() if name not in old]
+    other = [f"{name}={old[name]} -> {new[name]}" for name in old if old[name] != new.get(name, old[name])]
+    return ", ".join([*gone, *other, *come]) or "the same attributes"
+
+
+def _invalid(found: FoundNode, inner: Graph) -> str:
+    """Return what is wrong with new nodes: what ONNX's checker finds, which knows of no broadcasting."""
+    if inner.opset < _BROADCAST and any(node.op_type in ("Max", "Min") for node in inner.nodes):
+        return f"Max and Min do not broadcast before operator set {_BROADCAST}"
+    names = [found.node.input[0], _target(found), found.node.output[0]]
+    *inputs, output = ends(found.op)
+    for value, name in zip((*inputs, output), filter(None, names), strict=True):
+        value.name = name
+    if roi := _roi(found):
+        inputs.append(helper.make_tensor_value_info(roi, onnx.TensorProto.FLOAT, [None]))
+    made = inner.model("resize", inputs, [output])
+    made.model.graph.initializer.extend(made.tensors())
+    return invalid(made.model)

@@ -1,0 +1,196 @@
+"""The resize of an image library as ONNX nodes, for images whose lengths run time knows: of the library's bytes.
+
+The formulas are those of ``library_weights`` and ``passes`` of ``plan.libraries``, in float64 nodes, the products in
+any order: whole numbers below 2**53 are summed exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_interp.errors import InexactError
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.coordinates import of_lengths
+from ir_interp.spec import (
+    Alpha,
+    Arithmetic,
+    Between,
+    Box,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    Linear,
+    Nearest,
+    Passes,
+    ResizeSpec,
+)
+
+from .any_size_weights import Size, axis_weights, inverse, neighbours, whole
+from .numbers import Number
+
+
+def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
+    """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
+
+    A call that makes floats of integers, so that its ``dtype`` is float32, has its values but for the last bits, as
+    float64. Raises InexactError for a call that has no such form.
+    """
+    spec, lengths = op.spec, lengths_of(x)
+    if spec.box is not None or spec.before is not None:
+        raise InexactError(op.name, "an ONNX subgraph", reason="a box, or blocks first, need lengths that are known")
+    if isinstance(spec.kernel, Nearest):
+        own = _of_sizes(op, sizes)
+        for axis in (0, 1):
+            x = x.take(_nearest(op, own, lengths[axis], sizes[axis]), axis)
+        return x
+    rounds = spec.rounds
+    if op.dtype == "float32" and _is_plain(spec):
+        return _in_floats(x, spec, lengths, sizes)
+    if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.lanes is None:
+        if rounds.between is Between.SHORTENED:
+            return _shortened(x, lengths, sizes, rounds)
+        if rounds.between is Between.KEPT and isinstance(spec.kernel, Linear):
+            return _kept(x, lengths, sizes, rounds)
+        if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
+            return _in_passes(x, spec, rounds, lengths, sizes)
+    raise InexactError(
+        op.name,
+        "an ONNX subgraph",
+        reason=f"of {spec.kernel} with its sums no nodes are known for any lengths; give image_size",
+    )
+
+
+def _is_plain(spec: ResizeSpec) -> bool:
+    """Say whether ``axis_weights`` are those of a resize of floats."""
+    kernel, tabled = spec.kernel, spec.arithmetic is Arithmetic.TENSORFLOW and isinstance(spec.kernel, Cubic)
+    if not isinstance(kernel, Box | Linear | Cubic) or spec.coordinates not in _COORDINATES:
+        return False
+    return kernel.is_antialiased or not (kernel.exclude_outside or tabled)
+
+
+_COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
+
+
+def _in_floats(x: Number, spec: ResizeSpec, lengths: tuple[Number, Number], sizes: tuple[Size, Size]) -> Number:
+    planes = x.cast("float64").transposed(2, 0, 1)
+    height, width = (axis_weights(spec, *each)[0] for each in zip(lengths, sizes, strict=True))
+    return height.times(planes.times(width.transposed(1, 0))).transposed(1, 2, 0)
+
+
+def lengths_of(x: Number) -> tuple[Number, Number]:
+    """Return height and width of an image, each an int64 of one entry."""
+    shape = Number(x.graph, x.graph.node("Shape", x.name), "int64")
+    height, width = (shape.take([axis], 0) for axis in (0, 1))
+    return height, width
+
+
+def _of_sizes(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
+    """Return a spec as it is for outputs of these lengths. Raises InexactError where only run time knows it."""
+    known = [size.known for size in sizes if size.known is not None]
+    if len(known) == len(sizes):
+        return of_lengths(op.spec, known)
+    small, large = (of_lengths(op.spec, lengths) for lengths in ((1, 1), (_MANY, _MANY)))
+    if small != large:
+        reason = "its pixels depend on lengths that only run time knows; give image_size"
+        raise InexactError(op.name, "an ONNX subgraph", reason=reason)
+    return small
+
+
+_MANY = 2**20
+_RUNNING_TOTALS = (
+    (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN),
+    (Arithmetic.OPENCV_ADDED, Coordinates.TF_HALF_PIXEL_FOR_NN),
+)
+
+
+def _nearest(op: ResizeOp, spec: ResizeSpec, length: Number, size: Size) -> Number:
+    """Return which pixels a nearest resize takes of an axis."""
+    n, index = length.cast("float64"), size.index
+    place = (spec.arithmetic, spec.coordinates)
+    if place in _RUNNING_TOTALS:  # half a step, and steps added up
+        steps = n / size.count * (index == 0.0).where(n.of(0.5), 1.0)
+        at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
+    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
+        at = inverse(size.count / n) * index
+    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.TF_HALF_PIXEL_FOR_NN):  # whole numbers over 2**16
+        step = ((n * 65536.0 + (size.count * 0.5).floor()) / size.count).floor()
+        odd = n - (n * 0.5).floor() * 2.0
+        at = (step * index + (step * 0.5).floor() - odd) / 65536.0
+    elif place == (Arithmetic.TORCH_FUSED, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
+        step = (n / size.count).cast("float32").cast("float64")
+        at = (((index + 0.5) * step - 0.5).cast("float32") + 0.5).cast("float64")
+    elif spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH, Arithmetic.TORCH_FUSED):
+        centre = index + (0.5 if spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
+        at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
+    else:
+        raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
+    return at.floor().most(0.0).least(n - 1.0).cast("int64")
+
+
+def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
+    """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
+    x = x.cast("int64")
+    taps = [neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True)]
+    (low, left), (high, right) = taps[1]
+    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    (low, left), (high, right) = taps[0]
+    terms = [
+        (x.take(i, 0) / 16) * Number(w.graph, w.column().column().name, "int64") / 65536
+        for i, w in ((low, left), (high, right))
+    ]
+    return (terms[0] + terms[1] + 2) / 4
+
+
+def _kept(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
+    """Return OpenCV's exact linear: all bits of the sums along the width are kept for the height."""
+    x = x.cast("int64")
+    taps = [neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True)]
+    (low, left), (high, right) = taps[1]
+    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    (low, left), (high, right) = taps[0]
+    x = x.take(low, 0) * left.column().column() + x.take(high, 0) * right.column().column()
+    unit = 1 << (2 * rounds.bits)
+    return (x + unit // 2) / unit
+
+
+def _in_passes(
+    x: Number, spec: ResizeSpec, rounds: FixedPoint, lengths: tuple[Number, Number], sizes: tuple[Size, Size]
+) -> Number:
+    """Return sums that are rounded and cut after each axis."""
+    planes = x.cast("float64").transposed(2, 0, 1)
+    height, width = (whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
+
+    def along_width(y: Number) -> Number:
+        return _rounded(y.times(width[0].transposed(1, 0)), width[1])
+
+    def along_height(y: Number) -> Number:
+        return _rounded(height[0].times(y), height[1])
+
+    if rounds.passes is Passes.LAST_FIRST:
+        planes = along_height(along_width(planes))
+    else:
+        lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
+        is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
+        first = (lost[0] > 0) & is_tall
+        planes = _either(first, lambda: along_width(along_height(planes)), lambda: along_height(along_width(planes)))
+    return planes.transposed(1, 2, 0)
+
+
+def _rounded(sums: Number, unit: Number) -> Number:
+    return ((sums + unit * 0.5) / unit).floor().most(0.0).least(255.0)
+
+
+def _either(condition: Number, yes: object, no: object) -> Number:
+    """Return what one of two functions gives, of which run time makes one only."""
+    from onnx import helper
+
+    branches = {}
+    outer = condition.graph
+    for name, make in (("then_branch", yes), ("else_branch", no)):
+        start = len(outer.nodes)
+        made = make()  # type: ignore[operator]
+        inner, outer.nodes[start:] = outer.nodes[start:], []
+        output = helper.make_tensor_value_info(made.name, 11, None)
+        branches[name] = helper.make_graph(inner, name, [], [output])
+    scalar = outer.node("Squeeze", condition.name)
+    return Number(outer, outer.node("If", scalar, **branches), "float64")

@@ -1,0 +1,144 @@
+"""The taps and weights of an axis as ONNX nodes, for lengths that run time knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_interp.plan.axes import kernels
+from ir_interp.spec import (
+    Arithmetic,
+    Box,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    Kernel,
+    Linear,
+    ResizeSpec,
+)
+
+from ..onnx.graph import Graph
+from .numbers import Number
+
+_WIDEST = 22  # bits of a weight at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Size:
+    """The length of an axis of the output, as int64 and float64 of one entry, and the numbers of its pixels.
+
+    ``known`` is the length itself, where it is known.
+    """
+
+    length: Number
+    count: Number
+    index: Number
+    known: int | None = None
+
+    @staticmethod
+    def of(graph: Graph, length: int) -> Size:
+        """Return a length that is known."""
+        whole, real = np.array([length]), np.arange(length, dtype=np.float64)
+        return Size(
+            Number(graph, graph.constant(whole), "int64"),
+            Number(graph, graph.constant(whole.astype(np.float64)), "float64"),
+            Number(graph, graph.constant(real), "float64"),
+            length,
+        )
+
+    @staticmethod
+    def at_run_time(length: Number) -> Size:
+        """Return a length that run time knows, an int64 of one entry."""
+        return Size(length, length.cast("float64"), length.up_to())
+
+
+def inverse(x: Number) -> Number:
+    """Return 1 / x: onnxruntime makes of 1 / x * y, with a constant 1, the quotient y / x, of other bits."""
+    return x / x / x
+
+
+def neighbours(
+    length: Number, size: Size, bits: int, dtype: str = "float32"
+) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
+    """Return two pixels of each output, and their weights as whole numbers, from coordinates of a type."""
+    n = length.cast("float64")
+    at = (inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
+    floor = at.floor()
+    place, last = at - floor, n.cast(dtype) - 1.0
+    pixels = (floor.most(0.0).least(last).cast("int64"), (floor + 1.0).most(0.0).least(last).cast("int64"))
+    unit = 2.0**bits
+    near, far = (((1.0 - place) * unit).nearest().cast("int64"), (place * unit).nearest().cast("int64"))
+    return (pixels[0], near), (pixels[1], far)
+
+
+def axis_weights(spec: ResizeSpec, length: Number, size: Size) -> tuple[Number, Number]:
+    """Return the weight of every pixel for every output [out, in], and the most it is while taps are added up."""
+    kernel, n, index = spec.kernel, length.cast("float64"), size.index
+    j = length.up_to()
+    assert isinstance(kernel, Box | Linear | Cubic)
+    if kernel.is_antialiased:
+        step = n / size.count
+        wide = step.most(1.0)
+        reach, narrow = wide * float(kernels.radius(kernel)), inverse(wide)
+        centre = (step * (index + 0.5)).column()
+        first = (centre - reach + 0.5).floor().most(0.0)
+        stop = (centre + reach + 0.5).floor().least(n)
+        inside = ~(j < first) & (j < stop)
+        weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
+        weights = weights / weights.total(1)
+        return weights, weights
+    at = _sampled(spec, n, size)
+    floor = at.floor()
+    radius = int(kernels.radius(kernel))
+    total = peak = None
+    for step_from in range(1 - radius, radius + 1):
+        places = (floor + float(step_from)).most(0.0).least(n - 1.0).column()
+        weight = _weigh(kernel, (float(step_from) - (at - floor)).column())
+        term = (j == places).where(weight, 0.0)
+        total = term if total is None else total + term
+        peak = total if peak is None else peak.most(total)
+    assert total is not None
+    assert peak is not None
+    return total, peak
+
+
+def _sampled(spec: ResizeSpec, n: Number, size: Size) -> Number:
+    """Return where outputs lie on an axis of length ``n``, as ``plan.axes.coordinates`` has it."""
+    if spec.coordinates is Coordinates.ALIGN_CORNERS:
+        return ((n - 1.0) * size.index) / (size.count - 1.0).most(1.0)
+    step, centre = n / size.count, size.index + 0.5
+    if spec.arithmetic is Arithmetic.TENSORFLOW:
+        return (centre.cast("float32") * step.cast("float32") - 0.5).cast("float64")
+    if spec.arithmetic is Arithmetic.JAX:
+        return (step.cast("float32").cast("float64") * centre - 0.5).cast("float32").cast("float64")
+    return step * centre - 0.5
+
+
+def _weigh(kernel: Kernel, offset: Number) -> Number:
+    match kernel:
+        case Box():
+            return (~(offset < -0.5) & ~(offset == -0.5) & ~(offset > 0.5)).where(offset.of(1.0), 0.0)
+        case Linear():
+            return (1.0 - offset.size()).most(0.0)
+        case Cubic(a=a):
+            t = offset.size()
+            near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
+            far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
+            return (~(t > 1.0)).where(near, (t < 2.0).where(far, 0.0))
+    raise AssertionError(kernel)
+
+
+def whole(weights: Number, peak: Number, rounds: FixedPoint) -> tuple[Number, Number]:
+    """Return weights, at most as large as ``peak``, as whole numbers, and 2 to the number of bits behind the point."""
+    if rounds.width == 32:
+        unit = weights.of([2.0**rounds.bits])
+    else:
+        largest = Number(weights.graph, weights.graph.node("ReduceMax", peak.name, keepdims=0), weights.dtype)
+        units = 2.0 ** np.arange(1, min(rounds.bits, _WIDEST) + 1)
+        fits = (largest * units + 0.5).floor() < 2.0 ** (rounds.width - 1)
+        unit = fits.where(weights.of(units), 1.0)
+        unit = Number(weights.graph, weights.graph.node("ReduceMax", unit.name, keepdims=0), weights.dtype)
+    scaled = weights * unit
+    size = (scaled.size() + 0.5).floor()
+    return (scaled < 0.0).where(0.0 - size, size), unit

@@ -1,0 +1,173 @@
+"""The resize of an image library for images of known lengths: its weights as tables, in float32 nodes.
+
+Every value is a whole number below 2**24, or one divided by a power of two: float32 holds it, whatever the order of the
+sums. So every runtime that computes in float32 has the library's bytes, OpenVINO too. Weights that are too large for
+that are split in two: ``high * 2**shift + low``. Sums of floats are written tap by tap (``chains``).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError
+from ir_interp.files.memory import check_bytes
+from ir_interp.library import get
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.libraries.passes import Pass, are_named, passes
+from ir_interp.plan.libraries.pillow_reduce import reduced
+from ir_interp.spec import Alpha, Integers, Nearest, Sizes
+from ir_interp.translation.dialect import Context
+
+from .averaged_blocks import averaged
+from .chains import LARGEST, chained, in_blocks, in_orders
+from .numbers import Number
+
+_HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
+_BRIGHTEST = 255
+_RESULT = "nodes of float32"
+_BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes of it
+_BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed from
+
+
+def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], *, wide: bool = False) -> Number:
+    """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
+
+    A call that makes floats of integers has its values but for the last bits. With ``wide``, what float32 does not hold
+    is in float64, which OpenVINO computes in float32. Raises InexactError for a call whose sums these do not hold.
+    """
+    since = len(x.graph.nodes)
+    try:
+        return _tabled(op, x, lengths, sizes, "float32")
+    except InexactError:
+        if not wide:
+            raise
+        del x.graph.nodes[since:]
+        return _tabled(op, x, lengths, sizes, "float64")
+
+
+def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str) -> Number:
+    check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
+    for rows, length in zip(sizes, lengths, strict=True):
+        check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
+    library = get(op.dialect)
+    attributes = library.dialect.complete(library.checked(op.attributes, op.version), op.version)
+    unsure = library.approximate(attributes, Context(version=op.version, dtype=op.dtype))
+    if unsure and op.spec.rounds is not Integers.IPP:  # which is known of one kind of processor, and exact there
+        raise InexactError(op.name, _RESULT, reason=unsure)
+    bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
+    y = x.cast(dtype)
+    if isinstance(op.spec.kernel, Nearest):
+        for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+            y = y.take(taps.indices[:, 0], axis.axis)
+        return y
+    if op.dtype == "float32":
+        return _in_floats(y, bound)
+    if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
+        raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
+    y, largest = y.transposed(2, 0, 1), _BRIGHTEST
+    if found := reduced(bound.spec, lengths):
+        y, bound = averaged(op, y, found, lengths), plan(found.spec, found.shape)
+        lengths = found.shape[0], found.shape[1]
+    made = passes(bound, "uint8")
+    if made and made[0].of_ipp:
+        return in_orders(op, y, made).transposed(1, 2, 0)
+    for each in made:
+        if each.weights.dtype.kind == "f":
+            y = chained(op, y, each)
+            continue
+        before = y
+        y, largest = _summed(op, y, each, lengths[each.axis], largest)
+        if each.lanes:
+            y = in_blocks(y, each, sizes[1]).where(chained(op, before, each.vectors()), y)
+    return y.transposed(1, 2, 0)
+
+
+def _in_floats(x: Number, bound: Plan) -> Number:
+    """Return an image resized by a call that makes floats: sums of float32."""
+    y = x.transposed(2, 0, 1)
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        weights = np.zeros((axis.out_size, axis.in_size))
+        assert taps.weights is not None
+        np.add.at(weights, (np.arange(axis.out_size)[:, None], taps.indices), taps.weights)
+        y = _product(y, weights, axis.axis)
+    return y.transposed(1, 2, 0)
+
+
+def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> tuple[Number, int]:
+    """Return planes [channels, height, width] after a pass, and the largest of their values."""
+    if each.bits_each:
+        y, bits = _of_products(x, each), each.bits_after
+    else:
+        weights = _matrix(each, length)
+        shift = _shift(op, weights, largest, each.bits_after, _HELD[x.dtype])
+        high, low = _halves(weights, shift)
+        y, bits = _product(x, high, each.axis), each.bits_after - shift
+        if shift:
+            y = y + (_product(x, low, each.axis) / 2.0**shift).floor()
+        largest *= _most(weights)
+    if bits:
+        y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
+    if each.factor != 1.0:
+        y = y.cast("float32").least(LARGEST) * each.factor  # else OpenVINO multiplies the weights
+    if each.rounding is Integers.HALF_EVEN:
+        y = y.nearest().cast(x.dtype)
+    return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.saturates else (y, largest)
+
+
+def _matrix(each: Pass, length: int) -> NDArray[np.int64]:
+    """Return the weight of every pixel for every output [out, in]."""
+    rows = len(each.indices)
+    weights = np.zeros((rows, length), np.int64)
+    np.add.at(weights, (np.arange(rows)[:, None], each.indices), each.weights)
+    return weights
+
+
+def _halves(weights: NDArray[np.int64], shift: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``high`` and ``low``, which lies around 0."""
+    if not shift:
+        return weights, np.zeros_like(weights)
+    half = 2 ** (shift - 1)
+    low = (weights + half) % 2**shift - half
+    return (weights - low) >> shift, low
+
+
+def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, held: int) -> int:
+    """Return how many bits of the weights are to be split off, so that no sum is larger than what is held."""
+    shifts: Sequence[int] = (0, *range(bits - 1, 0, -1))
+    for shift in shifts:
+        high, low = (largest * _most(each) for each in _halves(weights, shift))
+        if low < held and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < held:
+            return shift
+    raise InexactError(op.name, _RESULT, reason=f"float32 does not hold its sums, of {bits} bits behind the point")
+
+
+def _most(weights: NDArray[np.int64]) -> int:
+    """Return what a sum of these weights is at most, of values of 1."""
+    return int(np.abs(weights).sum(1).max())
+
+
+def _product(x: Number, weights: NDArray[Any], axis: int) -> Number:
+    table = Number(x.graph, x.graph.constant((weights if axis == 0 else weights.T).astype(x.dtype)), x.dtype)
+    return table.times(x) if axis == 0 else x.times(table)
+
+
+def _of_products(x: Number, each: Pass) -> Number:
+    """Return sums of products that lose bits, each on its own: ``value * weight`` in two parts, of 8 bits and above."""
+    x = (x / 2.0**each.bits_before).floor()
+    upper = (x / 256.0).floor()
+    lower = x - upper * 256.0
+    terms: list[Number] = []
+    for index, weights in zip(each.indices.T, each.weights.T, strict=True):
+        weight = weights.astype(x.dtype)[:, None] if each.axis == 0 else weights.astype(x.dtype)
+        parts = [part.take(index, each.axis + 1) * weight for part in (upper, lower)]
+        terms.append(((parts[0] + (parts[1] / 256.0).floor()) / 2.0 ** (each.bits_each - 8)).floor())
+    return reduce(operator.add, terms)

@@ -1,0 +1,44 @@
+"""Models of files with a resize in front of them: ONNX models and IRs, read and written."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from ir_interp.errors import SpecError
+from ir_interp.files.atomic import check_outputs, replacing
+from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.files.scratch import scratch
+
+from ..conversion.converting import convert
+from ..conversion.options import Options
+from ..sources.brief import parts
+from .preprocessed_model import Preprocess, write
+
+
+def preprocess(source: Path, destination: Path, wanted: Preprocess, name: str | None) -> str:
+    """Write a model that takes raw images, of one that takes resized ones, and return the name of its input.
+
+    What is or becomes an IR is converted, and run in both runtimes. Raises SpecError for an IR to be written of images
+    of any lengths, beside what ``model.write`` raises.
+    """
+    kinds = expect(source, *MODELS), expect(destination, *MODELS)
+    as_ir = kinds[1] is FileKind.IR
+    if as_ir and wanted.image_size is None:
+        found = f"{destination.name}: weights of images of any size need float64, which OpenVINO computes in float32"
+        raise SpecError(f"{found}; expected image_size, as in (480, 640): they are tables then")
+    check_outputs([destination, *([destination.with_suffix(".bin")] if as_ir else [])], parts(source))
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch())
+        if kinds[0] is FileKind.IR:
+            read = folder / f"{source.stem}.onnx"
+            convert(source, read, Options())
+        else:
+            read = source
+        if not as_ir:
+            (temporary,) = stack.enter_context(replacing(destination))
+            return write(read, temporary, wanted, name)
+        whole = folder / f"{destination.stem}.whole.onnx"
+        image = write(read, whole, wanted, name, wide=False)
+        convert(whole, destination, Options())
+        return image

@@ -1,0 +1,228 @@
+"""Where the faults of runtimes show: small nodes and layers. What each runtime makes of them its own file says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ir_interp.errors import ReadError, closest, spelled
+from ir_interp.files.scratch import scratch
+from ir_interp.op import ResizeOp
+from ir_interp.translation.meaning import differences
+
+from ..audit.auditing import audit
+from ..audit.findings import Audited
+from ..forecasts.runtimes_asked import RUNTIMES, runtimes_of
+from ..runtimes.outcome import Kind
+from .single_nodes import Layer, Node
+
+_IR_VERSION = 8
+_UPSAMPLE_ENDS = 10
+_RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
+_OF_LAYERS = {"openvino"}  # what runs IRs as they are
+_KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
+_DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}
+
+
+def _sizes(*values: float) -> dict[str, tuple[float, ...]]:
+    return {"sizes": values}
+
+
+def _scales(*values: float) -> dict[str, tuple[float, ...]]:
+    return {"scales": values}
+
+
+_ANTIALIAS = {"mode": "linear", "antialias": 1}
+_CORNERS = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+_SYMMETRIC = {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"}
+_ASYMMETRIC = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
+_TF = {"mode": "nearest", "coordinate_transformation_mode": "tf_half_pixel_for_nn"}
+_CROP = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+_POLICY = {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"}
+_CUBIC = {"mode": "cubic"}
+_SINGLE = {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}
+_IMAGE = (1, 1, 8, 9)
+_IR_LINEAR = {"mode": "linear_onnx"}
+_PADDED = {"mode": "linear_onnx", "pads_begin": "0,1,0,0", "pads_end": "0,0,0,0"}
+
+PLACES: Mapping[str, Node | Layer] = {
+    "fractional-scale": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1)),
+    "antialias": Node(attributes=_ANTIALIAS, given=_sizes(1, 1, 2, 3)),
+    "antialias-cubic": Node(attributes={"mode": "cubic", "antialias": 1}, given=_sizes(1, 1, 2, 3)),
+    "exclude-outside": Node(attributes={"mode": "cubic", "exclude_outside": 1}, given=_sizes(1, 1, 9, 9)),
+    "antialias-exclude-outside": Node(attributes={**_ANTIALIAS, "exclude_outside": 1}, given=_sizes(1, 1, 2, 3)),
+    "half-pixel-symmetric": Node(attributes=_SYMMETRIC, given=_sizes(1, 1, 8, 9)),
+    "half-pixel-symmetric-scales": Node(attributes=_SYMMETRIC, given=_scales(1, 1, 1.7, 1.7)),
+    "cubic-coefficient": Node(
+        attributes={**_CUBIC, "cubic_coeff_a": -0.5, "coordinate_transformation_mode": "align_corners"},
+        given=_sizes(1, 1, 9, 9),
+    ),
+    "cubic-before-first-pixel": Node(attributes=_CUBIC, given=_sizes(1, 1, 9, 9)),
+    "nearest-half-up": Node(attributes={**_ASYMMETRIC, "nearest_mode": "round_prefer_ceil"}, given=_scales(1, 1, 2, 2)),
+    "nearest-ceil": Node(attributes={**_ASYMMETRIC, "nearest_mode": "ceil"}, given=_scales(1, 1, 2, 2)),
+    "nearest-tie": Node(
+        shape=(1, 1, 1, 39), attributes={"mode": "nearest", "nearest_mode": "floor"}, given=_sizes(1, 1, 1, 27)
+    ),
+    "nearest-tie-pytorch": Node(
+        shape=(1, 1, 13, 1),
+        attributes={"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "pytorch_half_pixel"},
+        given=_sizes(1, 1, 7, 1),
+    ),
+    "nearest-tie-scales": Node(
+        shape=(1, 1, 1, 7), attributes={**_ASYMMETRIC, "nearest_mode": "round_prefer_ceil"}, given=_sizes(1, 1, 1, 4)
+    ),
+    "tf-half-pixel-kept-axis": Node(version=11, attributes={**_TF, "mode": "linear"}, given=_scales(1, 1, 1, 2)),
+    "tf-half-pixel-ceil": Node(version=11, attributes={**_TF, "nearest_mode": "ceil"}, given=_sizes(1, 1, 8, 9)),
+    "tf-half-pixel-sizes": Node(version=11, attributes=_TF, given=_sizes(1, 1, 8, 9)),
+    "tf-half-pixel-scales": Node(version=11, attributes=_TF, given=_scales(1, 1, 3, 0.5)),
+    "nearest-tie-fraction": Node(
+        shape=(1, 1, 10, 1), attributes={"mode": "nearest", "nearest_mode": "ceil"}, given=_scales(1, 1, 2.6, 1)
+    ),
+    "length-by-float32": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.4, 1)),
+    "corners-nearest-fraction": Node(
+        attributes={"mode": "nearest", "nearest_mode": "ceil", "coordinate_transformation_mode": "align_corners"},
+        given=_scales(1, 1, 2.6, 1),
+    ),
+    "one-output": Node(attributes=_CORNERS, given=_sizes(1, 1, 1, 9)),
+    "corners-nearest-tie": Node(
+        shape=(1, 1, 34, 1),
+        attributes={"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "align_corners"},
+        given=_scales(1, 1, 0.3, 1),
+    ),
+    "sizes-before-13": Node(version=11, attributes={"mode": "linear"}, given=_sizes(1, 1, 8, 9)),
+    "upsample-nearest": Node(version=9, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
+    "upsample-linear": Node(version=9, attributes={"mode": "linear"}, given=_scales(1, 1, 2.5, 2)),
+    "upsample-linear-ratio": Node(version=9, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
+    "upsample-7": Node(version=7, attributes={"mode": "nearest"}, given=_scales(1, 1, 2, 2)),
+    "upsample-7-fraction": Node(version=7, attributes={"mode": "nearest"}, given=_scales(1, 1, 1.7, 2)),
+    "upsample-7-longer": Node(version=7, attributes={"mode": "linear"}, given=_scales(1, 1, 2.6, 1)),
+    "upsample-7-linear": Node(version=7, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 2)),
+    "resize-10": Node(version=10, attributes={"mode": "nearest"}, given=_scales(1, 1, 0.6, 2)),
+    "resize-10-linear": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 2, 2)),
+    "resize-10-ratio": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
+    "single-row": Node(shape=(1, 1, 1, 6), attributes={"mode": "linear"}, given=_sizes(1, 1, 3, 9)),
+    "nearest-left-out": Node(attributes={"mode": "nearest"}, given=_scales(1, 1, 1.5, 2.6)),
+    "policy": Node(attributes={**_POLICY, "axes": [2, 3]}, given=_sizes(8, 12)),
+    "policy-negative-axes": Node(attributes={**_POLICY, "axes": [-2, -1]}, given=_sizes(8, 12)),
+    "crop": Node(attributes=_CROP, given={"roi": (0, 0, 0.2, 0.2, 1, 1, 0.8, 0.8), **_sizes(1, 1, 8, 9)}),
+    "crop-kept-scale": Node(attributes=_CROP, given={"roi": (0, 0, 0.2, 0.2, 1, 1, 0.8, 0.8), **_scales(1, 1, 1, 2)}),
+    "crop-channels-last": Node(
+        shape=(1, 6, 5, 2),
+        attributes={**_CROP, "antialias": 1},
+        given={"roi": (0, 0.4, -0.1, 0, 1, 1.3, 1.2, 1), **_sizes(1, 4, 9, 2)},
+    ),
+    "cubic-channels-last-kept": Node(shape=(1, 5, 6, 2), attributes=_CUBIC, given=_scales(1, 2, 1.1, 1)),
+    "no-length-changes": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.1, 1.1)),
+    "kept-scale": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.1, 2)),
+    "antialias-kept-axis": Node(shape=_IMAGE, attributes=_ANTIALIAS, given=_scales(1, 1, 0.5, 1.05)),
+    "antialias-int8": Node(dtype="int8", attributes=_ANTIALIAS, given=_sizes(1, 1, 2, 3)),
+    "corners-fractional-length": Node(attributes=_CORNERS, given=_scales(1, 1, 1.3, 1.3)),
+    "single-output": Node(attributes=_SINGLE, given=_sizes(1, 1, 1, 9)),
+    "single-output-fraction": Node(attributes={**_SINGLE, "mode": "linear"}, given=_scales(1, 1, 0.3, 1.5)),
+    "linear-rank-6": Node(shape=(1, 1, 1, 1, 4, 4), attributes={"mode": "linear"}, given=_sizes(1, 1, 1, 1, 8, 8)),
+    "cubic-three-axes": Node(shape=(1, 2, 4, 4), attributes=_CUBIC, given=_sizes(1, 3, 8, 8)),
+    "cubic-int8-volume": Node(shape=(1, 1, 2, 4, 4), dtype="int8", attributes=_CUBIC, given=_sizes(1, 1, 2, 8, 8)),
+    "batch": Node(shape=(2, 2, 4, 4), attributes={"mode": "linear"}, given=_sizes(3, 2, 4, 4)),
+    "ir-pads": Layer(
+        shape=(1, 10, 9, 5),
+        attributes={**_IR_LINEAR, "pads_begin": "0,0,0,0", "pads_end": "0,2,0,2"},
+        given={"axes": (1, 2), **_sizes(20, 18)},
+    ),
+    "ir-pillow-axes": Layer(
+        shape=(1, 4, 4, 4), attributes={"mode": "bilinear_pillow"}, given={"axes": (1, 2, 3), **_sizes(2, 2, 2)}
+    ),
+    "ir-area": Layer(version=1, attributes={"mode": "area", "axes": "2,3"}, given={"axes": (2, 3), **_sizes(8, 9)}),
+    "ir-linear-rank-6": Layer(
+        version=1,
+        shape=(1, 1, 1, 1, 4, 4),
+        attributes={"mode": "linear", "axes": "4,5"},
+        given={"axes": (4, 5), **_sizes(8, 8)},
+    ),
+    "ir-cubic-uint8-volume": Layer(
+        shape=(1, 1, 2, 4, 4), dtype="uint8", attributes=_CUBIC, given={"axes": (3, 4), **_sizes(8, 8)}
+    ),
+}
+"""By name: where a runtime may be at fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a runtime does wrong, and the place that shows it; ``name`` is what ``reproduce`` takes."""
+
+    runtime: str
+    place: str
+    kind: Kind
+    reason: str
+    op: ResizeOp
+
+    @property
+    def name(self) -> str:
+        """The runtime and the place."""
+        return f"{self.runtime}:{self.place}"
+
+    @property
+    def causes(self) -> set[str]:
+        """The parts of the reason, without the numbers that only say of what."""
+        return causes(self.reason)
+
+
+def causes(reason: str) -> set[str]:
+    """Return the parts of a reason, without the numbers that only say of what."""
+    return set(re.sub(r"\d+", "", reason).split("; "))
+
+
+@cache
+def faults() -> Mapping[str, Fault]:
+    """Return the faults that are known, by name: of each runtime the first place for each reason."""
+    found: dict[str, Fault] = {}
+    known: set[tuple[str, str]] = set()
+    with scratch() as folder:
+        for each in _told(PLACES, folder, _RUNTIMES):
+            new = {(each.runtime, cause) for cause in each.causes} - known
+            if new and each.kind is not Kind.UNKNOWN:
+                known |= new
+                found[each.name] = each
+    return dict(sorted(found.items(), key=lambda each: (each[1].runtime, _KINDS.index(each[1].kind))))
+
+
+def _told(names: Iterable[str], folder: Path, runtimes: Collection[str]) -> Iterator[Fault]:
+    """Yield what runtimes do wrong at some places, which are written into a folder."""
+    for kind, asked in ((Node, set(runtimes)), (Layer, _OF_LAYERS & set(runtimes))):
+        paths = [_path(name, folder) for name in names if isinstance(PLACES[name], kind)]
+        for path in paths:
+            PLACES[path.stem].save(path)
+        for row in audit(paths, runtimes=sorted(asked))[0]:
+            for runtime, verdict in row.forecast.items():
+                if verdict.kind is not Kind.SAME:
+                    place, why = Path(row.file).stem, reason(row, runtime)
+                    yield Fault(runtime=runtime, place=place, kind=verdict.kind, reason=why, op=row.op)
+
+
+def _path(name: str, folder: Path) -> Path:
+    return folder / f"{name}{PLACES[name].suffix}"
+
+
+def reason(row: Audited, runtime: str) -> str:
+    """Return why a runtime does what is forecast; where its rules say it by another meaning, in what that differs."""
+    told = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
+    made = runtimes_of(row.op)[runtime].forecast(row.op)
+    if told or made.spec is None:
+        return told or made.reason
+    apart = differences(row.op.spec, made.spec, row.op.shape)
+    named = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
+    return named or "float32 decides ties otherwise"
+
+
+def save(name: str, folder: Path) -> tuple[Path, Fault]:
+    """Write the place of a fault as a model. Raises ReadError for a name that none has."""
+    runtime, _, place = name.partition(":")
+    told = _told([place], folder, [runtime]) if place in PLACES and runtime in _RUNTIMES else iter(())
+    fault = next(told, None)
+    if fault is None:
+        raise ReadError(f"no fault {name!r} is known; {closest(name, faults())}")
+    return _path(place, folder), fault

@@ -1,0 +1,109 @@
+"""From a model, or a known fault, to a folder that shows what a runtime does wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ir_interp.errors import IrInterpError, ReadError, closest
+from ir_interp.files.atomic import making
+from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.files.scratch import scratch
+
+from ..audit import chosen_shapes as shapes
+from ..audit.audited_resizes import Found, found
+from ..audit.auditing import audit
+from ..audit.findings import Audited
+from ..audit.verdicts import Verdict
+from ..forecasts.runtimes_asked import RUNTIMES
+from ..report import Progress, silent
+from ..runtimes.outcome import Kind
+from ..runtimes.running import RUNNERS
+from . import known_faults
+from .folder import Reproduced, write
+from .smallest import smallest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What to show; ``ir_interp.reproduce`` says what each means."""
+
+    runtime: str | None = None
+    layer: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    progress: Progress = silent
+
+
+def reproduce(source: str | Path, folder: Path, options: Options) -> Reproduced:
+    """Write a folder that shows what a runtime does wrong; see ``ir_interp.reproduce``."""
+    with _model(source, options) as (path, runtime), making(folder) as made:
+        _check(runtime)
+        chosen, verdict = _chosen(path, runtime, options)
+        options.progress("looking for the smallest shape", 0, 0)
+        with scratch() as place:
+            shown = smallest(chosen, runtime, verdict, place / "cases")
+            if shown is None:
+                problem = f"{RUNTIMES[runtime].title}: {verdict}; but a model of this node alone does not show it"
+                raise IrInterpError(f"{chosen.op.where}: {problem}")
+            return replace(write(shown, runtime, made), folder=folder)
+
+
+@contextmanager
+def _model(source: str | Path, options: Options) -> Iterator[tuple[Path, str]]:
+    """Yield the file of a model, or of a known fault, and the runtime to ask."""
+    if FileKind.of(source) is None and ":" in str(source):
+        with scratch() as folder:
+            path, fault = known_faults.save(str(source), folder)
+            if options.runtime not in (None, fault.runtime):
+                raise IrInterpError(f"{source} is a fault of {fault.runtime}, not of {options.runtime}")
+            yield path, fault.runtime
+        return
+    if options.runtime is None:
+        raise IrInterpError(f"a runtime is needed with a model; {closest('', RUNNERS)}")
+    yield Path(source), options.runtime
+
+
+def _check(runtime: str) -> None:
+    """Raise IrInterpError for a runtime that cannot be run here."""
+    if runtime not in RUNNERS:
+        known = (
+            f"{RUNTIMES[runtime].title} cannot be run here" if runtime in RUNTIMES else f"unknown runtime {runtime!r}"
+        )
+        raise IrInterpError(f"{known}; {closest(runtime, RUNNERS)}")
+    if not RUNNERS[runtime].is_installed:
+        raise IrInterpError(f"{runtime} is not installed; `pip install {RUNNERS[runtime].distribution}` does that")
+
+
+def _chosen(path: Path, runtime: str, options: Options) -> tuple[Found, Verdict]:
+    """Return the resize to show, and what was seen of it: that of the name asked for, or the first at fault."""
+    kind = expect(path, *MODELS)
+    if kind is FileKind.IR and runtime != "openvino":
+        raise IrInterpError(f"{path.name} is an IR, which only openvino runs; convert it to .onnx for {runtime}")
+    lengths = shapes.chosen(path, options.shapes)
+    inside = list(found(path, lengths))
+    rows, errors = audit([path], run=True, runtimes=[runtime], lengths=lengths, progress=options.progress)
+    for error in errors:
+        raise error
+    names = [each.op.name for each in inside]
+    if options.layer is not None and options.layer not in names:
+        raise ReadError(f"no resize {options.layer!r}; {closest(options.layer, names)}", path.name)
+    for each, row in zip(inside, rows, strict=True):
+        if options.layer in (None, each.op.name) and _is_seen(row, runtime):
+            return each, row.verdicts[runtime]
+    raise IrInterpError(f"{path.name}: {_nothing(rows, runtime, options.layer)}")
+
+
+def _is_seen(row: Audited, runtime: str) -> bool:
+    return runtime in row.seen and row.seen[runtime].kind is not Kind.SAME
+
+
+def _nothing(rows: list[Audited], runtime: str, layer: str | None) -> str:
+    """Say why there is nothing to show."""
+    asked = [row for row in rows if layer in (None, row.op.name)]
+    if not asked:
+        return "no resize in it"
+    unseen = [f"{row.op.name}: {row.ran or 'not run'}" for row in asked if runtime not in row.seen]
+    told = f"{RUNTIMES[runtime].title} computes every resize that was run as it means"
+    return "; ".join([told, *unseen])

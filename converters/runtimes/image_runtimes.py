@@ -1,0 +1,213 @@
+"""What runtimes made for images share: they resize height and width of float32, and read some attributes as others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.shapes import static_shape
+from ir_interp.spec import (
+    Antialias,
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Step,
+)
+
+from .node_geometry import geometry
+from .outcome import Outcome, computes, differs, unknown
+
+Floats = NDArray[np.float32]
+Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
+"""Returns the source coordinates of outputs of an axis, with what is added before and taken away after scaling."""
+Rounded = Callable[[Floats, Rounding], NDArray[Any]]
+
+_RANK = 4  # [batch, channels, height, width]
+_RESIZED = frozenset({2, 3})
+_HALF = 0.5
+_FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a runtime takes a resize for, and how to tell."""
+
+    told: str
+    of: Callable[[ResizeSpec], ResizeSpec]
+
+
+def image_outcome(
+    op: ResizeOp,
+    may_change: Set[int],
+    readings: Sequence[Reading],
+    place: Place | None = None,
+    rounded: Rounded | None = None,
+) -> Outcome:
+    """Return what comes of a node in a runtime that reads it so; unknown where no rule covers it.
+
+    ``may_change`` are the axes whose lengths change, or may. ``place`` is how float32 makes the source coordinate, by
+    default as (i + before) * step - after, and ``rounded`` how a pixel is found there.
+    """
+    uncovered = _no_image(op, may_change)
+    if uncovered:
+        return unknown(uncovered)
+    spec, told = op.spec, []
+    for each in readings:
+        taken = each.of(spec)
+        told += [each.told] if taken != spec else []
+        spec = taken
+    if _moves_what_stays(op, spec):
+        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
+        return differs("float32 decides ties otherwise")
+    return computes(spec, "; ".join(told))
+
+
+def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
+    if op.dtype != "float32":
+        return f"a Resize of {op.dtype or 'an unknown element type'}"
+    if op.shape is None or len(op.shape) != _RANK:
+        return f"a Resize of other ranks than {_RANK}"
+    if not may_change <= _RESIZED:
+        return f"a Resize of axes {sorted(may_change)}, but of height and width"
+    if op.attributes.get("axes") is not None:
+        return "a Resize with axes"
+    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
+        return "a crop, or a keep_aspect_ratio_policy"
+    return ""
+
+
+def _moves_what_stays(op: ResizeOp, spec: ResizeSpec) -> bool:
+    """Say whether places of (i + 1/2) matter, or may, on an axis that keeps its length: it is a copy in ONNX."""
+    if spec.coordinates is not Coordinates.TF_HALF_PIXEL_FOR_NN:
+        return False
+    at, kernel = geometry(op), spec.kernel
+    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
+    return not rounds_down and (at is None or not at.changing >= _RESIZED)
+
+
+def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> bool:
+    """Say whether a nearest resize of known lengths takes other pixels where float32 makes the coordinate."""
+    shape = static_shape(op.shape)
+    if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
+        return False
+    bound = plan(spec, shape)
+    before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
+    after = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0
+    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        outputs = np.arange(axis.out_size, dtype=np.float32)
+        at = place(outputs, axis, np.float32(before), np.float32(after))
+        if (np.clip(rounded(at, spec.kernel.rounding), 0, axis.in_size - 1) != taps.indices[:, 0]).any():
+            return True
+    return False
+
+
+def _shifted_twice(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    return (output + before) * np.float32(float(axis.step)) - after
+
+
+def offset_first(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return i * step + offset, the offset rounded by itself."""
+    step = np.float32(float(axis.step))
+    return output * step + (before * step - after)
+
+
+def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return (i + before) / scale - after."""
+    return (output + before) / np.float32(float(axis.scale)) - after
+
+
+def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+    """Return the pixels that a rounding takes."""
+    match rounding:
+        case Rounding.FLOOR:
+            return np.asarray(np.floor(at))
+        case Rounding.CEIL:
+            return np.asarray(np.ceil(at))
+        case Rounding.ROUND_PREFER_CEIL:
+            return np.asarray(np.floor(at + _HALF))
+        case _:
+            return np.asarray(np.ceil(at - _HALF))
+
+
+def is_longer_in_singles(op: ResizeOp) -> bool:
+    """Say whether float32 makes another length of a scale, or may."""
+    shape = static_shape(op.shape)
+    if not op.spec.gives_scales:
+        return False
+    if shape is None or op.spec.waits:
+        return True
+    exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
+    return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
+
+
+# How several of them read what they do not have
+
+
+def _ratio(spec: ResizeSpec) -> ResizeSpec:
+    return replace(spec, step=Step.RATIO) if spec.gives_scales else spec
+
+
+def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
+    match spec.kernel:
+        case Linear():
+            return replace(spec, kernel=Linear())
+        case Cubic() as cubic:
+            return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
+        case _:
+            return spec
+
+
+def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
+    symmetric = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
+
+
+def own_cubic(a: float) -> Reading:
+    """Return the reading of a runtime whose cubic has one coefficient, and keeps the taps outside the image."""
+
+    def taken(spec: ResizeSpec) -> ResizeSpec:
+        kernel = spec.kernel
+        return replace(spec, kernel=replace(kernel, a=a, exclude_outside=False)) if isinstance(kernel, Cubic) else spec
+
+    return Reading(f"its cubic has the coefficient {a}, and no exclude_outside", taken)
+
+
+BY_RATIO = Reading("it takes the ratio of the lengths for the scale", _ratio)
+NO_ANTIALIAS = Reading("it leaves out antialias", _without_antialias)
+NO_SYMMETRIC = Reading("it takes half_pixel_symmetric for asymmetric", _asymmetric)
+
+
+def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    kernel = Nearest(rounding=Rounding.ROUND_PREFER_FLOOR) if isinstance(spec.kernel, Nearest) else spec.kernel
+    return replace(spec, coordinates=Coordinates.HALF_PIXEL, kernel=kernel)
+
+
+def _linear_half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    return spec if isinstance(spec.kernel, Nearest) else replace(spec, coordinates=Coordinates.HALF_PIXEL)
+
+
+def _floor(spec: ResizeSpec) -> ResizeSpec:
+    is_simple = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
+    return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
+
+
+RESIZE_10, UPSAMPLE = 10, range(7, 10)
+"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
+HALF_PIXEL_OF_10 = Reading("it takes half_pixel, the default since operator set 11, for Resize-10", _half_pixel)
+HALF_PIXEL_LINEAR = Reading("it takes half_pixel for a linear Upsample", _linear_half_pixel)
+FLOOR = Reading("its Upsample takes the floor", _floor)  # as others do: an Upsample never shrinks

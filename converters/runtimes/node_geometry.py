@@ -1,0 +1,63 @@
+"""Lengths and scales of every axis of a resize, where all are known: what runtimes choose their kernels by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.spec import Scales
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """Input lengths, output lengths and scales, one of each for every axis."""
+
+    lengths: tuple[int, ...]
+    outputs: tuple[int, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def scaled(self) -> frozenset[int]:
+        """The axes whose scale is not 1."""
+        return frozenset(axis for axis, scale in enumerate(self.scales) if scale != 1)
+
+    @property
+    def changing(self) -> frozenset[int]:
+        """The axes whose length changes."""
+        return frozenset(axis for axis, n in enumerate(self.lengths) if n != self.outputs[axis])
+
+    @property
+    def keeping(self) -> frozenset[int]:
+        """The axes that keep their length, though their scale is not 1."""
+        return self.scaled - self.changing
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether any scale is below 1."""
+        return any(scale < 1 for scale in self.scales)
+
+
+def geometry(op: ResizeOp) -> Geometry | None:
+    """Return the geometry of a resize in its spec's arithmetic; None where a length or a window is not known."""
+    spec, known = op.spec, static_shape(op.shape)
+    if known is None or spec.waits:
+        return None
+    bound = plan(spec, known)
+    scales = {axis.axis: float(axis.scale) for axis in bound.axes}
+    if isinstance(spec.target, Scales):
+        scales |= dict(zip(resolve_axes(spec.axes, len(known)), spec.target.values, strict=True))
+    every = tuple(scales.get(axis, 1.0) for axis in range(len(known)))
+    return Geometry(lengths=known, outputs=bound.out_shape, scales=every)
+
+
+def resized(op: ResizeOp) -> frozenset[int]:
+    """Return the axes whose scale is not 1, or may not be; none where the rank is not known."""
+    at, target = geometry(op), op.spec.target
+    if at is not None or op.shape is None:
+        return at.scaled if at else frozenset()
+    listed = resolve_axes(op.spec.axes, len(op.shape))
+    if not isinstance(target, Scales):
+        return frozenset(listed)
+    return frozenset(axis for axis, scale in zip(listed, target.values, strict=True) if scale != 1)

@@ -1,0 +1,1 @@
+"""What is read: which reader takes a file, layers as JSON, a model in brief."""

@@ -1,0 +1,180 @@
+"""A whole model in brief: its ends, its operator sets, its operations, and how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.paths import is_file
+from ir_interp.ir.net import Layer, Net, tensor_name
+from ir_interp.ir.reading import nets
+
+from ..onnx.node_walk import graphs
+from ..onnx.onnx_files import external_files, read_file
+from .readers import operations
+
+Length = int | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """An input or an output. Dynamic lengths are None, or their name; ``shape`` is None where the rank is unknown."""
+
+    name: str
+    dtype: str
+    shape: tuple[Length, ...] | None
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else "x".join("?" if each is None else str(each) for each in self.shape)
+        return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """A model in brief. ``weights`` are constant tensors and their bytes; ``files`` what it lies in, and their bytes.
+
+    The size of a file is None where the file is missing.
+    """
+
+    format: str
+    operator_sets: tuple[str, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    operations: dict[str, int]
+    weights: tuple[int, int]
+    files: dict[str, int | None]
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        tensors, size = self.weights
+        return asdict(self) | {"weights": {"tensors": tensors, "bytes": size}}
+
+
+def brief(path: Path) -> Brief | None:
+    """Return a model in brief; None of files that hold only layers. Raises ReadError for what cannot be read."""
+    match FileKind.of(path):
+        case FileKind.ONNX:
+            return _of_onnx(path)
+        case FileKind.IR:
+            whole = next(nets(path))
+            return None if whole.is_snippet else _of_ir(path, whole)
+        case FileKind.TFLITE:
+            return _of_tflite(path)
+    return None
+
+
+def parts(path: Path) -> list[Path]:
+    """Return the files that a model is made of: an IR's .bin and a model's external data, too."""
+    match FileKind.of(path):
+        case FileKind.ONNX:
+            return [path, *sorted(external_files(path))]
+        case FileKind.IR:
+            return [path, path.with_suffix(".bin")]
+    return [path]
+
+
+def _sizes(path: Path, others: Iterable[Path]) -> dict[str, int | None]:
+    files = (path, *sorted(others))
+    return {each.name: each.stat().st_size if is_file(each) else None for each in files}
+
+
+def _of_onnx(path: Path) -> Brief:
+    model = read_file(path)
+    found = list(graphs(model.graph))
+    constants = {tensor.name for tensor in model.graph.initializer}
+    weights = [tensor for graph in found for tensor in _weights(graph)]
+    return Brief(
+        format=f"ONNX, IR version {model.ir_version}",
+        operator_sets=tuple(f"{each.domain or 'ai.onnx'} {each.version}" for each in model.opset_import),
+        inputs=tuple(_tensor(each) for each in model.graph.input if each.name not in constants),
+        outputs=tuple(map(_tensor, model.graph.output)),
+        operations=operations(path) or {},
+        weights=(len(weights), sum(map(_bytes, weights))),
+        files=_sizes(path, external_files(path)),
+    )
+
+
+def _weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for node in graph.node:
+        if node.op_type == "Constant":
+            yield from (each.t for each in node.attribute if each.HasField("t"))
+
+
+def _dtype(element: int) -> str:
+    try:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(element))
+    except (KeyError, ValueError):
+        return f"type {element}"
+
+
+def _bytes(tensor: onnx.TensorProto) -> int:
+    try:
+        bits = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    except (KeyError, ValueError):
+        return 0
+    return int(prod(tensor.dims) * bits)
+
+
+def _tensor(value: onnx.ValueInfoProto) -> Tensor:
+    kind = value.type.WhichOneof("value") or "value"
+    if kind != "tensor_type":
+        return Tensor(name=value.name, dtype=kind.removesuffix("_type"), shape=None)
+    tensor = value.type.tensor_type
+    lengths = tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim)
+    return Tensor(name=value.name, dtype=_dtype(tensor.elem_type), shape=lengths if tensor.HasField("shape") else None)
+
+
+def _of_ir(path: Path, whole: Net) -> Brief:
+    layers = [layer for net in nets(path) for layer in net.layers.values()]
+    weights = [layer for layer in layers if layer.type.lower() == "const"]
+    return Brief(
+        format=f"OpenVINO IR v{whole.version}",
+        operator_sets=tuple(f"opset{number}" for number in sorted({layer.version or 0 for layer in layers} - {0})),
+        inputs=tuple(_end(whole, each) for each in whole.layers.values() if each.type.lower() == "parameter"),
+        outputs=tuple(_end(whole, each) for each in whole.layers.values() if each.type.lower() == "result"),
+        operations=operations(path) or {},
+        weights=(len(weights), sum(_size(layer) for layer in weights)),
+        files=_sizes(path, [whole.binary] if weights else []),
+    )
+
+
+def _size(layer: Layer) -> int:
+    size = layer.attributes.get("size", "")
+    return int(size) if size.isdecimal() else 0
+
+
+def _end(whole: Net, layer: Layer) -> Tensor:
+    """Return the tensor at an end of a net: what a parameter gives, or what feeds a result."""
+    found = (layer, layer.outputs[0]) if layer.outputs else whole.source(layer, 0)
+    if found is None:
+        return Tensor(name=layer.name, dtype="value", shape=None)
+    owner, port = found
+    is_open = owner.type.lower() == "parameter" and whole.has_dynamic_ranks and not port.shape
+    return Tensor(name=tensor_name(owner, port), dtype=port.dtype or "value", shape=None if is_open else port.shape)
+
+
+def _of_tflite(path: Path) -> Brief:
+    from ..tflite.tflite_files import read_file
+
+    found = read_file(path)
+    ends = (
+        tuple(Tensor(name=each.name, dtype=each.dtype, shape=each.shape) for each in those if each is not None)
+        for those in (found.inputs, found.outputs)
+    )
+    inputs, outputs = ends
+    return Brief(
+        format=f"TFLite, version {found.version}",
+        operator_sets=(),
+        inputs=inputs,
+        outputs=outputs,
+        operations=operations(path) or {},
+        weights=(len(found.constants), sum(found.constants)),
+        files=_sizes(path, ()),
+    )

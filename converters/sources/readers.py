@@ -1,0 +1,190 @@
+"""Which reader takes a file, or a model in memory. Foreign formats are imported when one is met."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+from ir_interp.arguments import path as checked_path
+from ir_interp.arguments import shown
+from ir_interp.errors import ReadError, SpecError
+from ir_interp.files.kinds import WITH_RESIZES, FileKind, expect
+from ir_interp.files.scratch import scratch
+from ir_interp.library import is_call
+from ir_interp.library import load as load_call
+from ir_interp.op import ResizeOp
+from ir_interp.spec import ResizeSpec
+from ir_interp.translation.dialect import Semantics
+
+from ..runtimes.openvino_saving import save_model
+
+if TYPE_CHECKING:
+    import onnx
+    import openvino
+
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model"
+"""Where resizes stand: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
+
+_LONGEST = 100  # of a name that a model in memory gives its file
+
+
+def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "source") -> list[ResizeOp]:
+    """Return every resize of a file or of a model in memory; see ``ir_interp.load``. ``name`` is the argument's."""
+    if is_call(source):
+        return [load_call(str(source))]
+    if is_onnx_model(source):
+        from ..onnx import resize_nodes as of_onnx
+
+        return of_onnx.load_model(source, _named(source), semantics)
+    with as_file(source, name) as path:
+        return _load(path, semantics)
+
+
+def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
+    match expect(path, *WITH_RESIZES):
+        case FileKind.ONNX:
+            from ..onnx import resize_nodes as of_onnx
+
+            return of_onnx.load(path, semantics)
+        case FileKind.IR:
+            from ir_interp.ir import interpolates as of_ir
+
+            return of_ir.load(path, semantics)
+        case FileKind.TFLITE:
+            from ..tflite import tflite_files as of_tflite
+
+            return of_tflite.load(path, semantics)
+        case _:
+            from . import layer_json
+
+            return layer_json.load(path, semantics)
+
+
+def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
+    """Say whether something is an ONNX model in memory."""
+    return _is(source, "onnx", "ModelProto")
+
+
+def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
+    """Say whether something is a model of OpenVINO in memory."""
+    return _is(source, "openvino", "Model")
+
+
+def is_in_memory(source: object) -> bool:
+    """Say whether something is a model, not the path of one."""
+    return is_onnx_model(source) or is_openvino_model(source)
+
+
+def shown_path(source: Source, path: Path) -> Path:
+    """Return what reports call a source that ``as_file`` yielded as ``path``."""
+    return Path(path.name) if is_in_memory(source) else path
+
+
+def several(sources: Source | Iterable[Source]) -> list[Source]:
+    """Return one source, or several, as a list."""
+    if is_in_memory(sources) or isinstance(sources, str | os.PathLike) or not isinstance(sources, Iterable):
+        return [sources]
+    return list(sources)
+
+
+def name_of(source: Source, name: str = "source") -> str:
+    """Return what the places in a source start with."""
+    return _named(source).name if is_in_memory(source) else _path(source, name).name
+
+
+def _is(source: object, package: str, name: str) -> bool:
+    """Say whether something is of a class of a package; nothing is of one that is not imported."""
+    kind = getattr(sys.modules.get(package), name, None)
+    return isinstance(kind, type) and isinstance(source, kind)
+
+
+@contextmanager
+def as_file(source: Source, name: str = "source") -> Iterator[Path]:
+    """Yield the path of a source; a model in memory is a file for the time being, under its own name.
+
+    Raises SpecError, which names the argument ``name``, for anything else.
+    """
+    if not is_onnx_model(source) and not is_openvino_model(source):
+        yield _path(source, name)
+        return
+    with scratch() as folder:
+        path = Path(folder, _named(source))
+        _save(source, path)
+        yield path
+
+
+def _path(source: object, name: str) -> Path:
+    if isinstance(source, str | os.PathLike):
+        return checked_path(source, name)
+    kinds = "a path, an onnx.ModelProto or an openvino.Model"
+    raise SpecError(f"{name} is {shown(source)}; expected {kinds}")
+
+
+def _named(model: onnx.ModelProto | openvino.Model) -> Path:
+    """Return the name of a model in memory as that of a file."""
+    name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
+    kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
+    return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
+
+
+def _save(model: onnx.ModelProto | openvino.Model, path: Path) -> None:
+    if is_onnx_model(model):
+        from google.protobuf.message import EncodeError
+
+        try:
+            path.write_bytes(model.SerializeToString())
+        except (EncodeError, ValueError) as error:  # beyond the 2 GiB of a protobuf
+            raise ReadError(f"cannot be saved: {error}", path.name) from error
+    else:
+        save_model(model, path)
+
+
+def readings(op: ResizeOp, source: Source) -> dict[Semantics, ResizeSpec]:
+    """Return what each reading of a file makes of one resize.
+
+    Readings that need to know more are left out, and all others of a resize that has its ``where`` from elsewhere.
+    """
+    found = {Semantics.RUNTIME: op.spec}
+    for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
+        with suppress(ReadError):
+            specs = {each.where: each.spec for each in load(source, semantics)}
+            if op.where in specs:
+                found[semantics] = specs[op.where]
+    return found
+
+
+_NO_OPERATIONS = ("parameter", "result", "const")
+
+
+def operations(path: Path) -> dict[str, int] | None:
+    """Return the number of operations by type, subgraphs included, the most frequent first; None for no model."""
+    kind = FileKind.of(path)
+    types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir, FileKind.TFLITE: _of_tflite}.get(kind) if kind else None
+    return dict(Counter(types(path)).most_common()) if types else None
+
+
+def _of_onnx(path: Path) -> list[str]:
+    from ..onnx.node_walk import graphs
+    from ..onnx.onnx_files import read_model
+
+    nodes = (node for graph in graphs(read_model(path).graph) for node in graph.node)
+    return sorted(node.op_type for node in nodes if node.op_type != "Constant")
+
+
+def _of_ir(path: Path) -> list[str]:
+    from ir_interp.ir import xml
+
+    types = (layer.get("type", "") for layer in xml.parse(path).iter("layer"))  # those of bodies, too
+    return sorted(each for each in types if each.lower() not in _NO_OPERATIONS)
+
+
+def _of_tflite(path: Path) -> list[str]:
+    from ..tflite.tflite_files import read_file
+
+    return sorted(each.type for each in read_file(path).operators)

@@ -1,0 +1,190 @@
+"""Find every resize of a TFLite file."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import ReadError
+from ir_interp.files.sources import opened
+from ir_interp.op import ResizeOp, read
+from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Context, Semantics
+
+from ..dialects.tflite import DIALECT
+from .schema import DTYPES, schema
+
+_IDENTIFIER = b"TFL3"
+_OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
+_BROKEN = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError, UnicodeDecodeError)
+"""What reading beyond the end of a flatbuffer, or in the middle of something else, raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A tensor of a file: ``data`` are the bytes of a constant."""
+
+    name: str
+    dtype: str
+    shape: PartialShape
+    data: bytes
+    quantisation: tuple[tuple[float, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """An operator of a file: its type, where it stands, its tensors, and its table of options."""
+
+    type: str
+    where: str
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor | None, ...]
+    options: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file in short: the inputs and outputs of its first graph, and all operators."""
+
+    version: int
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor | None, ...]
+    operators: tuple[Operator, ...]
+    constants: tuple[int, ...]
+
+
+def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every resize of a file. Raises ReadError for a file that is none, or is cut off."""
+    return [_read(each, semantics) for each in read_file(path).operators if each.type in _OPTIONS]
+
+
+def read_file(path: Path) -> File:
+    """Return a file in short. Raises ReadError for one that is none, or is cut off."""
+    try:
+        with opened(path) as file:
+            held = file.read()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    if held[4:8] != _IDENTIFIER:
+        raise ReadError("not a TFLite file: it does not begin as one", path.name)
+    try:
+        return _File(held, path.name).read()
+    except _BROKEN as error:
+        raise ReadError(f"not a TFLite file, or cut off: {error}", path.name) from error
+
+
+class _File:
+    """A file while it is read."""
+
+    def __init__(self, held: bytes, name: str) -> None:
+        self.schema, self.name, self.limit = schema(), name, len(held)
+        self.model = self.schema.Model.GetRootAs(held, 0)
+        self.types = _names(self.schema.BuiltinOperator)
+        self.elements = {value: name for name, value in vars(self.schema.TensorType).items() if name.isupper()}
+        self.dtypes = {name: dtype for dtype, name in DTYPES.items()}
+
+    def read(self) -> File:
+        graphs = [self.model.Subgraphs(index) for index in range(self._count(self.model.SubgraphsLength()))]
+        if not graphs:
+            raise ReadError("it holds no graph", self.name)
+        tensors = [
+            [self._tensor(graph.Tensors(n)) for n in range(self._count(graph.TensorsLength()))] for graph in graphs
+        ]
+        operators = (
+            self._operator(graph.Operators(n), tensors[g], f"{self.name}:{f'graph[{g}]/' if g else ''}operator[{n}]")
+            for g, graph in enumerate(graphs)
+            for n in range(self._count(graph.OperatorsLength()))
+        )
+        first = graphs[0]
+        return File(
+            version=self.model.Version(),
+            inputs=_chosen(tensors[0], [first.Inputs(n) for n in range(self._count(first.InputsLength()))]),
+            outputs=_chosen(tensors[0], [first.Outputs(n) for n in range(self._count(first.OutputsLength()))]),
+            operators=tuple(operators),
+            constants=tuple(len(each.data) for those in tensors for each in those if each.data),
+        )
+
+    def _count(self, length: int) -> int:
+        """Return the length of a list, which takes bytes of the file itself."""
+        if not 0 <= length <= self.limit:
+            raise ValueError(f"a list of {length} entries")
+        return length
+
+    def _tensor(self, tensor: Any) -> Tensor:
+        lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
+        signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
+        buffer = self.model.Buffers(tensor.Buffer())
+        held = buffer.DataAsNumpy() if buffer is not None and self._count(buffer.DataLength()) else b""
+        element = self.elements.get(tensor.Type(), str(tensor.Type()))
+        return Tensor(
+            name=(tensor.Name() or b"").decode(),
+            dtype=self.dtypes.get(element, element.lower()),
+            shape=tuple(None if length < 0 else length for length in signed),
+            data=bytes(held),
+            quantisation=self._quantisation(tensor.Quantization()),
+        )
+
+    def _quantisation(self, found: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        if found is None:
+            return (), ()
+        scales = tuple(found.Scale(n) for n in range(self._count(found.ScaleLength())))
+        return scales, tuple(found.ZeroPoint(n) for n in range(self._count(found.ZeroPointLength())))
+
+    def _operator(self, found: Any, tensors: list[Tensor], where: str) -> Operator:
+        code = self.model.OperatorCodes(found.OpcodeIndex())
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        kind = self.types.get(number, f"operator {number}")
+        options = None
+        if kind in _OPTIONS and found.BuiltinOptions() is not None:
+            options = getattr(self.schema, _OPTIONS[kind])()
+            options.Init(found.BuiltinOptions().Bytes, found.BuiltinOptions().Pos)
+        inputs = [found.Inputs(n) for n in range(self._count(found.InputsLength()))]
+        outputs = [found.Outputs(n) for n in range(self._count(found.OutputsLength()))]
+        return Operator(
+            type=kind,
+            where=where,
+            inputs=_chosen(tensors, inputs),
+            outputs=_chosen(tensors, outputs),
+            options=options,
+        )
+
+
+def _names(words: type) -> dict[int, str]:
+    return {value: name for name, value in vars(words).items() if name.isupper()}
+
+
+def _chosen(tensors: list[Tensor], indices: list[int]) -> tuple[Tensor | None, ...]:
+    """Return tensors by their indices; -1 is one that is left out."""
+    if not all(-1 <= index < len(tensors) for index in indices):
+        raise ValueError(f"tensors {indices} of {len(tensors)}")
+    return tuple(None if index < 0 else tensors[index] for index in indices)
+
+
+def _read(found: Operator, semantics: Semantics) -> ResizeOp:
+    data, size, *_ = (*found.inputs, None, None)
+    if data is None or size is None or not found.outputs or found.outputs[0] is None:
+        raise ReadError("it lacks its data, its size or its output", found.where)
+    if data.quantisation != found.outputs[0].quantisation:
+        raise ReadError("its output is quantised otherwise than its input, which no resize mends", found.where)
+    attributes: dict[str, Any] = {"op": found.type, "size": _size(size, found.where)}
+    try:
+        if found.options is not None:
+            attributes["align_corners"] = bool(found.options.AlignCorners())
+            attributes["half_pixel_centers"] = bool(found.options.HalfPixelCenters())
+    except _BROKEN as error:
+        raise ReadError(f"its options are cut off: {error}", found.where) from error
+    context = Context(version=1, shape=data.shape, dtype=data.dtype, semantics=semantics)
+    return read(DIALECT, attributes, context, name=found.outputs[0].name or found.where, where=found.where)
+
+
+def _size(size: Tensor, where: str) -> tuple[int, ...] | None:
+    """Return height and width, None where run time gives them."""
+    if not size.data:
+        return None
+    if size.dtype != "int32" or len(size.data) != 8:
+        raise ReadError(f"its size is {size.dtype} of {len(size.data)} bytes; expected two int32", where)
+    return tuple(np.frombuffer(size.data, "<i4").tolist())

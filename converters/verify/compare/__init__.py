@@ -1,0 +1,1 @@
+"""Outputs compared: exactly, by rows, stretch by stretch, level by level."""

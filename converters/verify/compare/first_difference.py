@@ -1,0 +1,175 @@
+"""Find where two models begin to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+from ir_interp.op import ResizeOp
+
+from ...report import Compared
+from ..resize_tensors import ResizeTensors, resizes_with_tensors
+from ..run.processes import Runs
+from ..run.runners import Named
+from .differences import compare
+from .stretches import common
+
+_PROBES = 16  # tensors that are looked at in one run
+_MOST_INNOCENT = 8  # tensors that differ and change no output, before the search is given up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A resize, and how its data and its output compare between two models; None where one does not show them."""
+
+    name: str
+    where: str
+    data: Compared | None
+    output: Compared | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether both models show its output, and not the same."""
+        return self.output is not None and not self.output.passes
+
+    @property
+    def is_fed_otherwise(self) -> bool:
+        """Whether its data differ already."""
+        return self.data is not None and not self.data.passes
+
+    @property
+    def text(self) -> tuple[str, str]:
+        """How its data and its output compare, as text."""
+        return _told(self.data), _told(self.output)
+
+
+def _told(compared: Compared | None) -> str:
+    if compared is None:
+        return "not shown by both"
+    return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstLayer:
+    """The first tensor that differs and matters to the outputs, of those that both models have; see ``first_layer``."""
+
+    name: str
+    compared: Compared
+
+    @property
+    def text(self) -> str:
+        """It in one line."""
+        return f"the first layer that differs is {self.name!r}: it {self.compared.difference}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A resize, and the names of its data and its output in either model."""
+
+    op: ResizeOp
+    data: tuple[str, str]
+    output: tuple[str, str]
+
+
+def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
+    """Return how each resize compares between two models, its data and its output as either model has them."""
+    pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
+    names = [[name for pair in pairs for name in (pair.data[side], pair.output[side]) if name] for side in (0, 1)]
+    (_, mine), (_, theirs) = run(first, list(dict.fromkeys(names[0]))), run(second, list(dict.fromkeys(names[1])))
+
+    def seen(both: tuple[str, str]) -> Compared | None:
+        if both[0] not in mine or both[1] not in theirs:
+            return None
+        return compare(both[0], mine[both[0]], theirs[both[1]], tolerance)
+
+    return [
+        Located(name=each.op.name, where=each.op.where, data=seen(each.data), output=seen(each.output))
+        for each in pairs
+    ]
+
+
+def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:
+    """Return each resize with its partner: of the same output, else at the same place where both have as many.
+
+    Where there is none, as it became other operations, the names of one model are looked for in the other.
+    """
+    by_output = {each.output: each for each in theirs}
+    in_order = list(theirs) if len(mine) == len(theirs) else []
+    found = []
+    for place, each in enumerate(mine or theirs):
+        other = by_output.get(each.output) or (in_order[place] if in_order else each)
+        data = each.inputs.get("data", ""), other.inputs.get("data", "")
+        found.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
+    return found
+
+
+def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
+    """Return where a result begins to differ: a resize that is given the same data, else with ``layers`` any layer."""
+    found = resizes(run, source, result)
+    first = next((each for each in found if each.differs), None)
+    if first is not None and first.output is not None and not first.is_fed_otherwise:
+        return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
+    layer = first_layer(run, source, result) if layers else None
+    if layer is not None:
+        return f"; {layer.text}"
+    if not layers:
+        return ""
+    return "; no resize and no layer that both show differs, so that the difference arises elsewhere"
+
+
+def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
+    """Return the first tensor that differs between two models, in the order in which the first makes them.
+
+    A name may mean another tensor in the other model, as where a following operation was merged. So a tensor counts
+    only where the second model's outputs change when it is given the first's values instead.
+    """
+    names = common(first, second)
+    outputs = run(second)[0]
+    for _ in range(_MOST_INNOCENT):
+        place, found, values = _first(run, names, first, second, tolerance)
+        if found is None:
+            break
+        if _matters(run, second, outputs, found.name, values):
+            return FirstLayer(name=found.name, compared=found)
+        names = names[place + 1 :]
+    return None
+
+
+def _first(
+    run: Runs, names: Sequence[str], first: Path, second: Path, tolerance: float | None
+) -> tuple[int, Compared | None, NDArray[Any]]:
+    """Return the place of the first tensor that differs, how it compares, and the first model's values of it."""
+    start, end = 0, len(names)
+    found: Compared | None = None
+    where, values = 0, np.empty(0)
+    while start < end:
+        step = -(-(end - start) // _PROBES)
+        places = [min(place, end) - 1 for place in range(start + step, end + step, step)]
+        probes = [names[place] for place in places]
+        (_, mine), (_, theirs) = run(first, probes), run(second, probes)
+        seen = {
+            place: compare(name, mine[name], theirs[name], tolerance)
+            for place, name in zip(places, probes, strict=True)
+            if name in mine and name in theirs and mine[name].dtype.kind == theirs[name].dtype.kind
+        }
+        differing = next((place for place, each in seen.items() if not each.passes), None)
+        if differing is None:
+            break
+        found, where, values = seen[differing], differing, mine[names[differing]]
+        start, end = max([start, *(place + 1 for place in places if place < differing)]), differing
+    return where, found, values
+
+
+def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
+    try:
+        corrected = run(second, given={name: values})[0]
+    except VerificationError:  # of another shape: what follows cannot take it
+        return True
+    pairs = [(mine, theirs) for (_, mine), (_, theirs) in zip(outputs, corrected, strict=True)]
+    return name in dict(outputs) or not all(compare(name, *pair).passes for pair in pairs)

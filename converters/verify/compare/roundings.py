@@ -1,0 +1,138 @@
+"""What a model rounds to levels: by scales that its file has, or that run time finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...onnx import levels as in_levels
+from ..graphs import Graph, Step, Value, read
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounding:
+    """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
+
+    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
+    """
+
+    before: str
+    after: str
+    start: Array
+    step: Array
+    level: Array
+    low: Array
+
+    def as_whole(self) -> dict[str, Array]:
+        """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
+        return {in_levels.of(self.after): np.zeros(()), in_levels.counted(self.after): self.low}
+
+    def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
+        """Say which values lie at most ``reach`` from an edge between two levels."""
+        place = (values.astype(np.float64) - self.start) / self.step - 0.5
+        return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dynamic:
+    """What a DynamicQuantizeLinear rounds, which finds its scale itself: before, levels, their scale, and zero.
+
+    An IR has the same tensors, made by about twenty layers.
+    """
+
+    before: str
+    levels: str
+    scale: str
+    zero: str
+
+    @property
+    def made(self) -> tuple[str, str]:
+        """What a result must be given, and be compared by; an IR in half precision has another scale."""
+        return self.levels, self.zero
+
+    def rounding(self, own: Mapping[str, Array]) -> Rounding:
+        """Return how the source rounds, and between which levels."""
+        step, none = np.asarray(self._step(own)), np.zeros(())
+        return Rounding(before=self.before, after=self.levels, start=none, step=step, level=step, low=none)
+
+    def _step(self, own: Mapping[str, Array]) -> float:
+        """Return how far two levels of the source lie apart: zero is one, as are the smallest and the largest."""
+        x = own[self.before].astype(np.float64)
+        return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
+
+    def numbers(self, made: Mapping[str, Array], own: Mapping[str, Array]) -> Array:
+        """Return what levels stand for at the source's scale; their zero is counted off, which may tie as well."""
+        whole = made[self.levels].astype(np.float64) - made[self.zero].astype(np.float64)
+        return np.asarray(whole * self._step(own), np.float32)
+
+
+def dynamic(source: Path, result: Path) -> list[Dynamic]:
+    """Return what is rounded by a scale of run time: what the one of two models that is ONNX says of it."""
+    nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
+    found = {}
+    for node in nodes:
+        levels, scale, zero = node.outputs
+        found[levels] = Dynamic(before=node.inputs[0], levels=levels, scale=scale, zero=zero)
+    return list(found.values())
+
+
+def roundings(graph: Graph) -> list[Rounding]:
+    """Return what a model rounds to levels, in the order of its file: not its weights."""
+    variable = {each.name for each in graph.inputs}
+    makers: dict[str, Step] = {}
+    found = []
+    for step in graph.steps:
+        if variable & set(step.inputs):
+            variable |= set(step.outputs)
+            makers |= dict.fromkeys(step.outputs, step)
+            if step.type == "fakequantize":
+                found.append(_fake(graph, step))
+            if step.type == "dequantizelinear" and step.inputs[0] in makers:
+                found.append(_pair(graph, makers[step.inputs[0]], step))
+    return [each for each in found if each is not None]
+
+
+def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
+    """Return what QuantizeLinear and DequantizeLinear do together."""
+    if first.type != "quantizelinear":
+        return None
+    steps = [_along(graph, step) for step in (first, second)]
+    if steps[0] is None or steps[1] is None:
+        return None
+    before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
+    return Rounding(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
+
+
+def _along(graph: Graph, step: Step) -> Value:
+    """Return the scale of a quantisation as it lies along its data; None where it is not known, or in blocks."""
+    scale, shape = graph.value(step.inputs[1]), graph.shape(step.inputs[0])
+    if scale is None or scale.size == 1:
+        return None if scale is None else scale.reshape(()).astype(np.float64)
+    if shape is None or scale.ndim != 1:
+        return None
+    axis = int(step.attributes.get("axis", 1)) % len(shape)
+    return scale.astype(np.float64).reshape([-1 if place == axis else 1 for place in range(len(shape))])
+
+
+def _fake(graph: Graph, step: Step) -> Rounding | None:
+    """Return what a FakeQuantize does."""
+    bounds = [graph.value(name) for name in step.inputs[1:5]]
+    low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
+    if low is None or high is None or out_low is None or out_high is None:
+        return None
+    count = int(step.attributes["levels"]) - 1
+    return Rounding(
+        before=step.inputs[0],
+        after=step.outputs[0],
+        start=low,
+        step=(high - low) / count,
+        level=(out_high - out_low) / count,
+        low=out_low,
+    )

@@ -1,0 +1,1 @@
+"""Models run in their runtimes: processes, inputs, lengths."""

@@ -1,0 +1,136 @@
+"""A resize that finds its places at run time, run beyond the sizes from which a runtime is known to go astray.
+
+Whole models are verified on inputs of ordinary sizes. The operations of such a resize are verified once more by
+themselves, on a tensor so long that the last of four threads begins where OpenVINO's CPU plugin has gone wrong
+(``runtimes.openvino_sizes``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError, VerificationError
+from ir_interp.executor.resize import resize
+from ir_interp.op import ResizeOp
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.translation.grades import Grade
+
+from ...report import Compared, Progress, Row
+from ...runtimes.openvino_sizes import LARGEST_GATHER
+from ..compare.differences import TOLERANCE, check
+from .inputs import Inputs
+from .processes import Runs, models, runs
+
+_THREADS = 4
+ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
+"""Of what goes in or comes out, at least: the last thread begins beyond the limit."""
+
+_MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
+_TIES = 1e-3  # the share of pixels of a nearest resize that rounding may decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteAlone:
+    """What writes a model of nothing but a resize, for OpenVINO, and the suffix of its files."""
+
+    write: Callable[[ResizeOp, Path], object]
+    suffix: str
+
+
+def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
+    """Yield the resizes that became operations for lengths of run time, one of each kind of kernel."""
+    kernels = set()
+    for op in (row.source for row in rows if row.grade is Grade.DECOMPOSED):
+        is_dynamic = op.shape is not None and None in op.shape and op.dtype == "float32"
+        roi_given = isinstance(op.spec.coordinates, Crop) and op.spec.coordinates.roi is None
+        if is_dynamic and not roi_given and type(op.spec.kernel) not in kernels:
+            kernels.add(type(op.spec.kernel))
+            yield op
+
+
+def shape(op: ResizeOp) -> tuple[int, ...] | None:
+    """Return lengths of its input at which a resize handles enough elements; None where it has none."""
+    assert op.shape is not None
+    dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
+    growing = [axis for axis in dynamic if axis > 0] or dynamic
+    length = 16
+    while length < ELEMENTS:
+        lengths = [each or 1 for each in op.shape]
+        for axis in growing:
+            lengths[axis] = length
+        try:
+            ends = math.prod(plan(_with_target(op, tuple(lengths)), tuple(lengths)).out_shape)
+        except SpecError:
+            return None
+        if max(ends, math.prod(lengths)) >= ELEMENTS:
+            return tuple(lengths) if max(ends, math.prod(lengths)) <= _MOST else None
+        length = math.ceil(length * 1.1)
+    return None
+
+
+def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
+    """Return a spec with a target: its own, else what makes every dynamic axis half as long again."""
+    assert op.shape is not None
+    if isinstance(op.spec.target, Scales | Sizes):
+        return op.spec
+    axes = resolve_axes(op.spec.axes, len(lengths))
+    if op.spec.gives_sizes:
+        sizes = (lengths[axis] * 3 // 2 if op.shape[axis] is None else lengths[axis] for axis in axes)
+        return replace(op.spec, target=Sizes(tuple(sizes)))
+    return replace(op.spec, target=Scales(tuple(1.0 if op.shape[axis] else 1.5 for axis in axes)))
+
+
+def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, progress: Progress) -> list[Compared]:
+    """Compare models of single resizes with this program's executor, on random values, in OpenVINO.
+
+    Raises VerificationError where one differs, or does not run.
+    """
+    found = []
+    for number, op in enumerate(of_run_time(rows)):
+        lengths = shape(op)
+        if lengths is not None:
+            model = folder / f"alone{number}{alone.suffix}"
+            alone.write(op, model)
+            run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
+            found.append(_compared(run, op, model, lengths))
+    return found
+
+
+def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
+    x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
+    spec = _with_target(op, lengths)
+    run.arrays = list(zip((each.name for each in run.models.graph.inputs), _given(run, spec, x), strict=True))
+    got = run(model, threads=_THREADS)[0][0][1]
+    wanted = resize(x, spec)
+    name = f"{op.name or op.where} alone, on {list(lengths)}"
+    if wanted.shape != got.shape:
+        raise VerificationError(f"resize {name!r} has shape {list(got.shape)}, in the source {list(wanted.shape)}")
+    apart = np.abs(wanted - got)  # in float32, for it is long
+    if isinstance(op.spec.kernel, Nearest) and np.count_nonzero(apart) <= _TIES * apart.size:
+        apart = np.zeros(1, np.float32)
+    largest, worst = float(wanted.max(initial=0.0)), float(apart.max(initial=0.0))
+    limit = max(TOLERANCE, 4 * max(wanted.shape) * float(np.finfo(np.float32).eps)) * max(1.0, largest)
+    found = Compared(kind="resize", name=name, largest=largest, absolute=worst, limit=limit, span=largest)
+    check(found)
+    return found
+
+
+def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
+    """Yield the inputs of a model of one resize: ``x``, and its target where that is one."""
+    yield x
+    for each in run.models.graph.inputs[1:]:
+        assert isinstance(spec.target, Scales | Sizes)
+        axes = resolve_axes(spec.axes, x.ndim)
+        values = dict(zip(axes, spec.target.values, strict=True))
+        kept = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
+        listed = axes if each.lengths == (len(axes),) else range(x.ndim)
+        yield np.array([values.get(axis, kept[axis]) for axis in listed], each.dtype)

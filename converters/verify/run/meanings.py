@@ -1,0 +1,238 @@
+"""What inputs of a model are, found from what consumes them: sizes, scales, windows, indices, lengths, counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.shapes import PartialShape
+
+from ..graphs import Described, Graph, Step
+
+_GROWTH = 1.5  # what is resized to sizes that are an input becomes longer by this
+_UNKNOWN = 64  # a length of which nothing is known
+_COUNT = 3  # a number of things, where any will do
+_MAX_STEPS = 24  # from an input to what consumes it
+_PASSES = {
+    *("cast", "convert", "convertlike", "identity", "squeeze", "unsqueeze", "reshape", "flatten", "transpose"),
+    *("slice", "stridedslice", "gather", "split", "variadicsplit", "concat"),
+    *("mul", "multiply", "div", "divide", "add", "sub", "subtract", "ceil", "ceiling", "floor", "round"),
+    *("clip", "clamp", "max", "maximum", "min", "minimum"),
+}
+"""Steps behind which a number still is what it was: a size, an index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """Values that an input may have: those of ``vector``, repeated; else random ones from ``low`` to ``high``."""
+
+    vector: tuple[float, ...] = ()
+    low: float = 0
+    high: float = 1
+
+    def values(self, rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDArray[np.generic]:
+        """Return an array of such values."""
+        if self.vector:
+            return np.resize(np.array(self.vector), shape).astype(dtype)
+        if np.dtype(dtype).kind in "iu":
+            return rng.integers(int(self.low), int(self.high), shape, endpoint=True).astype(dtype)
+        return rng.uniform(self.low, self.high, shape).astype(dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Use:
+    """An input as a step consumes it: at which place, and from which element on of what the step takes there."""
+
+    graph: Graph
+    step: Step
+    place: int
+    start: int
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def lengths(self, place: int) -> PartialShape:
+        """Return the lengths of another input of the step, nothing where they are not known."""
+        name = self.step.inputs[place] if place < len(self.step.inputs) else ""
+        return self.shapes.get(name) or self.graph.shape(name) or ()
+
+    def vector(self, values: tuple[float, ...]) -> Meaning:
+        return Meaning(vector=values[self.start :] or values or (1.0,))
+
+    def number(self, place: int, attribute: str, default: int) -> int:
+        """Return an axis or the like: a constant input of an IR's layer, an attribute of a node."""
+        if attribute in self.step.attributes:
+            return int(self.step.attributes[attribute])
+        value = self.graph.value(self.step.inputs[place]) if place < len(self.step.inputs) else None
+        return default if value is None or not value.size else int(value.ravel()[0])
+
+
+def meanings(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Meaning]:
+    """Return what is known of inputs; ``shapes`` are the lengths that they all are given."""
+    readers = graph.readers()
+    found = {}
+    for each in graph.inputs:
+        uses = _uses(graph, each.name, shapes, readers)
+        known = next(filter(None, (_CONSUMERS[use.step.type, use.place](use) for use in uses)), None)
+        known = known or _by_name(each, graph, shapes)
+        if known is not None:
+            found[each.name] = known
+    return found
+
+
+def _uses(
+    graph: Graph, name: str, shapes: Mapping[str, tuple[int, ...]], readers: Mapping[str, list[tuple[Step, int]]]
+) -> Iterator[_Use]:
+    """Yield where a tensor is consumed in ways that tell what it is, the nearest first."""
+    tensors, seen = [(name, 0)], {name}
+    for _ in range(_MAX_STEPS):
+        behind = []
+        for tensor, start in tensors:
+            for step, place in readers.get(tensor, ()):
+                if (step.type, place) in _CONSUMERS:
+                    yield _Use(graph=graph, step=step, place=place, start=start, shapes=shapes)
+                elif step.type in _PASSES and not seen & set(step.outputs):
+                    seen |= set(step.outputs)
+                    behind += [(output, start + _before(graph, step, place)) for output in step.outputs]
+        tensors = behind
+
+
+def _before(graph: Graph, step: Step, place: int) -> int:
+    """Return how many elements stand before an input of a Concat."""
+    if step.type != "concat":
+        return 0
+    return sum((graph.shape(name) or (1,))[0] or 1 for name in step.inputs[:place])
+
+
+def _sizes(use: _Use) -> Meaning | None:
+    if use.step.type == "interpolate" and use.step.attributes.get("shape_calculation_mode") == "scales":
+        return _scales(use)  # also of Interpolate-4, which takes no notice of its sizes then
+    lengths, axes = use.lengths(0), _resized(use)
+    known = {axis: lengths[axis] if axis < len(lengths) else None for axis in axes}
+    return use.vector(tuple(_grown(length, axis, len(lengths)) for axis, length in known.items()))
+
+
+def _resized(use: _Use) -> list[int]:
+    """Return the axes that sizes and scales stand for."""
+    rank = len(use.lengths(0)) or 4
+    listed = use.step.attributes.get("axes")
+    if isinstance(listed, str):  # of Interpolate-1
+        listed = [int(axis) for axis in listed.split(",") if axis.strip()]
+    elif use.step.type == "interpolate":
+        value = use.graph.value(use.step.inputs[-1])
+        listed = None if value is None else value.ravel().tolist()
+    return [int(axis) % rank for axis in listed] if listed is not None else list(range(rank))
+
+
+def _grows(axis: int, rank: int) -> bool:
+    return axis >= (rank or 4) - (2 if rank != 3 else 1)
+
+
+def _grown(length: int | None, axis: int, rank: int) -> float:
+    if not _grows(axis, rank):
+        return float(length or 1)
+    return float(max(2, round(_GROWTH * length)) if length else _GROWTH * _UNKNOWN)
+
+
+def _scales(use: _Use) -> Meaning:
+    rank = len(use.lengths(0))
+    return use.vector(tuple(_GROWTH if _grows(axis, rank) else 1.0 for axis in _resized(use)))
+
+
+def _window(use: _Use) -> Meaning:
+    count = len(_resized(use))
+    return use.vector((0.0,) * count + (1.0,) * count)
+
+
+def _indices(use: _Use) -> Meaning | None:
+    lengths = use.lengths(0)
+    if use.step.type == "gathernd":
+        return Meaning(high=min((each or _COUNT for each in lengths), default=1) - 1)
+    axis = use.number(2 if use.step.type == "gather" else 3, "axis", 0)
+    length = lengths[axis] if -len(lengths) <= axis < len(lengths) else None
+    return Meaning(high=length - 1) if length else None
+
+
+def _classes(use: _Use) -> Meaning:
+    return Meaning(high=use.number(1, "", 2) - 1)
+
+
+def _lengths_of_data(use: _Use) -> Meaning:
+    lengths = tuple(float(each or _UNKNOWN) for each in use.lengths(0))
+    return use.vector(lengths)
+
+
+def _steps_of_sequence(use: _Use) -> Meaning:
+    place = 0 if use.step.type in ("lstm", "gru", "rnn") else 1  # ONNX puts time first, IR the batch
+    lengths = use.lengths(0)
+    return Meaning(vector=(float(lengths[place] or _UNKNOWN),) if len(lengths) > place else (1.0,))
+
+
+def _always(*vector: float) -> Callable[[_Use], Meaning]:
+    return lambda _: Meaning(vector=vector)
+
+
+_CONSUMERS: dict[tuple[str, int], Callable[[_Use], Meaning | None]] = {
+    ("resize", 1): _window,
+    ("resize", 2): _scales,
+    ("resize", 3): _sizes,
+    ("upsample", 1): _scales,
+    ("interpolate", 1): _sizes,
+    ("interpolate", 2): lambda use: _scales(use) if len(use.step.inputs) > 3 else None,
+    ("gather", 1): _indices,
+    ("gatherelements", 1): _indices,
+    ("gathernd", 1): _indices,
+    ("scatterelements", 1): _indices,
+    ("scatterelementsupdate", 1): _indices,
+    ("scatternd", 1): _always(0),
+    ("onehot", 0): _classes,
+    ("reshape", 1): _lengths_of_data,
+    ("expand", 1): _lengths_of_data,
+    ("broadcast", 1): _lengths_of_data,
+    ("tile", 1): _always(1),
+    ("constantofshape", 0): _always(_COUNT),
+    ("range", 0): _always(0),
+    ("range", 1): _always(8),
+    ("range", 2): _always(1),
+    ("topk", 1): _always(_COUNT),
+    ("nonmaxsuppression", 2): _always(10),
+    ("nonmaxsuppression", 3): _always(0.5),
+    ("nonmaxsuppression", 4): _always(0.1),
+    ("slice", 1): _always(0),
+    ("slice", 2): _always(2),
+    ("slice", 4): _always(1),
+    ("pad", 1): _always(1),
+    ("roialign", 1): lambda _: Meaning(vector=(0.0, 0.0, 8.0, 8.0)),
+    ("roialign", 2): _always(0),
+    ("gridsample", 1): lambda _: Meaning(low=-1, high=1),
+    ("cumsum", 1): _always(0),
+    ("loop", 0): _always(_COUNT),
+    ("lstm", 4): _steps_of_sequence,
+    ("gru", 4): _steps_of_sequence,
+    ("rnn", 4): _steps_of_sequence,
+    ("lstmsequence", 3): _steps_of_sequence,
+    ("grusequence", 2): _steps_of_sequence,
+    ("rnnsequence", 2): _steps_of_sequence,
+}
+"""Steps, and the places of their inputs, that tell what a number is."""
+
+_SIZE_NAMES = re.compile(r"(im|image|img|orig|origin|target).*(size|shape|hw)s?$|^sizes?$", re.IGNORECASE)
+_SCALE_NAMES = re.compile(r"scale(_?factor)?s?$", re.IGNORECASE)
+_LENGTH_NAMES = re.compile(r"len(gth)?s?$", re.IGNORECASE)
+_FEW = 8  # elements, up to which an input holds settings rather than data
+
+
+def _by_name(each: Described, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Meaning | None:
+    """Return what the name of a short input tells: lengths of images in pixels, factors, lengths of sequences."""
+    shape = shapes[each.name]
+    if int(np.prod(shape)) > _FEW or len(shape) > 2 or not each.dtype or np.dtype(each.dtype).kind not in "iuf":
+        return None
+    others = [shapes[other.name] for other in graph.inputs if len(shapes[other.name]) > len(shape)]
+    largest = max(others, key=lambda lengths: int(np.prod(lengths)), default=())
+    if _SIZE_NAMES.search(each.name) and len(largest) >= 3:
+        return Meaning(vector=tuple(map(float, largest[-2:])))
+    if _LENGTH_NAMES.search(each.name) and len(largest) >= 2:
+        return Meaning(vector=(float(max(largest[1:])),))
+    return Meaning(vector=(1.0,)) if _SCALE_NAMES.search(each.name) and each.dtype.startswith("float") else None

@@ -1,0 +1,273 @@
+"""Run a model in its own runtime, as a process of its own; its argument is a file with the ``Request``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError
+from ir_interp.files.memory import allow_files
+
+from ...runtimes.messages import reason
+from ...runtimes.telemetry import openvino_silent
+
+USAGE = 3
+"""The exit code for a request that makes no sense; its message is the last line of stderr."""
+
+NOT_LOADED = 4
+"""The exit code for a model that the runtime does not take, on whatever inputs."""
+
+
+_CAST_LIKE = 15  # the operator set that brought it
+_SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
+_PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+_AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
+# Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
+
+_IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
+# Left alone, onnxruntime rounds to 8 bits what matrices of few bits multiply.
+
+Named = list[tuple[str, NDArray[Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to run, and on what.
+
+    ``inputs`` is a file of arrays, by name, in the order of the model's inputs. The outputs go to ``outputs``, and
+    those of ``tensors`` that the model has to ``found``. ``given`` is a file of tensors inside: what reads one is given
+    what the file holds, while the model still shows what it makes itself. ``in_openvino`` chooses the runtime, which is
+    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO multiply
+    integers where FakeQuantize surrounds a layer, as it does by itself. ``threads`` are its own, as many as it likes
+    where that is 0.
+    """
+
+    model: str
+    inputs: str
+    outputs: str
+    found: str = ""
+    given: str = ""
+    tensors: list[str] = field(default_factory=list)
+    in_openvino: bool = False
+    optimised: bool = True
+    in_8_bits: bool = False
+    threads: int = 0
+
+    def save(self, path: Path) -> None:
+        """Write the request as JSON."""
+        path.write_text(json.dumps(asdict(self)))
+
+
+def save(path: str | Path, arrays: Named) -> None:
+    """Write arrays under any names, in order. Raises IrInterpError for one of strings: NumPy would pickle it."""
+    for name, array in arrays:
+        if array.dtype.hasobject:
+            raise IrInterpError(f"tensor {name!r} holds strings, and those are not compared")
+    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
+
+
+def load(path: str | Path) -> Named:
+    """Return what ``save`` wrote."""
+    with np.load(path) as held:
+        names, *arrays = held.values()
+        return list(zip(names.tolist(), arrays, strict=True))
+
+
+def answer(path: str) -> int:
+    """Run the request in a file, and return the exit code; what is wrong goes to stderr."""
+    try:
+        _run(path)
+    except IrInterpError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except Exception as error:  # whatever a runtime throws, of several lines
+        print(reason(error), file=sys.stderr)
+        return NOT_LOADED if isinstance(error, _NotLoadedError) else 1
+    return 0
+
+
+def _run(path: str) -> None:
+    request = Request(**json.loads(Path(path).read_text()))
+    given = load(request.given) if request.given else []
+    try:
+        runner: Any = (_Ir if request.in_openvino else _Onnx)(request, dict(given))
+    except Exception as error:  # whatever a runtime throws
+        raise _NotLoadedError(error) from None
+    results = runner.run(load(request.inputs))
+    save(request.outputs, results[: runner.count])
+    if request.tensors:
+        save(request.found, results[runner.count :])
+
+
+class _NotLoadedError(Exception):
+    """A model that its runtime does not take, whatever it would run on."""
+
+
+class _Onnx:
+    """A model in onnxruntime; ``count`` is the number of its own outputs, more tensors follow."""
+
+    def __init__(self, request: Request, given: dict[str, NDArray[Any]]) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.add_session_config_entry(*_IN_FLOAT32)
+        if not request.optimised:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        folder = str(Path(request.model).parent)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        model, self.count, self._names = _with_outputs(request, given)
+        self._given = given
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def run(self, arrays: Named) -> Named:
+        fed = {f"{name}/given": array for name, array in self._given.items()} | self._given
+        known = [each.name for each in self._session.get_inputs()]
+        own = [name for name in known if name not in fed]
+        feeds = dict(zip(own, (array for _, array in arrays), strict=True))
+        feeds |= {name: array for name, array in fed.items() if name in known}
+        results = self._session.run(None, feeds)
+        return list(zip(self._names, results, strict=True))
+
+
+def _with_outputs(request: Request, given: dict[str, NDArray[Any]]) -> tuple[bytes, int, list[str]]:
+    """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
+    import onnx
+
+    from ...onnx.onnx_files import external_files_of
+
+    model, path = onnx.load(request.model, load_external_data=False), Path(request.model)
+    allow_files(path, *external_files_of(model, path.parent))
+    graph = model.graph
+    own = [each.name for each in graph.output]
+    made = {each.name for each in graph.input}.union(*(node.output for node in graph.node))
+    shown = [name for name in request.tensors if name in made]
+    aliases = _given_instead(graph, given, casts=_opset(model) >= _CAST_LIKE)
+    for index, name in enumerate(shown):
+        alias = f"{name}/{index}"  # an output once more would be refused
+        graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
+        graph.output.append(onnx.ValueInfoProto(name=alias))
+    return bytes(model.SerializeToString()), len(own), own + shown
+
+
+def _opset(model: Any) -> int:
+    return next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+
+
+def _given_instead(graph: Any, given: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
+    """Make tensors that nodes make inputs of the model; return the names under which they are still made."""
+    import onnx
+
+    aliases: dict[str, str] = {}
+    for node in graph.node:
+        for place, name in enumerate(node.output):
+            if name in given:
+                aliases[name] = node.output[place] = f"{name}/made"
+    for place, (name, alias) in enumerate(aliases.items()):
+        fed = f"{name}/given" if casts else name
+        element = onnx.helper.np_dtype_to_tensor_dtype(given[name].dtype)
+        graph.input.append(onnx.helper.make_tensor_value_info(fed, element, given[name].shape))
+        if casts:  # the other model may hold it in another precision
+            graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
+    for output in graph.output:
+        if output.name in aliases:  # an output is what the model makes
+            output.name = aliases[output.name]
+    return aliases
+
+
+class _Ir:
+    """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is as above."""
+
+    def __init__(self, request: Request, given: dict[str, NDArray[Any]]) -> None:
+        with openvino_silent():
+            import openvino
+
+        model = openvino.Core().read_model(request.model)
+        self._inputs = [min(each.get_names(), default=each.node.get_friendly_name()) for each in model.inputs]
+        self.count = len(model.outputs)
+        own = [min(each.get_names(), default=f"output{index}") for index, each in enumerate(model.outputs)]
+        ports = _ports(model)
+        found = [name for name in dict.fromkeys(request.tensors) if name in ports]
+        self._names = own + found
+        results = [result.output(0).get_node() for result in model.get_results()]
+        results += [_result(ports[name]) for name in found]
+        if not request.optimised:
+            results += [_result(output) for output in _spread_out(ports)]
+        fed = [name for name in given if name in ports]
+        parameters = list(model.get_parameters())
+        if fed:
+            parameters += [_fed(ports[name], given[name]) for name in fed]
+            model = openvino.Model(results, parameters, "fed")
+        else:
+            model.add_results(results[self.count :])
+        self._given = [given[name] for name in fed]
+        settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
+        self._model = openvino.Core().compile_model(model, "CPU", settings)
+
+    def run(self, arrays: Named) -> Named:
+        by_name = dict(arrays)
+        named = by_name.keys() == set(self._inputs)
+        in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
+        results = self._model(in_order + self._given)
+        return [(name, np.array(results[index])) for index, name in enumerate(self._names)]
+
+
+def _ports(model: Any) -> dict[str, Any]:
+    """Return the outputs of nodes by the names of their tensors: some of a file are folded or fused away."""
+    found: dict[str, Any] = {}
+    for node in model.get_ordered_ops():
+        if node.get_type_name() != "Result":
+            for output in node.outputs():
+                for name in output.get_names() or {node.get_friendly_name()}:
+                    found.setdefault(name, output)
+    return found
+
+
+def _spread_out(ports: dict[str, Any]) -> list[Any]:
+    """Return some outputs of nodes: what is shown is not fused with what follows it."""
+    floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
+    return floats[:: max(1, len(floats) // _SHOWN)]
+
+
+def _is_constant(output: Any) -> bool:
+    return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
+
+
+def _result(output: Any) -> Any:
+    """Show a tensor as the plugin computes it: half precision is float32 there."""
+    import openvino
+    from openvino import opset13
+
+    half = output.get_element_type() == openvino.Type.f16
+    return opset13.result(opset13.convert(output, "f32") if half else output)
+
+
+def _fed(output: Any, array: NDArray[Any]) -> Any:
+    """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+    import openvino
+    from openvino import opset13
+
+    element = output.get_element_type()
+    parameter = opset13.parameter(list(array.shape), openvino.Type(array.dtype))
+    given = parameter if parameter.get_element_type() == element else opset13.convert(parameter, element.to_string())
+    readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
+    for reader in readers:
+        if not _is_shown(reader.get_node()):
+            reader.replace_source_output(given.output(0))
+    return parameter
+
+
+def _is_shown(node: Any) -> bool:
+    """Say whether a node is the Convert of a result that ``_result`` made."""
+    ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
+    return node.get_type_name() == "Convert" and ends == ["Result"]
+
+
+if __name__ == "__main__":
+    sys.exit(answer(sys.argv[1]))

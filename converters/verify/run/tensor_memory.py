@@ -1,0 +1,65 @@
+"""How much memory the tensors of a model take on given inputs, by what the model itself declares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import onnx
+
+from ir_interp.errors import IrInterpError
+from ir_interp.files.kinds import FileKind
+from ir_interp.shapes import PartialShape, Shape
+
+from ...onnx.inference import infer, without_weights
+from ...onnx.onnx_files import read_model
+from .. import graphs
+
+_BYTES_AN_ELEMENT = 8  # float32 at least, as it is and in another layout
+
+
+def declared_bytes(paths: Iterable[Path], shapes: Mapping[str, Shape]) -> float:
+    """Return what the tensors of the largest of some models take on inputs of ``shapes``, by name."""
+    key = tuple(sorted(shapes.items()))
+    return max((_of_model(path, path.stat().st_mtime_ns, key) for path in paths), default=0.0)
+
+
+@lru_cache(maxsize=64)
+def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> float:
+    try:
+        found = _of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes))
+    except IrInterpError:
+        return 0.0
+    return float(_BYTES_AN_ELEMENT * sum(found))
+
+
+def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
+    """Return the number of elements of every tensor of the main graph, inferred from inputs of these lengths."""
+    model = without_weights(read_model(path))
+    del model.graph.value_info[:]  # of other lengths
+    for each in model.graph.output:
+        each.type.tensor_type.ClearField("shape")
+    for each in model.graph.input:
+        if each.name in shapes:
+            _fix(each.type.tensor_type, shapes[each.name])
+    graph = infer(model).graph
+    for each in (*graph.input, *graph.value_info, *graph.output):
+        yield math.prod(max(1, dim.dim_value) for dim in each.type.tensor_type.shape.dim)
+
+
+def _fix(tensor: onnx.TypeProto.Tensor, lengths: Shape) -> None:
+    tensor.ClearField("shape")
+    for length in lengths:
+        tensor.shape.dim.add(dim_value=length)
+
+
+def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
+    """Return the number of elements of every tensor; where a length is dynamic, it is that of an input of its rank."""
+    graph = graphs.read(path)
+    like = {len(lengths): lengths for lengths in shapes.values()}
+    found: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
+    for lengths in found:
+        known = like.get(len(lengths), (1,) * len(lengths))
+        yield math.prod(own if own is not None else other for own, other in zip(lengths, known, strict=True))

@@ -1,0 +1,1 @@
+"""Arrays in tiles, windows and threads, and how results are stored."""

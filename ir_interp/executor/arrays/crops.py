@@ -1,0 +1,34 @@
+"""What a crop takes from outside the image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ir_interp.executor.arrays.store import store
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.pieces import Piece
+from ir_interp.spec import Crop, Integers, ResizeSpec
+
+
+def extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
+    """Fill what a crop takes from outside the image, where the resize is one."""
+    if not isinstance(bound.spec.coordinates, Crop):
+        return
+    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
+        taps = piece.taps(each, axis.axis)
+        if taps.outside is not None and taps.outside.any():
+            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
+
+
+def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
+    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
+    assert isinstance(spec.coordinates, Crop)
+    fill = np.empty(1, dtype)
+    cuts = spec.rounds is Integers.ONNXRUNTIME
+    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
+    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
+    return fill.reshape(())

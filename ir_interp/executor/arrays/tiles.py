@@ -1,0 +1,239 @@
+"""Run a plan tile by tile: intermediates stay small whatever the array's size, and threads share the tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.arrays import float16
+from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.strategies.matrix_products import Band, Pick
+from ir_interp.executor.strategies.stages import Build, copied_first, stages
+from ir_interp.executor.strategies.tap_sums import TapSum
+from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.pieces import Piece, Range
+
+Array = NDArray[Any]
+
+_TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
+_MIN_ROWS = {False: 16, True: 32}  # of a tile; True: where an axis shrinks, tiles share many of their inputs
+_ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
+_SHORT = 16  # cells beside each other along the axis that is resized first: the last one, mostly
+_MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
+_PART_ELEMENTS = 2**18  # of rows that are summed at a time
+_LEAST_CELLS = 1024  # of such rows
+MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
+
+
+Operation = Pick | Band | TapSum
+Operations = tuple[Operation, ...]
+"""What is done along an axis, one after the other."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisStep:
+    """One axis of a tile: from ``shape_in`` to ``shape_out``, each [outer, along, inner]."""
+
+    operation: Operation
+    rows: slice
+    shape_in: tuple[int, int, int]
+    shape_out: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tile:
+    """Some outer items, and a span of the first resized axis, made by its steps."""
+
+    items: slice
+    rows_in: slice
+    rows_out: slice
+    steps: tuple[AxisStep, ...]
+
+
+Finish = Callable[[Array, Array, Tile], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tiles:
+    """The tiles of a plan, whose first resized axis is ``axis``, and whether threads share them."""
+
+    axis: int
+    each: tuple[Tile, ...]
+    are_shared: bool
+
+
+def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) -> None:
+    """Fill ``y`` with ``x``, padded already, resized tile by tile, in arithmetic of dtype ``work``.
+
+    ``finish(values, target, tile)`` stores values of ``work`` where ``y`` has another dtype.
+    """
+    outer = math.prod(x.shape[: made.axis])
+    source, target = (array.reshape(outer, array.shape[made.axis], -1) for array in (x, y))
+    waiting = iter(made.each)
+
+    def take_tiles() -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
+            for tile in waiting:
+                _make(tile, source, target, work, finish)
+
+    in_threads(take_tiles, min(threads(), len(made.each)) if made.are_shared else 1)
+
+
+def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
+    values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
+    for index, step in enumerate(tile.steps):
+        operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
+        dtype = values.dtype if isinstance(operation, Pick) else work
+        last = step is tile.steps[-1] and dtype == place.dtype
+        values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
+        if isinstance(operation, Pick):
+            operation.apply(given, values)
+        else:
+            for cells in _parts(operation, given, work):
+                operation.apply(_loaded(given[:, :, cells], work), values[:, :, cells])
+    if values.dtype != place.dtype:
+        finish(values.reshape(place.shape), place, tile)
+
+
+def _parts(sums: Band | TapSum, x: Array, work: np.dtype[Any]) -> list[slice]:
+    """Return which cells of ``x`` [outer, along, inner] are cast and summed at a time: parts that stay in the cache."""
+    inner = x.shape[2]
+    is_whole = sums.depth or x.dtype in (work, np.float16)
+    count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
+    each = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
+    stops = [*range(each, inner - _LEAST_CELLS // 2, each), inner]
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
+
+
+def _loaded(values: Array, work: np.dtype[Any]) -> Array:
+    """Return values as sums take them: of dtype ``work`` and in C order."""
+    if values.dtype == work and values.flags.c_contiguous:
+        return values
+    loaded = scratch(2, values.shape, work)
+    if values.dtype == np.float16 and work == np.float32:
+        float16.load(values, loaded)
+    else:
+        loaded[...] = values
+    return loaded
+
+
+def tiled(
+    taps: Mapping[int, Taps],
+    piece: Piece,
+    work: np.dtype[Any],
+    build: Build,
+    shared_from: int,
+) -> Tiles:
+    """Return the tiles of a piece, whose axes go in the order of ``taps``, and whose sums ``build`` makes.
+
+    A tile is several outer items, whole, or one item in spans of its first resized axis. Threads share tiles where
+    input and output have more elements together than ``shared_from``.
+    """
+    order = list(taps)
+    shape = tuple(stop - start for start, stop in piece.inputs)
+    first = min(order)
+    used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
+    held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
+    shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
+    inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
+
+    def ready(axis: int, rows: Range) -> Operations:
+        few = used[axis] if axis != first else _copied_first(taps[axis], rows, shape[axis + 1 :])
+        return stages(taps[axis], *rows, few, inner[axis], work, build)
+
+    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
+    outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
+    item = max(math.prod(stage[first:]) for stage in shapes)
+    are_shared = math.prod(shape) + math.prod(piece.shape) > shared_from
+    share = -(-outer // (2 * threads())) if are_shared else outer  # two for every thread
+    most = tile_elements(_TILE_ELEMENTS) if are_shared else _TILE_ELEMENTS
+    least = _MIN_ROWS[shape[first] > stop - start]
+    batch, height = _tile_size(share, stop - start, item, most, least)
+    is_alone = inner[first] < _SHORT and first == order[-1]  # what follows would see rows of several items as one axis
+    if is_alone and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
+        batch = min(_ITEMS_ALONG_ROWS, share)
+        height = max(16, most // batch * height // item // 16 * 16)
+    tiles = []
+    for rows in _slices(stop - start, height):
+        operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
+        rows_in = _needed(operations[first][0], piece.origin[first])
+        for items in _slices(outer, batch):
+            lengths = [items.stop - items.start, *shape[first:]]
+            steps = _steps(lengths, order, first, operations, piece.origin)
+            tiles.append(Tile(items, rows_in, rows, steps))
+    return Tiles(first, tuple(tiles), are_shared)
+
+
+def _needed(operation: Operation, origin: int) -> slice:
+    """Return the inputs of an operation, counted from ``origin``."""
+    return slice(operation.span.in_start - origin, operation.span.in_stop - origin)
+
+
+def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np.intp] | None:
+    return copied_first(taps, *rows, math.prod(after))
+
+
+def _tile_size(items: int, rows: int, item: int, most: int, least: int) -> tuple[int, int]:
+    """Return how many items a tile takes of so many, and how many of their ``rows``, at ``least``, if not all.
+
+    An item has so many elements, and a tile at ``most`` so many.
+    """
+    height = rows if item <= most else max(least, most * rows // item // 16 * 16)
+    return max(1, min(most // item, items)), height
+
+
+def _slices(length: int, each: int) -> list[slice]:
+    return [slice(start, min(start + each, length)) for start in range(0, length, each)]
+
+
+def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]) -> list[tuple[int, ...]]:
+    """Return the shapes on the way: the input's, and the one after each axis of ``order``."""
+    stages = [shape]
+    for axis in order:
+        stages.append((*stages[-1][:axis], out_shape[axis], *stages[-1][axis + 1 :]))
+    return stages
+
+
+def _steps(
+    lengths: list[int], order: list[int], first: int, operations: dict[int, Operations], origin: tuple[int, ...]
+) -> tuple[AxisStep, ...]:
+    """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
+
+    Copies of the inputs that are needed go before everything else: the rest is then cast and multiplied.
+    """
+    rows = operations[first][0].span
+    lengths[1] = rows.in_stop - rows.in_start
+    copies = [(axis, operations[axis][0]) for axis in sorted(order) if len(operations[axis]) > 1]
+    steps = []
+    for axis, operation in [*copies, *((axis, operations[axis][-1]) for axis in order)]:
+        place, is_first = axis - first + 1, operation is operations[axis][0]
+        before = _split(lengths, place)
+        is_cut = is_first and axis == first  # the tile begins where its inputs do
+        needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
+        lengths[place] = operation.span.out_stop - operation.span.out_start
+        step = AxisStep(operation, needed, before, _split(lengths, place))
+        steps.append(step if is_cut or not isinstance(operation, Pick) else _taken(operation, step))
+    return tuple(steps)
+
+
+def _taken(pick: Pick, step: AxisStep) -> AxisStep:
+    """Return copies by index as NumPy makes them fast: of all that is there, and of elements of 1, 2, 4 or more bytes.
+
+    It would copy an array that is not in C order first, and pixels of three channels by a call each.
+    """
+    (outer, along, inner), made = step.shape_in, step.shape_out[1]
+    if not pick.is_by_index:
+        return step
+    depth = inner if inner < _MOST_TOGETHER and inner & (inner - 1) else 1
+    each = inner // depth
+    by_cell = pick.of_cells(step.rows.start or 0, depth)
+    return AxisStep(by_cell, slice(None), (outer, along * depth, each), (outer, made * depth, each))
+
+
+def _split(lengths: list[int], place: int) -> tuple[int, int, int]:
+    return math.prod(lengths[:place]), lengths[place], math.prod(lengths[place + 1 :])

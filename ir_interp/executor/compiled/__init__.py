@@ -1,0 +1,1 @@
+"""Which compiled loop computes a resize, with which arguments, and how it is run. Imports no numba."""

@@ -1,0 +1,160 @@
+"""Loops that numba compiles, where it is installed (``pip install 'ir-interp[fast]'``).
+
+They compute the bits that NumPy computes here, and take part from the first call on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads, wake_seconds
+from ir_interp.executor.compiled.float_jobs import Job
+
+Array = NDArray[Any]
+VARIABLE = "IR_INTERP_COMPILED"
+"""The environment variable that forbids compiled loops when it is 0."""
+
+_NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
+_WAKES = 3.5  # two threads took longer than one where one took less than as many times as a thread takes to wake
+_SHARES = 4  # of every thread: the last to end is not long alone
+
+
+class _Loops:
+    """What this process knows of the compiled loops."""
+
+    def __init__(self) -> None:
+        self._module: Any = None
+        self.problem = ""
+        self._is_tried = False
+        self._compiled: set[tuple[str, np.dtype[Any], bool, str]] = set()
+        self._lock, self._workers = threading.RLock(), set[int]()
+
+    def get(self) -> Any:
+        """Return the module of loops; None where there is none, or another thread is importing it."""
+        if os.environ.get(VARIABLE) == "0":
+            return None
+        if not self._is_tried:
+            with self._work():
+                if not self._is_tried:
+                    self._is_tried = True  # who asks meanwhile, a signal handler or another thread, goes without
+                    try:
+                        self._module = importlib.import_module("ir_interp.executor.loops")
+                    except ImportError as error:
+                        self.problem = f"{error}" if is_installed() else "numba is not installed"
+        return self._module
+
+    def compiled(self, job: Job, x: Array, y: Array) -> Any:
+        """Return the loop of a job, compiled for an image [rows, cells] of this type."""
+        loop, key = getattr(self._module, job.loop), (job.loop, x.dtype, x.flags.writeable, job.kinds)
+        if key not in self._compiled:
+            with self._work():
+                loop(x, y, 0, 0, *job.arguments)
+                self._compiled.add(key)
+        return loop
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Import or compile, one thread at a time."""
+        with self._lock:
+            self._workers.add(threading.get_ident())
+            try:
+                yield
+            finally:
+                self._workers.discard(threading.get_ident())
+
+    def forget_threads(self) -> None:
+        """Start anew in a forked process: a thread that was importing or compiling holds numba's locks for ever."""
+        if self._workers - {threading.get_ident()}:
+            self._module, self._is_tried, Forked.lost_locks = None, True, True
+        self._lock, self._workers = threading.RLock(), set()
+
+
+_loops = _Loops()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loops.forget_threads)
+
+
+@cache
+def is_installed() -> bool:
+    """Say whether numba is there; it is not imported."""
+    return importlib.util.find_spec("numba") is not None
+
+
+def state() -> str:
+    """Return which loops take part, or why none do."""
+    if os.environ.get(VARIABLE) == "0":
+        return f"none: {VARIABLE} is 0"
+    if _loops.get() is None:
+        return f"none: {_loops.problem or 'this process was forked while they were loaded'}"
+    return f"numba {metadata.version('numba')}"
+
+
+def load() -> bool:
+    """Load the loops now, where they are installed and not forbidden; say whether they are there."""
+    return _loops.get() is not None
+
+
+def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
+    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; None where loops cannot.
+
+    Return whether an infinity or NaN was seen, which reaches too many sums of floats.
+    """
+    if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
+        return None  # a call within another, by a signal handler, may find a loop half compiled
+    infinite = False
+    for job in made:
+        target = y if job is made[-1] else np.empty(job.out_shape, job.kept_as or y.dtype)
+        values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
+        if job.seen_as is not None:
+            values, places = values.view(job.seen_as), places.view(job.seen_as)
+        infinite |= _run(job, values, places)
+        x = target
+    return infinite
+
+
+def _run(job: Job, x: Array, y: Array) -> bool:
+    loop = _loops.compiled(job, x[0], y[0])
+    count = threads() if _is_shared(job, y) else 1
+    if count == 1:
+        return _run_alone(loop, job, x, y)
+    height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES)))
+    spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
+    waiting, infinite = iter(spans), []
+
+    def take_spans() -> None:
+        for item, start in waiting:
+            if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments):
+                infinite.append(item)
+
+    in_threads(take_spans, min(count, len(spans)), products=False)
+    return bool(infinite)
+
+
+def _is_shared(job: Job, y: Array) -> bool:
+    """Say whether threads share a job: of middling ones those that take long enough on one thread."""
+    work = y.nbytes * job.taps
+    if not _NEVER_SHARED < work <= _SURELY_SHARED:
+        return work > _SURELY_SHARED
+    return job.timing.seconds > 0 and threads() > 1 and job.timing.seconds > _WAKES * wake_seconds()
+
+
+def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
+    infinite, begin = False, time.perf_counter()
+    with in_call():
+        for values, places in zip(x, y, strict=True):
+            infinite |= bool(loop(values, places, 0, len(places), *job.arguments))
+    seconds = time.perf_counter() - begin
+    job.timing.seconds = min(seconds, job.timing.seconds or seconds)
+    return infinite

@@ -1,0 +1,47 @@
+"""The definition of every float: weighted sums one tap after the other, which no processor changes.
+
+Along each axis, in the order of ``order.in_order``, an output is 0, plus its first weight times its first input, plus
+its second weight times its second input, and so on, inputs in ascending order. Weights are rounded to the type of the
+sum; every product is rounded, then added, and the sum is rounded. Nothing is fused: IEEE 754 then leaves no choice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.axis_order import in_order
+from ir_interp.plan.axes.distinct import distinct
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.pieces import Piece, whole
+
+Array = NDArray[Any]
+
+
+def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array:
+    """Return ``x``, padded already, resized along every axis of a plan: copied, or summed in its own dtype."""
+    for axis, taps in _cut(bound, piece or whole(bound)):
+        x = _resized(x, taps, axis)
+    return x
+
+
+def _cut(bound: Plan, piece: Piece) -> list[tuple[int, Taps]]:
+    """Return the axes of a plan in order, each with the taps of a piece."""
+    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    return [(axis.axis, piece.taps(distinct(taps[axis.axis]), axis.axis)) for axis in in_order(bound)]
+
+
+def _resized(x: Array, taps: Taps, axis: int) -> Array:
+    """Return sums along an axis; an input of weight 0 is left out, be it infinite."""
+    if taps.weights is None:
+        return np.take(x, taps.indices[:, 0], axis=axis)
+    column = (-1,) + (1,) * (x.ndim - axis - 1)
+    weights, nothing = taps.weights.astype(x.dtype), np.zeros((), x.dtype)
+    total = np.zeros((*x.shape[:axis], len(taps.indices), *x.shape[axis + 1 :]), x.dtype)
+    for indices, weight in zip(taps.indices.T, weights.T, strict=True):
+        weight = weight.reshape(column)
+        total += np.where(weight == 0, nothing, np.take(x, indices, axis=axis) * weight)
+    return total

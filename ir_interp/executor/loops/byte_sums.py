@@ -1,0 +1,157 @@
+"""Sums of 8-bit integers as whole numbers.
+
+Images are [rows, columns * depth], many of ``height`` rows one below the other. An output weighs a window of inputs,
+which begins at ``first`` and is as wide as ``weights`` [outputs, width] are. Sums have the type of their weights: of
+one axis int16 or int32, of two float32 or float64, which hold them all; so they are exact in whatever order they are
+made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.vectors import nearest_byte
+from ir_interp.executor.loops.weighted_sums import across, along
+
+Array = NDArray[Any]
+_HALF_EVEN, _HALF_UP = 0, 1  # else half away from zero
+
+
+@compiled
+def _store(
+    sums: Array, factor: float, half: float, rounding: int, low: float, high: float, target: Array, start: int
+) -> None:
+    """Store sums times ``factor``, rounded, and cut at ``low`` and ``high``, from ``start`` on."""
+    to = np.uint64(start)
+    if rounding == _HALF_EVEN:
+        for i in range(len(sums)):
+            target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))
+    elif rounding == _HALF_UP:
+        for i in range(len(sums)):
+            target[to + np.uint64(i)] = np.int32(min(max(np.floor(sums[i] * factor + half), low), high))
+    else:
+        for i in range(len(sums)):
+            value = np.copysign(np.floor(abs(sums[i] * factor) + half), sums[i])
+            target[to + np.uint64(i)] = np.int32(min(max(value, low), high))
+
+
+@compiled
+def rows_then_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``: rows are added up whole, many cells at once, before their columns."""
+    outputs, width, cells, made = len(row_weights), column_weights.shape[1], x.shape[1], y.shape[1]
+    source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    begin: Any = np.intp(first_columns.min())
+    count = np.intp(first_columns.max()) + width * depth - begin
+    places = first_columns - np.uint32(begin)
+    number = column_weights.dtype.type
+    factor, half, low, high = number(2.0**-bits), number(0.5), number(least), number(most)
+    sums, total = np.empty(count, row_weights.dtype), np.empty(made, column_weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
+        along(sums, 0, places, weights, width, depth, safe, total, 0)
+        _store(total, factor, half, rounding, low, high, target, out * made)
+
+
+@compiled
+def columns_then_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    (outputs, width), count, cells, taps = row_weights.shape, y.shape[1], x.shape[1], column_weights.shape[1]
+    source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    number = row_weights.dtype.type
+    factor, half, low, high = number(2.0**-bits), number(0.5), number(least), number(most)
+    sums, held = np.empty(width * count, column_weights.dtype), np.full(width, -1)
+    total = np.empty(count, row_weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for row in range(first, first + width):
+            if held[row % width] != row:
+                at = row % width * count
+                along(source, row * cells, first_columns, weights, taps, depth, safe, sums, at)
+                held[row % width] = row
+        across(sums, first, width, count, 0, row_weights, place, total, 0, count)
+        _store(total, factor, half, rounding, low, high, target, out * count)
+
+
+@compiled
+def columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    first: Array,
+    weights: Array,
+    depth: int,
+    safe: int,
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
+    source, target, flat, sums = x.reshape(-1), y.reshape(-1), weights.reshape(-1), np.empty(y.shape[1], weights.dtype)
+    for row in range(start, stop):
+        along(source, row * x.shape[1], first, flat, weights.shape[1], depth, safe, sums, 0)
+        _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, row * y.shape[1])
+
+
+@compiled
+def rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    weights: Array,
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    outputs, cells = len(weights), x.shape[1]
+    source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        across(source, first, len(x), cells, 0, weights, place, sums, 0, cells)
+        _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)

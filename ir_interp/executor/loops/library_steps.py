@@ -1,0 +1,209 @@
+"""Sums of bytes in a library's own order, or with its own loss of bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.vectors import (
+    fused,
+    nearest_byte,
+    sum_alternate,
+    sum_beside,
+    sum_fused,
+)
+from ir_interp.executor.loops.weighted_sums import along
+
+Array = NDArray[Any]
+_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in plan.ipp.ACROSS
+
+
+@compiled
+def _each_column(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
+    """Fill ``sums`` along a row, from the first tap to the last; ``indices`` [outputs, taps] count cells."""
+    count, width = indices.shape
+    one, two = np.uint32(1), np.uint32(2)
+    if depth == 3:
+        for i in range(count):
+            at, weight = indices[i, 0], weights[i, 0]
+            red, green, blue = row[at] * weight, row[at + one] * weight, row[at + two] * weight
+            for tap in range(1, width):
+                at, weight = indices[i, tap], weights[i, tap]
+                red += row[at] * weight
+                green += row[at + one] * weight
+                blue += row[at + two] * weight
+            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
+        return
+    for i in range(count):
+        for cell in range(depth):
+            total = row[indices[i, 0] + np.uint32(cell)] * weights[i, 0]
+            for tap in range(1, width):
+                total += row[indices[i, tap] + np.uint32(cell)] * weights[i, tap]
+            sums[i * depth + cell] = total
+
+
+@compiled
+def shortened(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    safe: int,
+    bits_before: int,
+    bits_after: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after they are weighed.
+
+    Each row that is needed is summed along its columns once, as whole numbers that float32 holds, and then fits 16
+    bits; so the upper half of a product, which is what is added, is one instruction.
+    """
+    before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
+    source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
+    if bits_after:
+        half = np.int32(1 << (bits_after - 1))
+    sums, short, held = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
+    for out in range(start, stop):
+        for tap in range(2):
+            row = row_indices[out, tap]
+            if held[row % 2] != row:
+                along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
+                made = short[row % 2]
+                for i in range(count):
+                    made[i] = np.int16(np.int32(sums[i]) >> before)
+                held[row % 2] = row
+        upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
+        weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
+        for i in range(count):
+            above, below = np.int32(upper[i]) * weight >> 16, np.int32(lower[i]) * weight_below >> 16
+            line[i] = min(max((above + below + half) >> after, 0), 255)
+
+
+@compiled
+def _ordered_pixel(
+    x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
+) -> None:
+    """Store the sums of four pixels of a row, one cell after the other, in an order of ``opencv_ipp_order.ACROSS``."""
+    nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
+    for cell in range(depth):
+        at = begin + cell
+        a, b = np.float32(x[at + indices[i, 0]]), np.float32(x[at + indices[i, 1]])
+        c, d = np.float32(x[at + indices[i, 2]]), np.float32(x[at + indices[i, 3]])
+        if order == _FORWARD:
+            total = fused(fused(fused(fused(nothing, a, first), b, second), c, third), d, fourth)
+        elif order == _PAIRS:
+            total = (a * first + b * second) + (c * third + d * fourth)
+        elif order == _ALTERNATE:
+            total = (a * first + c * third) + (b * second + d * fourth)
+        elif order == _FUSED_ALTERNATE:
+            total = fused(fused(nothing, a, first), c, third) + fused(fused(nothing, b, second), d, fourth)
+        else:
+            total = fused(fused(nothing, d, fourth), a, first) + fused(fused(nothing, c, third), b, second)
+        sums[to + cell] = total
+
+
+@compiled
+def _ordered_along(
+    x: Array,
+    begin: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    orders: Array,
+    inner: Any,
+    sums: Array,
+    to: int,
+) -> None:
+    """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, in its order.
+
+    Of ``inner`` outputs, all of one order, the inputs are neighbours, and four cells may be read and written.
+    """
+    flat, begun, ended = weights.reshape(-1), inner[0], inner[1]
+    for i in range(begun):
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
+    if orders[begun] == _FORWARD:
+        for i in range(begun, ended):
+            sum_fused(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    elif orders[begun] == _FUSED_ALTERNATE:
+        for i in range(begun, ended):
+            sum_alternate(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    else:
+        for i in range(begun, ended):
+            sums[to + i] = sum_beside(x, begin + np.intp(indices[i, 0]), flat, 4 * i)
+    for i in range(ended, len(indices)):
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
+
+
+@compiled
+def paired(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    orders: Array,
+    inner: Any,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, and of four rows in two fused pairs."""
+    count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
+    sums, held = np.empty(4 * count, np.float32), np.full(4, -1)
+    for out in range(start, stop):
+        for tap in range(4):
+            row = row_indices[out, tap]
+            if held[row % 4] != row:
+                begin, place = row * x.shape[1], row % 4 * count
+                _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
+                held[row % 4] = row
+        at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
+        first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
+        third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]
+        for i in range(count):
+            upper = fused(second[i] * weights[1], first[i], weights[0])
+            lower = fused(fourth[i] * weights[3], third[i], weights[2])
+            line[i] = nearest_byte(min(max(upper + lower, low), high))
+
+
+@compiled
+def chained(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
+    sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
+    for out in range(start, stop):
+        for tap in range(row_indices.shape[1]):
+            weight = row_weights[out, tap]
+            if tap and weight == 0:
+                continue
+            _each_column(x[row_indices[out, tap]], column_indices, column_weights, depth, sums)
+            if tap == 0:
+                for i in range(len(sums)):
+                    total[i] = sums[i] * weight
+            else:
+                for i in range(len(sums)):
+                    total[i] += sums[i] * weight
+        line = y[out]
+        for i in range(len(line)):
+            line[i] = np.int32(min(max(np.rint(total[i]), least), most))

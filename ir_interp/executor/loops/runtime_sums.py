@@ -1,0 +1,162 @@
+"""Sums of integers along an axis in the steps of a runtime: ``executor.strategies.runtime_integer_sums`` tap by tap.
+
+An output weighs inputs at ``indices`` [outputs, taps] by ``weights`` [outputs, taps]. Sums of whole numbers have the
+type of their weights; others are float32, each product rounded, or fused into the sum as float64 holds it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.loops.compiling import compiled
+
+Array = NDArray[Any]
+_KEPT, _HALF_EVEN, _HALF_AWAY = 0, 1, 2  # else cut off
+
+
+@compiled
+def _store(line: Array, rounding: int, least: float, most: float, y: Array, start: int) -> None:
+    """Store float32 sums from ``start`` on: as they are, or rounded and cut at the ends of a type of integers."""
+    to, half = np.uint64(start), np.float32(0.5)
+    for i in range(len(line)):
+        value = line[i]
+        if rounding == _HALF_EVEN:
+            value = np.rint(value)
+        elif rounding == _HALF_AWAY:
+            size = np.floor(abs(value))
+            value = np.copysign(size + np.float32(abs(value) - size >= half), value)
+        elif rounding != _KEPT:
+            value = np.trunc(value)
+        if rounding == _KEPT:
+            y[to + np.uint64(i)] = value
+        else:
+            y[to + np.uint64(i)] = np.int64(min(max(np.float64(value), least), most))
+
+
+@compiled
+def _add(x: Array, begin: int, weight: Any, fused: bool, line: Array) -> None:
+    """Add to every cell of a line a cell of ``x``, from ``begin`` on, times a weight."""
+    source = np.uint64(begin)
+    if fused:
+        for i in range(len(line)):
+            product = np.float64(np.float32(x[source + np.uint64(i)])) * np.float64(weight)
+            line[i] = np.float32(product + np.float64(line[i]))
+    else:
+        for i in range(len(line)):
+            line[i] += np.float32(x[source + np.uint64(i)]) * weight
+
+
+@compiled
+def float_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    indices: Array,
+    weights: Array,
+    fused: bool,
+    rounding: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    (outputs, taps), cells = weights.shape, x.shape[1]
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = np.uint64((image * height + indices[place, 0]) * cells)
+        for i in range(cells):
+            line[i] = np.float32(source[first + np.uint64(i)]) * weights[place, 0]
+        for tap in range(1, taps):
+            _add(source, (image * height + indices[place, tap]) * cells, weights[place, tap], fused, line)
+        _store(line, rounding, least, most, target, out * cells)
+
+
+@compiled
+def float_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    fused: bool,
+    rounding: int,
+    least: float,
+    most: float,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(count, np.float32)
+    for row in range(start, stop):
+        begin = row * cells
+        for i in range(outputs):
+            for cell in range(depth):
+                total = np.float32(source[begin + np.intp(indices[i, 0]) + cell]) * weights[i, 0]
+                for tap in range(1, taps):
+                    value = np.float32(source[begin + np.intp(indices[i, tap]) + cell])
+                    if fused:
+                        product = np.float64(value) * np.float64(weights[i, tap])
+                        total = np.float32(product + np.float64(total))
+                    else:
+                        total += value * weights[i, tap]
+                line[i * depth + cell] = total
+        _store(line, rounding, least, most, target, row * count)
+
+
+@compiled
+def fixed_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    indices: Array,
+    weights: Array,
+    bits: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y`` by sums of whole numbers over ``2**bits``, rounded half up."""
+    (outputs, taps), cells, half = weights.shape, x.shape[1], weights.dtype.type(1 << (bits - 1))
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        line[:] = half
+        for tap in range(taps):
+            begin, weight = np.uint64((image * height + indices[place, tap]) * cells), weights[place, tap]
+            for i in range(cells):
+                line[i] += weight * source[begin + np.uint64(i)]
+        for i in range(cells):
+            target[np.uint64(out * cells + i)] = min(max(line[i] >> bits, least), most)
+
+
+@compiled
+def fixed_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    bits: int,
+    least: int,
+    most: int,
+) -> None:
+    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
+    source, target, half = x.reshape(-1), y.reshape(-1), weights.dtype.type(1 << (bits - 1))
+    for row in range(start, stop):
+        begin = row * cells
+        for i in range(outputs):
+            for cell in range(depth):
+                total = half
+                for tap in range(taps):
+                    total += weights[i, tap] * source[begin + np.intp(indices[i, tap]) + cell]
+                target[row * count + i * depth + cell] = min(max(total >> bits, least), most)

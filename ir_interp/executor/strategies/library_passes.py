@@ -1,0 +1,151 @@
+"""Integers summed in passes, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.arrays.threads import in_threads, threads
+from ir_interp.executor.arrays.tiles import Operation
+from ir_interp.executor.strategies.runtime_integer_sums import rounded
+from ir_interp.executor.strategies.stages import band, prepare
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.libraries.passes import Pass, passes
+from ir_interp.plan.pieces import Piece
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+
+
+_MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
+_PART_ELEMENTS = 2**19  # of input and output of a part of a pass: its floats of 64 bits stay near
+
+
+def run(x: Array, bound: Plan, piece: Piece) -> Array:
+    """Return integers ``x``, padded already, resized in the passes of a plan."""
+    values = x
+    for each in passes(bound, x.dtype.name):
+        values = _passed(values, piece.of_pass(each), x.dtype, _blocks(each, bound, piece))
+    return values.astype(x.dtype, copy=False)
+
+
+def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
+    """Return how many cells of a row of a piece, the first, lie in whole blocks of the row."""
+    if not step.lanes:
+        return 0
+    lengths = bound.out_shape[step.axis + 1 :]
+    count = math.prod(lengths)
+    places = np.arange(count).reshape(lengths)[tuple(slice(*each) for each in piece.outputs[step.axis + 1 :])]
+    return int((places < count // step.lanes * step.lanes).sum())
+
+
+def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
+    """Return a pass over ``x``, made part by part: of integers of ``dtype``, where it ends in such.
+
+    The first cells of a row, as many as lie in ``blocks``, are summed as vectors.
+    """
+    outer, inner = math.prod(x.shape[: step.axis]), math.prod(x.shape[step.axis + 1 :])
+    along, count = x.shape[step.axis], len(step.indices)
+    shape = (*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
+    source, plain = x.reshape(outer, along, inner), replace(step, axis=1)
+    vectors, sums = plain.vectors() if blocks else plain, _sums(plain, inner)
+    counts = None if step.counts is None else step.counts.reshape(count, inner)
+
+    def part(place: tuple[slice, slice]) -> Array:
+        cells = source[place[0], :, place[1]]
+        total = sums(cells)
+        finished, whole = _finished(total, step, dtype), max(blocks - place[1].start, 0)
+        if counts is not None:
+            finished = np.where(counts[:, place[1]] > 0, _shared(total, counts[:, place[1]], dtype), finished)
+        if whole:
+            finished[:, :, :whole] = _finished(_chained(cells[:, :, :whole], vectors), vectors, dtype)
+        return finished
+
+    parts = _parts(outer, along + count, inner)
+    first = part(parts[0])
+    made = np.empty((outer, count, inner), dtype if step.saturates else first.dtype)
+    made[parts[0][0], :, parts[0][1]] = first
+    waiting = iter(parts[1:])
+
+    def take_parts() -> None:
+        for place in waiting:
+            made[place[0], :, place[1]] = part(place)
+
+    in_threads(take_parts, min(threads(), len(parts)) if x.size + made.size > _MIN_ELEMENTS_FOR_THREADS else 1)
+    return made.reshape(shape)
+
+
+def _parts(outer: int, along: int, inner: int) -> list[tuple[slice, slice]]:
+    """Return parts of [outer, along, inner]: some outer items each, or some cells of one item."""
+    items = max(1, _PART_ELEMENTS // max(1, along * inner))
+    cells = max(_MIN_CELLS, _PART_ELEMENTS // max(1, along)) if items == 1 else inner
+    starts = range(0, max(inner - _MIN_CELLS, 1), cells)  # the last part has no fewer cells than others may have
+    stops = [*starts[1:], inner]
+    across = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
+    return [(slice(start, start + items), each) for start in range(0, outer, items) for each in across]
+
+
+_MIN_CELLS = 64
+
+
+def _sums(step: Pass, inner: int) -> Callable[[Array], Array]:
+    """Return what sums a part, [outer, along, inner], of a pass."""
+    if step.weights.dtype.kind == "f":
+        return lambda x: _chained(x, step)
+    if step.bits_each:
+        return lambda x: _shortened(x, step)
+    taps = Taps(step.indices, step.weights.astype(np.float64))
+    product = prepare(taps, 0, len(step.indices), inner, _DOUBLE, band)
+    return lambda x: _multiplied(x, product, len(step.indices))
+
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def _multiplied(x: Array, product: Operation, count: int) -> Array:
+    """Return whole sums, as products of float64 matrices: these are exact below 2**53, in whatever order."""
+    made = np.empty((len(x), count, x.shape[2]))
+    span = product.span
+    product.apply(np.ascontiguousarray(x[:, span.in_start : span.in_stop], np.float64), made)
+    return made
+
+
+def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
+    """Return indices and weights of each tap, the weights laid along their axis."""
+    shape = (-1,) + (1,) * (rank - step.axis - 1)
+    return [(i, w.reshape(shape)) for i, w in zip(step.indices.T, step.weights.T, strict=True)]
+
+
+def _shortened(x: Array, step: Pass) -> Array:
+    values = x.astype(np.int64) >> step.bits_before
+    terms = ((np.take(values, i, axis=step.axis) * w) >> step.bits_each for i, w in _columns(step, x.ndim))
+    return np.asarray(sum(terms))
+
+
+def _chained(x: Array, step: Pass) -> Array:
+    values, total = x.astype(step.weights.dtype), None
+    for i, w in _columns(step, x.ndim):
+        term = np.take(values, i, axis=step.axis) * w
+        total = term if total is None else total + term
+    return np.asarray(total)
+
+
+def _shared(sums: Array, counts: Array, dtype: np.dtype[Any]) -> Array:
+    """Return sums of blocks that lack some pixels, divided in float32 by how many they have, as OpenCV does."""
+    return rounded(sums.astype(np.float32) / np.maximum(counts, 1), Integers.HALF_EVEN, dtype)
+
+
+def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
+    if step.factor != 1.0:
+        sums = sums.astype(np.float32) * np.float32(step.factor)
+    if step.rounding is not None:
+        return rounded(sums * 2.0**-step.bits_after if step.bits_after else sums, step.rounding, dtype)
+    if step.bits_after:
+        sums = np.floor((sums + 2.0 ** (step.bits_after - 1)) * 2.0**-step.bits_after)
+    return rounded(sums, Integers.CUT_OFF, dtype) if step.saturates else sums

@@ -1,0 +1,105 @@
+"""The sum over the corners of cells, cut off: how onnxruntime interpolates integers, in its own order of operations.
+
+A sum that lies at a whole number is decided by its last bit. So every product and every sum is rounded by itself, none
+is fused, and the terms of an output are added one by one, the first corner first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners
+from ir_interp.shapes import Shape
+
+Array = NDArray[Any]
+_MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
+_TILE_ELEMENTS = 2**16  # of a stretch of the output: its float32 terms stay in the second cache
+_FEW = 0.75  # of the inputs of an axis: where fewer are needed, these are copied before anything else
+
+
+class Side(NamedTuple):
+    """One side of all cells along an axis, the near or the far one: inputs, and what they weigh."""
+
+    places: NDArray[np.intp]
+    weights: Array
+
+
+Sides = tuple[Side, ...]
+
+
+def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
+    """Return both sides along each of a step's axes, as places in an array of these lengths that starts at ``origin``.
+
+    Of columns that are copied it is the near one: what is times 0 changes no sum. Of an axis that is copied the
+    neighbour, whose weight is 0, may lie beyond what is at hand.
+    """
+    work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
+    found: list[Sides] = []
+    for axis, indices, weights in zip(step.axes, step.indices, step.weights, strict=True):
+        places = [np.minimum(each.astype(np.intp) - origin[axis], lengths[axis] - 1) for each in indices]
+        low, high = map(Side, places, [each.astype(work) for each in weights])
+        found.append((low, high) if found or high.weights.any() else (low,))
+    return found
+
+
+def run(x: Array, step: Corners, origin: Shape) -> Array:
+    """Return integers ``x``, which start at ``origin``, resized along the axes of a step."""
+    columns, *others = sides(step, origin, x.shape)
+    shape = list(x.shape)
+    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
+        shape[axis] = len(low.places)
+    for place, axis in enumerate(step.axes[1:]):
+        x, others[place] = _needed(x, axis, others[place])
+    ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is small yet
+    y, rows = np.empty(shape, x.dtype), step.axes[1]
+    height = max(1, tile_elements(_TILE_ELEMENTS) * shape[rows] // max(1, y.size))
+    waiting = iter(range(0, shape[rows], height))
+
+    def take_tiles() -> None:
+        for start in waiting:
+            stretch = slice(start, start + height)
+            tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
+            _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
+
+    in_threads(take_tiles, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    return y
+
+
+def _needed(x: Array, axis: int, of_axis: Sides) -> tuple[Array, Sides]:
+    """Return the inputs of an axis that are needed, where they are few, and both sides as places in these."""
+    used = np.unique(np.concatenate([side.places for side in of_axis]))
+    if len(used) >= _FEW * x.shape[axis]:
+        return x, of_axis
+    sides_of_used = (Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)
+    return np.take(x, used, axis=axis), tuple(sides_of_used)
+
+
+def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence[Sides]) -> None:
+    """Fill some rows of the output from the ``ends`` of all cells along the last of the axes."""
+    work = of_axes[0][0].weights.dtype
+    total, term = scratch(0, target.shape, work), scratch(1, target.shape, work)
+    for corner, which in enumerate(itertools.product(*(range(len(each)) for each in reversed(of_axes)))):
+        column, *others = reversed(which)  # the last axis changes most often
+        values, weight = ends[column], _aligned(of_axes[0][column].weights, step.axes[0], target.ndim)
+        for axis, side, both in zip(step.axes[1:], others, of_axes[1:], strict=True):
+            values = np.take(values, both[side].places, axis=axis, mode="clip")
+            weight = weight * _aligned(both[side].weights, axis, target.ndim)
+        into = term if corner else total
+        into[...] = values
+        np.multiply(weight, into, out=into)
+        if corner:
+            np.add(total, term, out=total)
+    if step.fixed:
+        np.copyto(target, np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)), casting="unsafe")
+    else:
+        np.copyto(target, total, casting="unsafe")  # which cuts off
+
+
+def _aligned(column: Array, axis: int, rank: int) -> Array:
+    return column.reshape((-1,) + (1,) * (rank - axis - 1))

@@ -1,0 +1,130 @@
+"""Integers summed as Intel's library does within OpenCV: in the orders of ``opencv_ipp_order``, patch by patch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.arrays.threads import in_threads, threads
+from ir_interp.executor.strategies.float_proposal import Places, Proposed
+from ir_interp.executor.strategies.ordered_proposal import in_order
+from ir_interp.executor.strategies.runtime_integer_sums import rounded
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.libraries.opencv_ipp_order import Order, Orders, Patch, patches
+from ir_interp.plan.libraries.passes import Pass, passes
+from ir_interp.plan.pieces import Piece, Range
+from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+_PART_ELEMENTS = 2**17  # of a part of a patch: what is made of them in 8 bytes each stays near
+_MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
+
+
+def run(x: Array, bound: Plan, piece: Piece) -> Array:
+    """Return integers ``x``, padded already, resized."""
+    across, down = passes(bound, x.dtype.name)
+    axis, channels = down.axis, math.prod(bound.out_shape[across.axis + 1 :])
+    source = x.reshape(math.prod(x.shape[:axis]), *x.shape[axis : axis + 2], -1)
+    made = np.empty((len(source), *piece.shape[axis : axis + 2], source.shape[3]), x.dtype)
+    every = patches(down.indices, across.indices, channels, x.dtype.name)
+    cut = [_within(each, piece.outputs[axis], piece.outputs[axis + 1]) for each in every]
+    waiting = iter([part for each in cut for part in _parts(each, len(source) * source.shape[3])])
+    rows, columns = piece.of_pass(down), piece.of_pass(across)
+
+    def take_parts() -> None:
+        for part in waiting:
+            sums = _summed(source, part, rows, columns)
+            made[:, part.rows[:, None], part.columns] = rounded(sums, Integers.HALF_EVEN, x.dtype)
+
+    in_threads(take_parts, threads() if made.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    return made.reshape(*x.shape[:axis], *made.shape[1:3], *x.shape[axis + 2 :])
+
+
+def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
+    """Return a resize of bytes as products propose it."""
+    across, down = passes(bound, "uint8")
+    channels = math.prod(bound.out_shape[across.axis + 1 :])
+    orders: list[Orders | None] = []
+    order_of = np.zeros(piece.shape[across.axis], np.intp)
+    for patch in patches(down.indices, across.indices, channels, "uint8"):  # of bytes each has all rows
+        columns = _within(patch, piece.outputs[down.axis], piece.outputs[across.axis]).columns
+        order_of[columns] = len(orders)
+        orders.append(patch.orders)
+
+    def add(columns: Places, taken: Array, across: Array, down: Array) -> Array:
+        made, of_column = np.empty(len(columns), np.float32), order_of[columns]
+        for which, each in enumerate(orders):
+            at = of_column == which
+            made[at] = _of_rows(each, taken[:, :, at], across[:, at], down[:, at])
+        return made
+
+    return in_order(piece.of_pass(across), piece.of_pass(down), shape, add)
+
+
+def _of_rows(orders: Orders | None, beside: Array, across: Array, down: Array) -> Array:
+    """Return sums of values [columns, rows, places]."""
+    if orders is None:
+        return _between(_between(beside, across), down)
+    sums = {order: _added(order, beside, across[:, None]) for order in set(orders.across)}
+    return _added(orders.down, [sums[order][row] for row, order in enumerate(orders.across)], down)
+
+
+def _within(patch: Patch, rows: Range, columns: Range) -> Patch:
+    """Return what of a patch lies in a stretch of rows and of columns, counted from there."""
+    return replace(patch, rows=_cut(patch.rows, *rows), columns=_cut(patch.columns, *columns))
+
+
+def _cut(places: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+    return places[(places >= start) & (places < stop)] - start
+
+
+def _parts(patch: Patch, depth: int) -> Iterator[Patch]:
+    """Yield some rows of a patch at a time, of ``depth`` values where they meet a column."""
+    count = max(1, _PART_ELEMENTS // max(1, len(patch.columns) * depth))
+    for start in range(0, len(patch.rows) if len(patch.columns) else 0, count):
+        yield replace(patch, rows=patch.rows[start : start + count])
+
+
+def _summed(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
+    """Return the sums of a part of [outer, rows, columns, channels]."""
+    high, wide = rows.indices[part.rows], columns.indices[part.columns]
+    needed = np.unique(high)
+    band, places = x[:, needed].astype(np.float32), np.searchsorted(needed, high).T
+    beside = [band[:, :, each] for each in wide.T]
+    across = columns.weights[part.columns].T[:, :, None]
+    down = rows.weights[part.rows].T[:, :, None, None]
+    if part.orders is None:
+        made = _between(beside, across)
+        return _between([made[:, each] for each in places], down)
+    sums = {order: _added(order, beside, across) for order in set(part.orders.across)}
+    above = [sums[order][:, each] for order, each in zip(part.orders.across, places, strict=True)]
+    return _added(part.orders.down, above, down)
+
+
+def _between(values: Sequence[Array] | Array, weights: Array) -> Array:
+    low, high = values
+    return _fused(high - low, weights[1], low)
+
+
+def _added(order: Order, values: Sequence[Array] | Array, weights: Array) -> Array:
+    totals = []
+    for start, *others in order.chains:
+        total = values[start] * weights[start]
+        for tap in others:
+            fused = order.fused
+            total = _fused(values[tap], weights[tap], total) if fused else total + values[tap] * weights[tap]
+        totals.append(total)
+    return np.asarray(sum(totals[1:], totals[0]))
+
+
+def _fused(values: Array, weights: Array, total: Array) -> Array:
+    """Return ``total + values * weights``, of float32, rounded once: float64 holds the product."""
+    made = np.multiply(values, weights, dtype=np.float64)
+    made += total
+    return made.astype(np.float32)

@@ -1,0 +1,82 @@
+"""Bytes that a library sums in floats, in an order of its own: products propose them, in any order.
+
+What lies near a half is summed again as the library does, output by output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.strategies.float_proposal import MOST_OF_BYTES, Places, Proposed
+from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.libraries.passes import Pass
+from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+Add = Callable[[Places, Array, Array, Array], Array]
+"""Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
+_SPARE = 8  # roundings of the largest sum: of products, and of what makes it whole
+_ULP = 2.0**-24
+
+
+def chains(made: tuple[Pass, ...], shape: Shape) -> Proposed | None:
+    """Return two passes over bytes of a shape, each a chain of sums of floats; None where they are others."""
+    if len(made) != 2 or not all(each.weights.dtype.kind == "f" for each in made):
+        return None
+    first, second = made
+    if first.saturates or second.rounding not in (Integers.HALF_EVEN, Integers.HALF_AWAY):
+        return None
+    if first.is_turned or second.is_turned or first.factor * second.factor != 1.0:
+        return None
+    return in_order(first, second, shape, _chained)
+
+
+def _chained(_: Places, taken: Array, first: Array, second: Array) -> Array:
+    return _chain(_chain(taken, first[:, None]), second)
+
+
+def _chain(values: Array, weights: Array) -> Array:
+    total = values[0] * weights[0]
+    for each, weight in zip(values[1:], weights[1:], strict=True):
+        total += each * weight
+    return np.asarray(total)
+
+
+def in_order(first: Pass, second: Pass, shape: Shape, add: Add) -> Proposed:
+    """Return two passes over bytes of a shape, whose sums ``add`` makes as they have to be."""
+    taps = {each.axis: Taps(each.indices, each.weights.astype(np.float64)) for each in (first, second)}
+    size = math.prod(float(np.abs(each.weights).sum(axis=1).max()) for each in (first, second))
+    count = first.weights.shape[1] + second.weights.shape[1]
+    doubt = 2 * MOST_OF_BYTES * size * (count + _SPARE) * _ULP  # a rounding for each term, here and there
+    return Proposed(taps, shape, InOrder(first, second, shape, add), doubt)
+
+
+class InOrder:
+    """Single outputs of two passes, of which the ``second`` makes bytes."""
+
+    def __init__(self, first: Pass, second: Pass, shape: Shape, add: Add) -> None:
+        self._first, self._second, self._add = first, second, add
+        self.rounding: Integers | None = second.rounding
+        self.taps = first.weights.shape[1] * second.weights.shape[1]
+        out = {each.axis: len(each.indices) for each in (first, second)}
+        self._shape = tuple(out.get(axis, length) for axis, length in enumerate(shape))
+
+    def windows(self, source: Array) -> Array:
+        """Return what ``at`` takes inputs from."""
+        return source
+
+    def at(self, places: Places, windows: Array) -> Array:
+        """Return the sums of the outputs at ``places``, as they are before rounding."""
+        found = np.unravel_index(places, self._shape)
+        of_first, of_second = found[self._first.axis], found[self._second.axis]
+        index: list[Array] = list(found)
+        index[self._first.axis] = self._first.indices[of_first].T[:, None]
+        index[self._second.axis] = self._second.indices[of_second].T
+        taken = windows[tuple(index)].astype(self._first.weights.dtype)
+        return self._add(of_first, taken, self._first.weights[of_first].T, self._second.weights[of_second].T)

@@ -1,0 +1,37 @@
+"""Integers averaged in blocks of whole pixels, in Pillow's numbers (``Reduce.c``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.strategies.runtime_integer_sums import rounded
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.libraries.pillow_reduce import Reduced
+from ir_interp.plan.pieces import Piece
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+BITS = 24
+"""Behind the point of what a sum of bytes is multiplied by."""
+
+
+def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -> Array:
+    """Return integers ``x``, the inputs of a ``piece`` of a plan, averaged: the inputs of a piece of the ``rest``."""
+    sums, counts = x.astype(np.int64), np.ones((1,) * x.ndim, np.int64)
+    for axis, each in zip(resolve_axes(bound.spec.axes, x.ndim), found.blocks, strict=True):
+        first, stop = rest.inputs[axis]
+        edges = each.edges[first : stop + 1] - piece.inputs[axis][0]
+        sums = np.add.reduceat(sums[(slice(None),) * axis + (slice(edges[-1]),)], edges[:-1], axis=axis)
+        counts = counts * np.diff(edges).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    if x.dtype != np.uint8:
+        return rounded(sums * (1.0 / counts), Integers.HALF_AWAY, x.dtype).astype(x.dtype)
+    return (((sums + counts // 2) * inverses(counts)) >> BITS).astype(x.dtype)
+
+
+def inverses(counts: Array) -> Array:
+    """Return what sums of so many bytes are multiplied by."""
+    return (np.float32(2.0 ** (BITS + 8)) / (counts * 2**8).astype(np.float32)).astype(np.int64)

@@ -1,0 +1,123 @@
+"""Integers made of weighted sums in the steps of a runtime, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.executor.strategies import onnxruntime_corners
+from ir_interp.plan.axes.coordinates import AxisPlan, positions
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.pieces import Piece, Range, whole
+from ir_interp.plan.runtimes.integer_steps import FIXED_BITS, Along, Corners, Step, Sum, axes_of_steps, changing, steps
+from ir_interp.plan.runtimes.integer_weights import SINGLE, Sampled
+from ir_interp.shapes import Shape
+from ir_interp.spec import Integers
+
+Array = NDArray[Any]
+
+
+def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array | None:
+    """Return ``x``, padded already, resized as the runtime of the spec makes integers; None where that is not known."""
+    if x.dtype.kind not in "iu":
+        return None
+    piece = piece or whole(bound)
+    made = planned(bound, x.dtype.name, piece.outputs)
+    if made is None:
+        return None
+    dtype, values = x.dtype, x
+    for step in made:
+        if isinstance(step, Corners):
+            values = onnxruntime_corners.run(values, step, piece.origin)
+        else:
+            values = rounded(_summed(values, step, piece.origin), step.rounding, dtype)
+    return values.astype(dtype)
+
+
+@lru_cache(maxsize=128)
+def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, ...] | None:
+    """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known.
+
+    They are those of some ``outputs`` of each axis; their indices count from the start of the whole.
+    """
+    rank, plans = len(bound.in_shape), changing(bound)
+    axes = axes_of_steps(bound.spec, frozenset(plans), rank, dtype)
+    if axes is None:
+        return None
+    places = {}
+    for axis in axes:
+        place = sampled(plans.get(axis), bound.out_shape[axis])
+        places[axis] = replace(place, at=place.at[slice(*outputs[axis])])
+    return tuple(steps(bound.spec, axes, places, rank, dtype))
+
+
+def sampled(axis: AxisPlan | None, length: int) -> Sampled:
+    """Return where the outputs of an axis lie; one without a plan is copied."""
+    if axis is None:
+        return Sampled(
+            length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32), xp=SINGLE
+        )
+    place = positions(axis)
+    at = (place.floor + place.fraction).astype(np.float32)
+    return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
+
+
+def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
+    """Return floats rounded to what ``dtype`` holds; as they are without a rounding."""
+    if rounding is None:
+        return x
+    match rounding:
+        case Integers.CUT_OFF:
+            whole = np.trunc(x)
+        case Integers.HALF_AWAY:
+            below = np.floor(np.abs(x))
+            whole = np.copysign(below + (np.abs(x) - below >= 0.5), x)
+        case _:
+            whole = np.rint(x)
+    bounds = np.iinfo(dtype)
+    return np.clip(whole.astype(np.float64), bounds.min, bounds.max)
+
+
+def columns(taps: Any) -> list[Array]:
+    """Return the taps of each output, one column after the other."""
+    return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
+
+
+def _taken(x: Array, indices: Array, axis: int, origin: Shape) -> Array:
+    """Return values of ``x``, which starts at ``origin``.
+
+    Of an axis that is copied the neighbour, whose weight is 0, may lie beyond what is at hand.
+    """
+    places: Array = np.minimum(indices.astype(np.intp) - origin[axis], x.shape[axis] - 1)
+    return np.take(x, places, axis=axis)
+
+
+def _aligned(column: Array, axis: int, rank: int) -> Array:
+    return column.reshape((-1,) + (1,) * (rank - axis - 1))
+
+
+def _summed(x: Array, step: Along, origin: Shape) -> Array:
+    """Return the sum along one axis of ``x``, which starts at ``origin``."""
+    indices = columns(step.indices)
+    weights = [_aligned(each, step.axis, x.ndim) for each in columns(step.weights)]
+    if step.sum is Sum.FIXED:
+        half = 1 << (FIXED_BITS - 1)
+        terms = (
+            _taken(x, i, step.axis, origin).astype(np.int64) * w.astype(np.int64)
+            for i, w in zip(indices, weights, strict=True)
+        )
+        return np.asarray((sum(terms) + half) >> FIXED_BITS)
+    x, total = x.astype(np.float32), None
+    for i, w in zip(indices, weights, strict=True):
+        taken = _taken(x, i, step.axis, origin)
+        if total is None:
+            total = taken * w
+        elif step.sum is Sum.FUSED:
+            total = (taken * w.astype(np.float64) + total).astype(np.float32)
+        else:
+            total = total + taken * w
+    return np.asarray(total)

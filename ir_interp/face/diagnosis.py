@@ -1,0 +1,173 @@
+"""What is wrong with a model: audited, mended, and shown to those who can mend a runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ir_interp import arguments
+from ir_interp.arguments import checked
+from ir_interp.converters.sources import readers
+from ir_interp.converters.sources.readers import Source
+from ir_interp.errors import SpecError
+from ir_interp.face.checks import Files, Progress, inputs_of, progress_of
+
+if TYPE_CHECKING:
+    from ir_interp.converters.audit.audit_report import Audit
+    from ir_interp.converters.audit.preprocessing import Preprocessing
+    from ir_interp.converters.fix.fixed_files import Fixed
+    from ir_interp.converters.reproduce.conformance_kit import Kit
+    from ir_interp.converters.reproduce.folder import Reproduced
+    from ir_interp.converters.verify.run.image_inputs import Images
+
+
+@checked
+def audit(
+    models: Source | Iterable[Source],
+    *,
+    run: bool = False,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    runtimes: Iterable[str] | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    jobs: int = 1,
+    preprocess: str | None = None,
+    trained: str | None = None,
+    image: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
+
+    ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
+    installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
+    of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
+    "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "iree", "mnn", "ncnn", "opencv-dnn",
+    "tvm"; "installed" for the first five and those of the others that are), ``select`` and ``ignore`` the codes of
+    findings, or their beginnings. ``jobs`` processes share the files; a script that asks for more than one must be
+    importable, as with ``multiprocessing``.
+
+    ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
+    ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
+
+    Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
+    """
+    from ir_interp.converters.audit import audit_report
+
+    options = audit_report.Options(
+        run=arguments.flag(run, "run"),
+        runtimes=arguments.optional(runtimes, arguments.words, "runtimes"),
+        select=arguments.words(select, "select"),
+        ignore=arguments.words(ignore, "ignore"),
+        jobs=arguments.whole(jobs, "jobs"),
+        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
+        preprocessing=_preprocessing(preprocess, trained, image),
+        progress=progress_of(progress),
+    )
+    return audit_report.audited(readers.several(models), options)
+
+
+def _preprocessing(
+    deployed: str | None, trained: str | None, image: str | os.PathLike[str] | None
+) -> Preprocessing | None:
+    from ir_interp.converters.audit.preprocessing import Preprocessing
+
+    given = {"preprocess": deployed, "trained": trained}
+    missing = [name for name, each in given.items() if each is None]
+    if len(missing) == 1:
+        raise SpecError(f"{missing[0]} is missing: a resize costs something by comparison with another only")
+    if deployed is None or trained is None:
+        if image is not None:
+            raise SpecError("image has no effect without preprocess and trained")
+        return None
+    return Preprocessing(
+        deployed=arguments.word(deployed, "preprocess"),
+        trained=arguments.word(trained, "trained"),
+        image=None if image is None else arguments.path(image, "image"),
+    )
+
+
+@checked
+def fix(
+    source: Source,
+    destination: str | os.PathLike[str],
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    layers: Iterable[str] = (),
+    verify: bool = True,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, Files] | None = None,
+    images: Images | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fixed:
+    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI015).
+
+    ``select`` and ``ignore`` choose codes, or their beginnings, ``layers`` resizes by name; by default all. Nothing but
+    the nodes of these resizes, and new constants for them, changes: the file is read again, and what was meant to
+    change is undone in it, which gives the bytes of the source. Where there is nothing to mend, the file is copied.
+
+    ``verify`` runs the model before and after in onnxruntime, on ``inputs``, ``images``, ``seed`` and ``shapes`` as for
+    ``convert``, and the result tells how far they differ.
+
+    Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
+    VerificationError where the result does not run. Nothing is written then.
+    """
+    from ir_interp.converters.audit.audit_report import Options as Choice
+    from ir_interp.converters.fix import fixed_files as inner
+
+    options = inner.Options(
+        choice=Choice(select=arguments.words(select, "select"), ignore=arguments.words(ignore, "ignore")),
+        layers=arguments.words(layers, "layers"),
+        verify=arguments.flag(verify, "verify"),
+        inputs=inputs_of(shapes, inputs, images, seed),
+        progress=progress_of(progress),
+    )
+    with readers.as_file(source) as path:
+        found = inner.fix(path, arguments.path(destination, "destination"), options)
+    return replace(found, source=readers.shown_path(source, path))
+
+
+@checked
+def reproduce(
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    runtime: str | None = None,
+    layer: str | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    progress: Progress | None = None,
+) -> Reproduced:
+    """Write a folder that shows what an installed runtime does wrong with a resize, for those who can mend it.
+
+    ``source`` is a model (.onnx; .xml for openvino), or a known fault of docs/faults.md ("mnn:nearest-ceil"), which
+    names its ``runtime`` itself. Of a model it is the resize ``layer``, or the first that the runtime does not
+    compute, with inputs of the lengths ``shapes``. The folder, which must not be there or be empty, gets that node
+    alone in the smallest shape that shows it, an input, what is expected, what the runtime makes, a script that needs
+    only NumPy and the runtime, and a README.md with formula, source and versions.
+
+    Raises IrInterpError where the runtime is not installed, or there is nothing to show.
+    """
+    from ir_interp.converters.reproduce import reproduction as inner
+
+    options = inner.Options(
+        runtime=arguments.optional(runtime, arguments.word, "runtime"),
+        layer=arguments.optional(layer, arguments.word, "layer"),
+        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
+        progress=progress_of(progress),
+    )
+    return inner.reproduce(arguments.path(source, "source"), arguments.path(folder, "folder"), options)
+
+
+@checked
+def kit(folder: str | os.PathLike[str]) -> Kit:
+    """Write a conformance kit: a few hundred models of one Resize or Upsample, with inputs and what is expected.
+
+    Its runner needs Python, NumPy and a runtime, and none of this project: for machines that have no more (NPUs,
+    phones). The folder must not be there, or be empty.
+    """
+    from ir_interp.converters.reproduce import conformance_kit as inner
+
+    return inner.write(arguments.path(folder, "folder"))

@@ -1,0 +1,72 @@
+"""What kind of file a path names: its extension says so, in any case."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from ir_interp.errors import ReadError, closest
+from ir_interp.files.paths import is_folder
+
+
+class FileKind(Enum):
+    """A kind of file, by its extension."""
+
+    ONNX = ".onnx"
+    IR = ".xml"
+    JSON = ".json"
+    TFLITE = ".tflite"
+    PYTHON = ".py"
+    ARRAY = ".npy"
+    PICTURE = ".png"
+    DRAWING = ".svg"
+    PAGE = ".html"
+    LINES = ".jsonl"
+    STORE = ".zarr"
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
+        """Return what a path names; None for any extension that is none of these."""
+        return _KINDS.get(Path(path).suffix.lower())
+
+
+_KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
+_IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
+MODELS = (FileKind.ONNX, FileKind.IR)
+"""What may hold a whole model."""
+WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
+"""What resizes are read from."""
+AUDITED = (*MODELS, FileKind.TFLITE)
+"""What audits take."""
+
+
+def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
+    """Return which of ``kinds`` a path names. Raises ReadError, with the closest extension, where it is none."""
+    found, path = FileKind.of(path), Path(path)
+    if found is not None and found in kinds:
+        return found
+    extensions = [kind.value for kind in kinds]
+    check_named(path, extensions)
+    wanted = closest(path.suffix if found is None else "", extensions)
+    raise ReadError(f"unknown file type {path.suffix!r}; {wanted}", path.name)
+
+
+def is_image(path: Path) -> bool:
+    """Say whether a path names an image."""
+    return path.suffix.lower() in _IMAGES
+
+
+def is_in_store(path: Path) -> bool:
+    """Say whether a path is that of a Zarr store, or of an array in one."""
+    return any(FileKind.of(part) is FileKind.STORE for part in path.parts)
+
+
+def check_named(path: Path, extensions: Iterable[str]) -> None:
+    """Raise ReadError where a path names no file at all: standard input, or a folder."""
+    wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
+    if str(path) == "-":
+        raise ReadError(f"standard input is not read; {wanted}", "-")
+    if is_folder(path):
+        raise ReadError(f"is a folder; {wanted}; `ir-interp audit` takes folders", str(path))

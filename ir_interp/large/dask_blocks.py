@@ -1,0 +1,102 @@
+"""A lazy array of Dask, resized block by block: every block takes what it needs of the chunks under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.arguments import shown
+from ir_interp.errors import ShapeError
+from ir_interp.executor.resize import resize
+from ir_interp.large.layout import Chunks, Layout, Slices, Work, lengths_of
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.shapes import Shape
+from ir_interp.spec import ResizeSpec
+
+Array = NDArray[Any]
+
+
+def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
+    """Return an array of Dask, resized as a spec that is bound to its shape says: its bits are those of ``resize``.
+
+    Each chunk of ``x`` is one task, as before, from which the blocks that need it take their parts; no part keeps the
+    chunk. Raises ShapeError where ``chunks`` are not those of the output.
+    """
+    import dask.array
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    out_shape = plan(spec, x.shape).out_shape
+    wanted = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
+    name = f"ir-interp-resize-{tokenize(x, spec, wanted)}"
+    tasks = tasks_of(name, x.name, Layout(Work(spec, x.shape, x.dtype, x.chunks), wanted))
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[x])
+    return dask.array.Array(graph, name, wanted, meta=x._meta, shape=out_shape)
+
+
+def _given(chunks: Any, shape: Shape, dtype: np.dtype[Any]) -> Chunks:
+    import dask.array
+
+    try:
+        found: Chunks = dask.array.core.normalize_chunks(chunks, shape, dtype=dtype)
+    except (ValueError, TypeError) as error:
+        raise ShapeError(f"chunks {shown(chunks)} do not fit the output, {list(shape)}: {error}") from None
+    return found
+
+
+def chosen(chunks: Chunks, in_shape: Shape, out_shape: Shape) -> Chunks:
+    """Return chunks of an output: over those of the input where it shrinks, and no longer than they where it grows."""
+    found = []
+    for lengths, size, out in zip(chunks, in_shape, out_shape, strict=True):
+        if out == size:
+            found.append(lengths)
+            continue
+        longest = max(lengths, default=0)
+        parts = max(1, -(-out // size)) if size else 1
+        each = max(1, round(longest * out / size / parts)) if size else 1
+        found.append(_cut(out, each))
+    return tuple(found)
+
+
+def _cut(length: int, each: int) -> tuple[int, ...]:
+    """Return a length in parts that are alike, but for the last."""
+    whole, rest = divmod(length, each)
+    return (each,) * whole + (rest,) * (rest > 0 or not whole)
+
+
+def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
+    """Return a graph of the blocks of an output, over the chunks of ``source``."""
+    from dask._task_spec import List, Task, TaskRef
+
+    tasks: dict[Any, Any] = {}
+    for place in layout.places:
+        parts, targets = [], []
+        for number, part in enumerate(layout.under(place)):
+            key: tuple[Any, ...] = (source, *part.chunk)
+            if not layout.is_whole(part):
+                whole, key = key, (f"cut-{name}", *place, number)
+                tasks[key] = Task(key, part_of, TaskRef(whole), part.cut)
+            parts.append(TaskRef(key))
+            targets.append(part.target)
+        at = (name, *place)
+        tasks[at] = Task(at, block, List(*parts), targets, layout.work, layout.piece(place), layout.needed(place))
+    return tasks
+
+
+def part_of(chunk: Array, source: Slices) -> Array:
+    """Return a part of a chunk, which does not keep the rest of it in memory."""
+    return np.array(chunk[source])
+
+
+def block(parts: Sequence[Array], targets: Sequence[Slices], work: Work, piece: Slices, needed: Slices) -> Array:
+    """Return a piece of the output, of the parts of the input that it needs, each with its place in these."""
+    lengths = lengths_of(needed)
+    if len(parts) == 1 and parts[0].shape == lengths:
+        return resize(parts[0], work.spec, region=piece, whole=work.shape)
+    x = np.empty(lengths, work.dtype)
+    for part, target in zip(parts, targets, strict=True):
+        x[target] = part
+    return resize(x, work.spec, region=piece, whole=work.shape)

@@ -1,0 +1,253 @@
+"""Where an output samples its input along one axis: the one place with formulas of coordinates."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ir_interp.plan.axes.prefilter_taps import Before
+from ir_interp.spec import Arithmetic, Coordinates, Crop, Length, Nearest, ResizeSpec, Step
+
+_TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisPlan:
+    """One resized axis of a known length: ``source = step * output_index + offset``, exactly.
+
+    ``in_size`` counts the pads. ``scale`` is the output / input ratio that the coordinates and the antialias filter
+    use: given, out / in, or the aspect policy's. ``asked`` is the ratio before the length was made whole, by which
+    half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``,
+    they are those of what that leaves of the axis. ``copies`` says that every output is one pixel, at its coordinate,
+    whatever the kernel.
+    """
+
+    axis: int
+    in_size: int
+    out_size: int
+    scale: Fraction
+    asked: Fraction
+    step: Fraction
+    offset: Fraction
+    coordinates: Coordinates | Crop
+    window: tuple[float, float]
+    length: Length
+    arithmetic: Arithmetic
+    start: Fraction = Fraction(0)
+    before: Before | None = None
+    copies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a formula is computed in: rationals, float32, or nodes of a graph.
+
+    ``wide`` is what onnxruntime widens to in half_pixel_symmetric; ``choose`` takes a condition and two functions;
+    ``over`` divides by a scale.
+    """
+
+    number: Callable[[Any], Any]
+    wide: Callable[[Any], Any]
+    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    over: Callable[[Any, Any], Any] = operator.truediv
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Source coordinates as whole and fractional parts; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
+
+    floor: Any
+    fraction: Any
+    half: Any
+
+
+def single(value: Any) -> Any:
+    """Return the float32 nearest to a number."""
+    return np.float32(float(value))
+
+
+def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    return yes() if condition else no()
+
+
+def _unless_ratio(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what makes numbers of a ``kind``, but leaves scales as they are: a library inverts them first."""
+    return lambda value: value if isinstance(value, Fraction) else kind(float(value))
+
+
+def _times(step: Callable[[Any], Any], kind: Callable[[Any], Any]) -> Numbers:
+    """Return numbers of a ``kind`` that are multiplied by ``step(scale)`` where others are divided by the scale."""
+    return Numbers(number=_unless_ratio(kind), wide=kind, choose=_branch, over=lambda x, scale: x * step(scale))
+
+
+_LIBRARIES = {
+    Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_ADDED: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.IPP: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_FUSED: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_DOUBLE: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
+}
+_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
+_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)
+_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)
+_STEP_FIRST = (
+    Arithmetic.OPENVINO,
+    Arithmetic.LITERT,
+    Arithmetic.TENSORFLOW,
+    Arithmetic.SCIPY,
+)  # align_corners: i times a step
+_RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
+_SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
+
+
+def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
+    """Return step and offset of an axis: its formula at two indices, in rationals, gives both exactly."""
+    first, second = (Fraction(source(axis, Fraction(i), _RATIONAL)) for i in (0, 1))
+    return second - first, first
+
+
+def positions(axis: AxisPlan) -> Positions:
+    """Return the source coordinate of every output index, in the plan's arithmetic."""
+    if not axis.out_size:
+        return Positions(*np.zeros((3, 0)))
+    if axis.arithmetic is Arithmetic.EXACT:
+        return _exact_positions(axis.step, axis.offset, axis.out_size)
+    if axis.arithmetic.is_library:
+        return split(_in_library(axis), axis.arithmetic)
+    index = np.arange(axis.out_size, dtype=np.float32)
+    numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
+    return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+
+
+_FIXED = 2**16  # of OpenCV's bit-exact nearest, until 4.x
+
+
+def _in_library(axis: AxisPlan) -> Any:
+    """Return the source coordinate of every output index as an image library finds it."""
+    index, start = np.arange(axis.out_size), float(axis.start)
+    nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library has it
+    if nearest and axis.arithmetic in _RUNNING_TOTALS:
+        step = float(1 / axis.scale)
+        return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
+    if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
+        step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
+        return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
+    if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
+        inverse = np.float32(1) / np.float32(axis.out_size)
+        length = np.float32(float(axis.out_size / axis.scale))
+        return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
+    if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
+        return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
+    if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the middles of pixels, and back
+        return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
+    copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
+    if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
+        return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
+    at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
+    return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
+
+
+def of_lengths(spec: ResizeSpec, lengths: Sequence[int]) -> ResizeSpec:
+    """Return a spec as it is for an output of these lengths: PyTorch's nearest of larger ones is another loop.
+
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for tensors that are contiguous.
+    """
+    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
+        return spec
+    if len(lengths) == 2 and sum(lengths) <= _MOST_OF_BOTH:
+        return replace(spec, arithmetic=Arithmetic.TORCH)
+    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
+    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
+
+
+_OF_LARGER_OUTPUTS = {
+    Arithmetic.TORCH: Arithmetic.TORCH_FUSED,
+    Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE,
+}
+_MOST_OF_BOTH = 128  # height and width together, up to which another loop finds the pixels
+
+
+def half_pixels(count: int, step: np.float32) -> Any:
+    """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
+    return ((np.arange(count) + 0.5) * np.float64(step) - 0.5).astype(np.float32)
+
+
+def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
+    """Return float coordinates as whole and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
+    floor = xp.floor(coordinate)
+    fraction = coordinate - floor
+    half = fraction - 0.5
+    if arithmetic is Arithmetic.ONNXRUNTIME:
+        half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
+    if arithmetic is Arithmetic.SCIPY:  # floor(x + 1/2), a sum that float64 rounds up from just below a half
+        half = xp.where(xp.floor(coordinate + 0.5) > floor, xp.maximum(half, 0.0), half)
+    return Positions(floor, fraction, half)
+
+
+def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
+    """Return step * i + offset for i < count in integer arithmetic: rationals over one denominator."""
+    denominator = math.lcm(step.denominator, offset.denominator)
+    slope, start = int(step * denominator), int(offset * denominator)
+    fits = max(abs(slope) * count + abs(start), 2 * denominator) < 2**62
+    total = np.arange(count).astype(np.int64 if fits else object) * slope + start
+    floor, rest = total // denominator, total % denominator
+    fraction = np.asarray(rest / denominator, dtype=np.float64)
+    half = np.sign(2 * rest - denominator)
+    return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
+
+
+def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
+    """Return the source coordinate of output index ``i``: every formula once, whatever it is computed in.
+
+    Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
+    in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds as there.
+    ``axis`` is an AxisPlan, or has the same fields with lengths, scale and window as nodes of a graph.
+    """
+    number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
+    n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
+    last = s * n if axis.length is Length.FRACTIONAL else m
+
+    def begun(at: Any) -> Any:
+        return number(float(axis.start)) + at if axis.start else at
+
+    match axis.coordinates:
+        case Coordinates.ASYMMETRIC:
+            return begun(over(i, s))
+        case Coordinates.HALF_PIXEL:
+            return begun(over(i + half, s)) - half
+        case Coordinates.PYTORCH_HALF_PIXEL:
+            return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
+        case Coordinates.TF_HALF_PIXEL_FOR_NN:
+            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: begun(over(i + half, s)))
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+            return over(i + half, s)
+        case Coordinates.TFLITE_CORNERS:
+            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            shift = n / 2 * (1 - m / (number(axis.asked) * n))
+            return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
+        case Coordinates.ALIGN_CORNERS if axis.arithmetic in _STEP_FIRST:
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
+        case Coordinates.ALIGN_CORNERS:
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
+        case _:
+            start, end = (number(edge) for edge in axis.window)
+            return choose(
+                last == 1,
+                lambda: i * 0 + half * (start + end) * (n - 1),
+                lambda: start * (n - 1) + i * (end - start) * (n - 1) / (last - 1),
+            )

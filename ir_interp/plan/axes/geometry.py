@@ -1,0 +1,249 @@
+"""From a spec and an input shape to one plan per axis: axes, lengths, scales, pads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.plan.axes.coordinates import AxisPlan, affine, of_lengths, single
+from ir_interp.plan.axes.prefilter_taps import Before, Bell
+from ir_interp.plan.libraries import opencv_ipp_order
+from ir_interp.plan.libraries.pillow_reduce import reduced, stretches
+from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.spec import (
+    Arithmetic,
+    Aspect,
+    Coordinates,
+    Crop,
+    ResizeSpec,
+    Scales,
+    Sizes,
+    Smooth,
+    Step,
+)
+
+LONGEST = 2**53
+"""The most elements of an axis: float64, in which places are computed, counts no further one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A spec bound to an input shape. ``axes`` holds only those axes whose values change."""
+
+    spec: ResizeSpec
+    in_shape: Shape
+    padding: tuple[tuple[int, int], ...]
+    axes: tuple[AxisPlan, ...]
+    out_shape: Shape
+
+
+@lru_cache(maxsize=512)
+def plan(spec: ResizeSpec, shape: Shape) -> Plan:
+    """Bind ``spec`` to an input ``shape``.
+
+    Raises ShapeError where the two do not fit, and SpecError where the spec waits for a value of run time.
+    """
+    if not isinstance(spec.target, Sizes | Scales):
+        wanted = spec.target.value if spec.target else "sizes or scales"
+        example = "--scales 2,1.5" if spec.gives_scales else "--sizes 50,60"
+        raise SpecError(f"{wanted} must be given: they are an input at run time; as in {example}")
+    axes = check_rank(spec, len(shape))
+    _check_lengths(shape)
+    windows = _windows(spec.coordinates, len(axes))
+    padding = tuple(zip(*spec.padding(len(shape)), strict=True))
+    padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
+    found = reduced(spec, padded)
+    own, first = (spec, padded) if found is None else (found.spec, found.shape)
+    if own.arithmetic is Arithmetic.IPP and not opencv_ipp_order.takes(own, first):
+        own = replace(own, arithmetic=Arithmetic.OPENCV)
+    in_sizes = [first[axis] for axis in axes]
+    starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
+    lengths, asked = _lengths(own, spans, windows)
+    own = of_lengths(own, lengths)
+    steps = _step_scales(own, asked, lengths, spans)
+    bound = zip(axes, in_sizes, lengths, asked, steps, windows, starts, strict=True)
+    plans = [_axis_plan(own, *each) for each in bound]
+    plans = _copied(plans, spec)
+    if found is not None:
+        pairs = zip(plans, found.blocks, strict=True)
+        plans = [replace(each, in_size=padded[each.axis], before=blocks) for each, blocks in pairs]
+    out = list(padded)
+    for axis, size in zip(axes, lengths, strict=True):
+        out[axis] = size
+    _check_lengths(out)
+    changing = tuple(p for p in plans if not _is_identity(p, spec))
+    return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
+
+
+def _check_lengths(lengths: Sequence[int]) -> None:
+    longest = max(lengths, default=0)
+    if longest > LONGEST:
+        raise ShapeError(f"an axis of {longest} elements; one has at most {LONGEST}")
+
+
+def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
+    """Return the axes of ``spec`` counted from the first. Raises ShapeError where it does not fit inputs of a rank."""
+    axes = resolve_axes(spec.axes, rank)
+    if isinstance(spec.target, Sizes | Scales) and len(spec.target) != len(axes):
+        raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
+    if isinstance(spec.coordinates, Crop) and spec.coordinates.roi and len(spec.coordinates.roi) != len(axes):
+        raise ShapeError(f"roi has {len(spec.coordinates.roi)} windows for {len(axes)} axes")
+    resolve_axes(tuple(pad.axis for pad in spec.pads), rank)
+    return axes
+
+
+def _lengths(
+    spec: ResizeSpec, in_sizes: Sequence[Fraction], windows: Sequence[tuple[float, float]]
+) -> tuple[list[int], list[Fraction]]:
+    """Return the output length and the scale of each resized axis, of which ``in_sizes`` pixels are resized.
+
+    The scale is the one that is asked for, now or by an aspect policy.
+    """
+    if isinstance(spec.target, Sizes):
+        if spec.aspect is not Aspect.STRETCH:
+            return _keep_aspect(spec.target.values, in_sizes, spec)
+        return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
+    assert isinstance(spec.target, Scales)
+    exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
+    scales = list(map(Fraction, exact))
+    taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
+    lengths = [_scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
+    for length, (start, end) in zip(lengths, windows, strict=True):
+        if length < 0:
+            raise ShapeError(f"a window from {start:g} to {end:g} has no length that scales multiply; give sizes")
+    return lengths, scales
+
+
+def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float]]) -> list[Fraction]:
+    """Return how much of each axis scales multiply."""
+    if not isinstance(coordinates, Crop) or not coordinates.scales_window:
+        return [Fraction(1)] * len(windows)
+    return [Fraction(end) - Fraction(start) for start, end in windows]
+
+
+def _step_scales(
+    spec: ResizeSpec, asked: Sequence[Fraction], outs: Sequence[int], sizes: Sequence[Fraction]
+) -> list[Fraction]:
+    """Return the scales by which axes of ``sizes`` pixels are stepped through."""
+    ratios = list(map(_ratio, outs, sizes))
+    if spec.step is Step.RATIO:
+        return ratios
+    own = _OWN_RATIOS.get(spec.step, ()) if spec.gives_scales else ()
+    if spec.step is Step.GIVEN_UNLESS_ALL_EQUAL and any(ratio != 1 for ratio in ratios):
+        own = ()
+    return [ratio if ratio in own else scale for ratio, scale in zip(ratios, asked, strict=True)]
+
+
+_OWN_RATIOS = {  # of axes that are stepped through by their lengths, whatever scale is given
+    Step.GIVEN_UNLESS_EQUAL: (1,),
+    Step.GIVEN_UNLESS_DOUBLED: (1, 2),
+    Step.GIVEN_UNLESS_ALL_EQUAL: (1,),
+}
+
+
+def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
+    """Return floor(size * scale), as each arithmetic rounds the product; OpenCV rounds it half to even."""
+    if arithmetic is Arithmetic.EXACT:
+        return math.floor(size * ratio)
+    if arithmetic.is_library:
+        length = float(size) * float(ratio)
+        return round(length) if arithmetic.rounds_lengths else math.floor(length)
+    scale = np.float32(float(ratio))
+    # OpenVINO adds 1e-6, so that a product just below an integer counts as that integer
+    factor = scale + np.float32(1e-6) if arithmetic is Arithmetic.OPENVINO else scale
+    with np.errstate(over="ignore"):
+        product = single(size) * factor
+    if not np.isfinite(product):
+        raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
+    return int(product)
+
+
+def _keep_aspect(
+    sizes: tuple[int, ...], in_sizes: Sequence[Fraction], spec: ResizeSpec
+) -> tuple[list[int], list[Fraction]]:
+    """Return lengths and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
+    if 0 in in_sizes:
+        raise ShapeError("an aspect ratio cannot be kept on an axis of length 0")
+    choose = min if spec.aspect is Aspect.NOT_LARGER else max
+    scale = choose(map(_ratio, sizes, in_sizes))
+    exact = spec.arithmetic is Arithmetic.EXACT
+    products = [scale * size if exact else Fraction(float(single(scale) * single(size))) for size in in_sizes]
+    return [math.floor(product + Fraction(1, 2)) for product in products], [scale] * len(in_sizes)
+
+
+def _ratio(out: int, size: Fraction) -> Fraction:
+    return out / size if size else Fraction(1)
+
+
+def _axis_plan(
+    spec: ResizeSpec,
+    axis: int,
+    in_size: int,
+    out_size: int,
+    asked: Fraction,
+    scale: Fraction,
+    window: tuple[float, float],
+    start: Fraction,
+) -> AxisPlan:
+    if in_size == 0 and out_size > 0:
+        raise ShapeError(f"axis {axis} has length 0: there is nothing to resize to length {out_size}")
+    unbound = AxisPlan(
+        axis=axis,
+        in_size=in_size,
+        out_size=out_size,
+        scale=scale,
+        asked=asked,
+        step=Fraction(1),
+        offset=Fraction(0),
+        coordinates=spec.coordinates,
+        window=window,
+        length=spec.length,
+        arithmetic=spec.arithmetic,
+        start=start,
+        before=_smoothed(spec, in_size, out_size),
+    )
+    if out_size == 0:
+        return unbound
+    step, offset = affine(unbound)
+    return replace(unbound, step=step, offset=offset)
+
+
+def _smoothed(spec: ResizeSpec, in_size: int, out_size: int) -> Before | None:
+    """Return how an axis is smoothed before it is resized, if it is."""
+    if not isinstance(spec.before, Smooth) or not out_size:
+        return None
+    deviation = (in_size / out_size - 1) / 2
+    return Bell(deviation, spec.before.border) if deviation > _SHARP else None
+
+
+_SHARP = 1e-15  # a standard deviation up to which nothing is smoothed
+
+
+def _copied(axes: list[AxisPlan], spec: ResizeSpec) -> list[AxisPlan]:
+    """Return axes, of which Pillow copies those that stay, whatever the kernel, and all where all are moved alone."""
+    if spec.arithmetic is not Arithmetic.PILLOW:
+        return axes
+    moved = all(axis.scale == 1 and axis.start.denominator == 1 for axis in axes)
+    return [replace(axis, copies=moved or (axis.scale == 1 and axis.in_size == axis.out_size)) for axis in axes]
+
+
+def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
+    """Say whether an axis stays: its coordinates do, and no filter widens over them, or smooths them."""
+    if axis.before is not None or (spec.kernel.smooths and not axis.copies):
+        return False
+    stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+    return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)
+
+
+def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, float]]:
+    if not isinstance(coordinates, Crop):
+        return [(0.0, 1.0)] * count
+    if coordinates.roi is None:
+        raise SpecError("roi is an input at run time here: tf_crop_and_resize needs its values")
+    return [(float(np.float32(start)), float(np.float32(end))) for start, end in coordinates.roi]

@@ -1,0 +1,96 @@
+"""What is done to an axis before it is resized, as taps of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.axes.correctly_rounded import exponential
+from ir_interp.spec.modes import Border
+
+Array = NDArray[Any]
+_REACH = 4.0  # standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Pixels from ``start`` to ``stop`` are averaged in blocks of ``size``; the last may be shorter."""
+
+    start: int
+    stop: int
+    size: int
+
+    def count(self, length: int) -> int:
+        """Return how many there are."""
+        return -(-(self.stop - self.start) // self.size)
+
+    @property
+    def reach(self) -> int:
+        """How many pixels one takes."""
+        return self.size
+
+    @property
+    def edges(self) -> Array:
+        """Where each starts, and where the last stops."""
+        return np.append(np.arange(self.start, self.stop, self.size), self.stop)
+
+    def origin(self, place: Array) -> Array:
+        """Return where a place among the blocks lies among the pixels."""
+        return (place + 0.5) * self.size + self.start - 0.5
+
+    def weighted(self, length: int) -> tuple[Array, Array]:
+        """Return indices and weights [blocks, pixels]."""
+        starts, stops = self.edges[:-1, None], self.edges[1:, None]
+        places = starts + np.arange(self.size)
+        return np.minimum(places, self.stop - 1), np.where(places < stops, 1.0 / (stops - starts), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """Every pixel becomes a sum under a Gaussian (``ndimage`` of SciPy)."""
+
+    deviation: float
+    border: Border
+
+    def count(self, length: int) -> int:
+        """Return how many pixels come of so many."""
+        return length
+
+    @property
+    def reach(self) -> int:
+        """How many pixels one takes."""
+        return 2 * self._radius + 1
+
+    @property
+    def _radius(self) -> int:
+        return int(_REACH * self.deviation + 0.5)
+
+    def origin(self, place: Array) -> Array:
+        """Return a place: it stays."""
+        return place
+
+    def weighted(self, length: int) -> tuple[Array, Array]:
+        """Return indices and weights [pixels, neighbours]."""
+        steps = np.arange(-self._radius, self._radius + 1)
+        weights = exponential(-0.5 / self.deviation**2 * steps**2)
+        indices = within(np.arange(length)[:, None] + steps, length, self.border)
+        return indices, np.broadcast_to(weights / weights.sum(), indices.shape)
+
+
+Before = Blocks | Bell
+
+
+def within(places: Any, length: Any, border: Border, xp: Any = np) -> Any:
+    """Return the pixels of an axis that lie at places, which may be beyond it.
+
+    ``xp`` holds NumPy's functions, or a graph's: there for edges.
+    """
+    if border is Border.EDGE:
+        return xp.clip(places, 0, length - 1)
+    repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel stands at a mirror
+    period = 2 * (length - 1 + repeated)
+    turned = np.mod(places, period) if period else places * 0
+    return np.minimum(turned, abs(period - repeated - turned))

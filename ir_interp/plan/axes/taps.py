@@ -1,0 +1,180 @@
+"""From an axis plan to taps: which source pixels make an output pixel, and how much each weighs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.files.memory import check_bytes
+from ir_interp.plan.axes import kernels
+from ir_interp.plan.axes.coordinates import AxisPlan, Positions, positions
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.prefilter_taps import within
+from ir_interp.plan.libraries import library_weights
+from ir_interp.spec import Antialias, Area, Continuous, Crop, Kernel, Mean, Nearest, Rounding
+
+BYTES_A_TAP = 48
+"""Of an index and a weight, and what they are computed from."""
+_MOST_KEPT = 2**16  # outputs of a plan of which there may be hundreds
+_NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taps:
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t] * source[indices[i, t]]``; a copy where weights is None.
+
+    ``outside`` marks the outputs that a crop fills with its extrapolation value.
+    """
+
+    indices: NDArray[np.intp]
+    weights: NDArray[np.float64] | None
+    outside: NDArray[np.bool_] | None = None
+
+
+def axis_taps(plan: Plan) -> tuple[Taps, ...]:
+    """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``.
+
+    Raises MemoryBoundError for more than a program should hold; see ``memory``.
+    """
+    return (_short if max((axis.out_size for axis in plan.axes), default=0) <= _MOST_KEPT else _long)(plan)
+
+
+def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
+    any_shrinking = any(axis.scale < 1 for axis in plan.axes)
+    any_growing = any(axis.scale > 1 for axis in plan.axes)
+    for axis in plan.axes:
+        what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
+        check_bytes(BYTES_A_TAP * count(plan, axis), what)
+    return tuple(_all_taps(plan, axis, any_shrinking, any_growing) for axis in plan.axes)
+
+
+def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
+    """Return the taps of an axis: those of its resize, of what is made of the axis before."""
+    if axis.before is None or not axis.out_size:
+        return _taps(plan.spec.kernel, axis, any_shrinking, any_growing)
+    rest = replace(axis, in_size=axis.before.count(axis.in_size), before=None)
+    places, among = axis.before.weighted(axis.in_size)
+    last = _taps(plan.spec.kernel, rest, any_shrinking, any_growing)
+    assert last.weights is not None
+    indices, weights = places[last.indices], last.weights[:, :, None] * among[last.indices]
+    return Taps(indices.reshape(axis.out_size, -1).astype(np.intp), weights.reshape(axis.out_size, -1))
+
+
+_short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
+
+
+def count(plan: Plan, axis: AxisPlan) -> int:
+    """Return how many taps an axis has, or more; nothing of it is computed."""
+    kernel = plan.spec.kernel
+    if isinstance(kernel, Area | Mean):
+        return axis.out_size * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
+    if isinstance(kernel, Nearest):
+        return axis.out_size
+    widening = _widening(kernel.antialias, axis.scale, any(each.scale < 1 for each in plan.axes))
+    each = 1 if axis.before is None else axis.before.reach
+    return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) * each if axis.out_size else 0
+
+
+def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
+    if axis.out_size == 0:
+        return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
+    if isinstance(kernel, Mean):
+        return _mean(axis)
+    if axis.copies and not isinstance(kernel, Nearest):
+        places = int(axis.start) + np.arange(axis.out_size)[:, None]
+        return Taps(places, np.ones(places.shape))
+    if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
+        found = library_weights.weighted(kernel, axis, any_growing=any_growing)
+        if found is not None:
+            return Taps(found[0].astype(np.intp), found[1].astype(np.float64))
+    if isinstance(kernel, Area):
+        return _area(axis)
+    at = positions(axis)
+    beyond = outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
+    if isinstance(kernel, Nearest):
+        chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
+        return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
+    widening = _widening(kernel.antialias, axis.scale, any_shrinking)
+    reach = math.ceil(kernels.radius(kernel) / widening)
+    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach)
+    return Taps(indices.astype(np.intp), weights, beyond)
+
+
+def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
+    """Return the source index that a nearest resize takes (ONNX Resize-19, ``nearest_mode``; OpenVINO: ``simple``)."""
+    match rounding:
+        case Rounding.ROUND_PREFER_FLOOR:
+            return at.floor + (at.half > 0)
+        case Rounding.ROUND_PREFER_CEIL:
+            return at.floor + (at.half >= 0)
+        case Rounding.FLOOR:
+            return at.floor
+        case Rounding.CEIL:
+            return at.floor + (at.fraction > 0)
+        case Rounding.SIMPLE:
+            return at.floor + ((at.fraction > 0) & shrinks)
+
+
+def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
+    """Return what distances are multiplied by: below 1 the kernel covers more than its radius."""
+    match antialias:
+        case Antialias.OFF:
+            return Fraction(1)
+        case Antialias.SHRINKING:
+            return min(scale, Fraction(1))
+        case Antialias.ANY_SHRINKING:
+            return scale if any_shrinking else Fraction(1)
+
+
+def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
+    """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
+
+    Pixels beyond the image fall on its edge or are left out. ``xp`` holds NumPy's functions, or a graph's.
+    """
+    steps = xp.arange(1 - reach, reach + 1)
+    indices = xp.expand_dims(at.floor, 1) + steps
+    weights = kernels.weigh(kernel, (steps - xp.expand_dims(at.fraction, 1)) * widening, xp)
+    if kernel.exclude_outside:
+        weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
+    if kernels.sums_to_one(kernel):
+        total = xp.sum(weights, axis=1, keepdims=True)
+        nothing = xp.abs(total) <= _NOTHING
+        weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
+    return within(indices, size, kernel.border, xp), weights
+
+
+def _area(axis: AxisPlan) -> Taps:
+    step = axis.step or Fraction(axis.in_size, axis.out_size)
+    indices, weights = covered(positions(axis), axis.in_size, step=float(step), reach=math.ceil(step))
+    return Taps(indices.astype(np.intp), weights)
+
+
+def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
+    """Return indices and weights [out, reach + 1]: each pixel by the part of [x, x + step) that it covers.
+
+    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Pixels beyond the image fall on its edge. ``xp`` as in ``spread``.
+    """
+    steps, begin = xp.arange(0, reach + 1), xp.expand_dims(at.fraction, 1)
+    cover = xp.minimum(steps + 1, begin + step) - xp.maximum(steps, begin)
+    return xp.clip(xp.expand_dims(at.floor, 1) + steps, 0, size - 1), xp.maximum(cover, 0.0) / step
+
+
+def _mean(axis: AxisPlan) -> Taps:
+    """Weigh alike all pixels from floor(i * in / out) up to ceil((i + 1) * in / out)."""
+    index = np.arange(axis.out_size)
+    first = index * axis.in_size // axis.out_size
+    stop = -(-(index + 1) * axis.in_size // axis.out_size)
+    steps, count = np.arange((stop - first).max()), (stop - first)[:, None]
+    weights = np.where(steps < count, 1 / count, 0.0)
+    return Taps(np.minimum(first[:, None] + steps, axis.in_size - 1), weights)
+
+
+def outside(at: Positions, size: Any) -> Any:
+    """Return where the source coordinate is below 0 or above size - 1."""
+    return (at.floor < 0) | (at.floor > size - 1) | ((at.floor == size - 1) & (at.fraction > 0))

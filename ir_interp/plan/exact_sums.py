@@ -1,0 +1,190 @@
+"""Sums of 8-bit integers as whole numbers: exact, so that every way of adding them up gives the same bytes.
+
+Weights are whole numbers over a power of two. A sum along one axis fits an int32, one along two is a float64 below
+2**53. ``plan.libraries.passes`` names such sums for image libraries; this module makes them where integers are
+rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.libraries.passes import are_named, passes
+from ir_interp.plan.pieces import Piece
+from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
+from ir_interp.spec import Alpha, Integers, Nearest
+
+_BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
+_MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
+_EIGHT_BITS = {"uint8": 255, "int8": 128}
+_ULP = 2.0**-24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Output ``i`` is the sum over ``t`` of ``weights[i, t]``, int32 or floats, times input ``first[i] + t``."""
+
+    axis: int
+    first: NDArray[np.intp]
+    weights: NDArray[Any]
+
+    @property
+    def largest(self) -> int:
+        """The most that the weights of an output are together, whatever their signs."""
+        return int(np.abs(self.weights.astype(np.int64)).sum(axis=1).max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeSum:
+    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``: None is half up."""
+
+    windows: tuple[Windows, ...]
+    bits: int
+    rounding: Integers | None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether no sum has to be cut at the ends of its type: no weight is below 0, and they are 1 together."""
+        largest = math.prod(window.largest for window in self.windows)
+        least = min(int(window.weights.min()) for window in self.windows)
+        return least >= 0 and largest <= ABOUT_ONE * 2**self.bits
+
+
+ABOUT_ONE = 1.001
+"""What weights may sum to, rounded to whole numbers: 255 times it is rounded to 255."""
+
+
+def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
+    """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
+    rounding = rounding_at_once(bound.spec, dtype)
+    known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
+    if known or are_named(bound) or rounding is Integers.CUT_OFF or 0 in bound.out_shape:
+        return None
+    if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
+        return None
+    bits = _precision(bound, _EIGHT_BITS[dtype])
+    if bits is None:
+        return None
+    made = []
+    for axis, each in zip(bound.axes, _over(bound, bits), strict=True):
+        cut = piece.taps(each, axis.axis)
+        assert cut.weights is not None
+        weights = np.ldexp(cut.weights, bits).astype(np.int64)
+        made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
+    return WholeSum(_sorted(made), bits * len(made), rounding)
+
+
+@lru_cache(maxsize=8)
+def _over(bound: Plan, bits: int) -> tuple[Taps, ...]:
+    """Return the taps of a plan with weights that are whole numbers over ``2**bits``."""
+    found = []
+    for each in axis_taps(bound):
+        assert each.weights is not None
+        found.append(replace(each, weights=np.ldexp(np.rint(np.ldexp(each.weights, bits)), -bits)))
+    return tuple(found)
+
+
+def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
+    """Return the passes of an image library as sums; None where they are others."""
+    if dtype not in _EIGHT_BITS or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
+        return None
+    if 0 in bound.out_shape:
+        return None
+    found: list[WholeSum] = []
+    waiting: list[Windows] = []
+    for step in map(piece.of_pass, passes(bound, dtype)):
+        if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
+            return None
+        if step.counts is not None:
+            return None
+        waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
+        if step.saturates:
+            windows = _sorted(waiting)
+            if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
+                return None
+            found.append(WholeSum(windows, step.bits_after, None))
+            waiting = []
+    return tuple(found)
+
+
+def _sorted(windows: Sequence[Windows]) -> tuple[Windows, ...]:
+    return tuple(sorted(windows, key=lambda each: each.axis))
+
+
+def _length(piece: Piece, axis: int) -> int:
+    start, stop = piece.inputs[axis]
+    return stop - start
+
+
+def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
+    """Return taps as windows: those of one pixel are added up, and those without weight are left out."""
+    used = weights != 0
+    lowest = np.where(used, indices, length - 1).min(axis=1)
+    highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
+    width = int((highest - lowest).max()) + 1
+    first = np.minimum(lowest, length - width)
+    dense = np.zeros((len(indices), width), weights.dtype)
+    outputs, taps = np.nonzero(used)
+    np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
+    return Windows(axis, first, dense.astype(np.int32) if weights.dtype.kind == "i" else dense)
+
+
+def reduced(sums: WholeSum) -> WholeSum:
+    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    windows, bits = [], sums.bits
+    for window in sums.windows:
+        every = int(np.bitwise_or.reduce(window.weights, axis=None))
+        twos = (every & -every).bit_length() - 1 if every else 0
+        twos = min(twos, bits)
+        windows.append(replace(window, weights=window.weights >> twos))
+        bits -= twos
+    return replace(sums, windows=tuple(windows), bits=bits)
+
+
+def _fits(windows: Sequence[Windows], most: int) -> bool:
+    each = [most * window.largest for window in windows]
+    return max(each) < _MOST_AT_ONCE and math.prod(each) < _MOST * most
+
+
+@lru_cache(maxsize=512)
+def _precision(bound: Plan, most: int) -> int | None:
+    """Return how many bits of a weight may stand behind the point: those of the whole, found once for all pieces."""
+    taps = axis_taps(bound)
+    largest = [_largest(each) for each in taps]
+    for bits in range(_BITS, _LEAST_BITS - 1, -1):
+        sums = [size * 2**bits + each.indices.shape[1] for size, each in zip(largest, taps, strict=True)]
+        if most * max(sums) < _MOST_AT_ONCE and most * math.prod(sums) < _MOST:
+            return bits
+    return None
+
+
+def _largest(taps: Taps) -> float:
+    assert taps.weights is not None
+    return float(np.abs(taps.weights).sum(axis=1).max(initial=1.0))
+
+
+def doubt(sums: WholeSum, most: int) -> float:
+    """Return how far a sum in float32 may lie from that of whole numbers; 0 where it is as exact.
+
+    In any order of additions, fused or not, each term is rounded at most once for every term of its sum (N. J. Higham,
+    "Accuracy and Stability of Numerical Algorithms", 2002, equation 3.5).
+    """
+    if most * math.prod(window.largest for window in reduced(sums).windows) <= _EXACT:
+        return 0.0
+    weights = [np.abs(window.weights.astype(np.float64)) for window in sums.windows]
+    size = math.prod(each.sum(axis=1).max() for each in weights)
+    terms = sum(int(np.count_nonzero(each, axis=1).max()) for each in weights)
+    return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
+
+
+_EXACT = 2**24
+_SPARE = 8  # roundings of the largest sum: of weights, between axes, of what makes it whole, and of products of these

@@ -1,0 +1,279 @@
+"""Integers summed axis after axis in the numbers that a spec names as data: which sums, of what, and what follows.
+
+The taps are those of ``plan.axes.taps``, in the library's own order; here they become what is multiplied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.libraries import opencv_sums
+from ir_interp.plan.runtimes import litert_weights
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import (
+    Between,
+    Cubic,
+    FixedPoint,
+    FloatingPoint,
+    Integers,
+    Nearest,
+    Passes,
+)
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pass:
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
+
+    Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
+    is rounded half up, or by ``rounding``. Floats are multiplied by ``factor``, and made whole by ``rounding``, where
+    that is given. ``saturates`` says whether the result is cut at the values of the element type.
+
+    Taps are added up from the first to the last, unless ``is_turned`` says that some are in another order: of the
+    ``vectors``, with which whole blocks of ``lanes`` values of a row of the output are summed, or of
+    ``opencv_ipp_order``.
+
+    ``counts`` has the lengths of the output from ``axis`` on: how many pixels an output sums that lacks some of its
+    block, by which it is divided; 0 for outputs of whole blocks.
+    """
+
+    axis: int
+    indices: NDArray[np.intp]
+    weights: Array
+    bits_before: int = 0
+    bits_each: int = 0
+    bits_after: int = 0
+    factor: float = 1.0
+    rounding: Integers | None = None
+    saturates: bool = False
+    lanes: int = 0
+    of_ipp: bool = False
+    counts: NDArray[np.float32] | None = None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether some sums of floats begin elsewhere than at the first tap."""
+        return bool(self.lanes) or self.of_ipp
+
+    def vectors(self) -> Pass:
+        """Return the pass over blocks: of float32, from the last tap to the first."""
+        weights = np.ldexp(self.weights[:, ::-1].astype(np.float32), -self.bits_after).astype(np.float32)
+        indices, rounding = self.indices[:, ::-1], Integers.HALF_EVEN
+        return replace(self, indices=indices, weights=weights, bits_after=0, rounding=rounding, lanes=0)
+
+
+def are_named(bound: Plan) -> bool:
+    """Say whether the integers of a plan are summed in passes, not in the steps of ``plan.runtimes.integer_steps``."""
+    spec, rounds = bound.spec, bound.spec.rounds
+    if isinstance(spec.kernel, Nearest):
+        return False
+    if rounds is Integers.LITERT:
+        return litert_weights.is_known(spec)
+    return not isinstance(rounds, Integers) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
+
+
+@lru_cache(maxsize=128)
+def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
+    """Return the passes of a plan for integers of a type. Raises SpecError where its fixed point is for another."""
+    if bound.spec.rounds is Integers.LITERT:
+        return tuple(_of_litert(bound, dtype))
+    if opencv_sums.is_of_ipp(bound):
+        return tuple(_of_ipp(bound))
+    rounds = opencv_sums.sums(bound, dtype)
+    if isinstance(rounds, FixedPoint):
+        return tuple(_fixed(bound, rounds, dtype))
+    return tuple(_floating(bound, rounds) if isinstance(rounds, FloatingPoint) else _counted(bound))
+
+
+def _of_ipp(bound: Plan) -> Iterator[Pass]:
+    """Yield the sums along the width, then the height, be it that one of them keeps its length."""
+    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
+    for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
+        each = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
+        ends = axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+        yield Pass(
+            axis=axis,
+            indices=each.indices,
+            weights=_of(each).astype(np.float32),
+            rounding=Integers.HALF_EVEN if ends else None,
+            saturates=ends,
+            of_ipp=True,
+        )
+
+
+def _unmoved(length: int, reach: int) -> Taps:
+    """Return taps of outputs that are their pixels, with neighbours that weigh nothing."""
+    steps = np.arange(1 - reach, reach + 1)
+    indices = np.clip(np.arange(length)[:, None] + steps, 0, length - 1)
+    return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
+
+
+def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
+    axes, behind = sorted(bound.axes, key=lambda each: -each.axis), 0
+    for place, axis in enumerate(axes):
+        indices, weights, bits = litert_weights.weights(bound.spec, axis, dtype)
+        behind += bits
+        made = Pass(axis=axis.axis, indices=indices, weights=weights)
+        if place == len(axes) - 1:
+            rounding = None if dtype in ("int8", "uint8") else Integers.HALF_AWAY
+            made = replace(made, bits_after=behind, rounding=rounding, saturates=True)
+        yield made
+
+
+def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
+    if np.dtype(dtype).itemsize * 8 != rounds.elements:
+        raise SpecError(f"the sums of this resize are those of {rounds.elements}-bit integers; the image is {dtype}")
+    keeps_bits = rounds.between is not Between.ROUNDED
+    axes = _in_order(bound, rounds.passes, every=keeps_bits)
+    behind = 0
+    for place, (axis, taps) in enumerate(axes):
+        ends = place == len(axes) - 1 or not keeps_bits
+        weights, bits = _whole(taps if keeps_bits else _merged(taps), rounds, _peak(taps))
+        behind += bits
+        cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
+        yield Pass(
+            axis=axis,
+            indices=weights.indices,
+            weights=_of(weights),
+            bits_before=cut[0],
+            bits_each=cut[1],
+            bits_after=behind - sum(cut) if ends else 0,
+            saturates=ends,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
+        )
+        behind = 0 if ends else behind
+
+
+_CUT = (4, 16)  # bits of values and of products that OpenCV's linear leaves out, for 16-bit multiplications
+
+
+def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
+    axes = _in_order(bound, rounds.passes, every=False)
+    for place, (axis, taps) in enumerate(axes):
+        is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
+        if opencv_sums.copies_ends(bound) and not _is_first(axis, bound):
+            taps = _merged(taps)
+        yield Pass(
+            axis=axis,
+            indices=taps.indices,
+            weights=_of(taps).astype(f"float{rounds.bits}"),
+            rounding=rounds.rounding if is_made_whole else None,
+            saturates=is_made_whole,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
+        )
+
+
+def _is_first(axis: int, bound: Plan) -> bool:
+    """Say whether an axis is the first of those resized: rows lie behind one another along it."""
+    return axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+
+
+def _counted(bound: Plan) -> Iterator[Pass]:
+    """Yield passes that add up the pixels of a block, and divide by their number: of four of them as whole numbers."""
+    if not bound.axes:
+        return
+    axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in sorted(bound.axes, key=lambda each: -each.axis)]
+    counts = _counts_of_parts(bound, dict(axes))
+    blocks = [1 / axis.scale for axis in bound.axes]
+    is_two_by_two = blocks == [2, 2] and opencv_sums.channels(bound) in opencv_sums.FEW_CHANNELS
+    for place, (axis, taps) in enumerate(axes):
+        weights = (_of(taps) > 0).astype(np.int64)
+        made = Pass(axis=axis, indices=taps.indices, weights=weights)
+        if place < len(axes) - 1:
+            yield made
+            continue
+        made = replace(made, counts=counts)
+        if is_two_by_two:
+            yield replace(made, bits_after=2, saturates=True)
+        else:
+            factor = np.float32(1) / np.float32(float(math.prod(blocks)))
+            yield replace(made, factor=float(factor), rounding=Integers.HALF_EVEN, saturates=True)
+
+
+def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:
+    """Return ``Pass.counts`` of the last pass; None where every block is whole."""
+    first, rank = min(taps), len(bound.out_shape)
+    block, counts = 1, np.ones((1,) * (rank - first), np.int64)
+    for axis in bound.axes:
+        counts = counts * (_of(taps[axis.axis]) > 0).sum(axis=1).reshape(-1, *(1,) * (rank - axis.axis - 1))
+        block *= round(1 / axis.scale)
+    if (counts == block).all():
+        return None
+    return np.broadcast_to(np.where(counts < block, counts, 0), bound.out_shape[first:]).astype(np.float32)
+
+
+def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:
+    """Return the axes that change, or ``every`` resized one, each with its taps, the first to be summed first."""
+    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    if every:
+        for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
+            taps.setdefault(axis, _copies(bound.out_shape[axis]))
+    return [(axis, taps[axis]) for axis in sorted(taps, reverse=_last_goes_first(order, bound))]
+
+
+def _last_goes_first(order: Passes, bound: Plan) -> bool:
+    if order is Passes.LAST_FIRST or len(bound.axes) < 2:
+        return True
+    resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+    if order is Passes.UNLESS_TALL:
+        first, *_, last = resized
+        return not (bound.in_shape[first] > max(_TALL * bound.in_shape[last], bound.out_shape[first]))
+    lost, *_, lost_last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)
+    return not (lost > 0 and lost > 2 * lost_last)
+
+
+_TALL = 100
+
+
+def _copies(length: int) -> Taps:
+    return Taps(np.arange(length)[:, None], np.ones((length, 1)))
+
+
+def _of(taps: Taps) -> Array:
+    assert taps.weights is not None
+    return taps.weights
+
+
+def _merged(taps: Taps) -> Taps:
+    """Return taps with those of one pixel, at an edge, added up in the first of them: they are rounded together."""
+    weights = _of(taps).copy()
+    for place in range(weights.shape[1] - 1, 0, -1):
+        same = taps.indices[:, place] == taps.indices[:, place - 1]
+        weights[:, place - 1] += np.where(same, weights[:, place], 0.0)
+        weights[:, place] = np.where(same, 0.0, weights[:, place])
+    return Taps(taps.indices, weights)
+
+
+def _peak(taps: Taps) -> float:
+    """Return the largest weight of a pixel while those of its taps, at an edge, are added up one by one (PyTorch)."""
+    weights, largest = _of(taps), 0.0
+    total = np.zeros(len(weights))
+    for place in range(weights.shape[1]):
+        same = place > 0 and taps.indices[:, place] == taps.indices[:, place - 1]
+        total = weights[:, place] + np.where(same, total, 0.0)
+        largest = max(largest, float(total.max(initial=0.0)))
+    return largest
+
+
+def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
+    """Return taps whose weights are whole numbers, and how many bits of them are behind the point."""
+    weights, bits, most = _of(taps), rounds.bits, 2 ** (rounds.width - 1)
+    while bits and int(0.5 + largest * 2**bits) >= most:
+        bits -= 1
+    scaled = weights * 2.0**bits
+    if rounds.between is Between.ROUNDED:
+        return Taps(taps.indices, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)), bits
+    return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits

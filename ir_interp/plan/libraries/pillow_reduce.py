@@ -1,0 +1,75 @@
+"""Boxes of an image that are resized, and images that are averaged in blocks before: lengths alone, no values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ir_interp.errors import ShapeError
+from ir_interp.plan.axes import kernels
+from ir_interp.plan.axes.prefilter_taps import Blocks
+from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.spec import Area, Arithmetic, Mean, Nearest, Reduce, ResizeSpec, Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The blocks of each resized axis, the shape that they leave, and the resize of that."""
+
+    blocks: tuple[Blocks, ...]
+    shape: Shape
+    spec: ResizeSpec
+
+
+@lru_cache(maxsize=512)
+def reduced(spec: ResizeSpec, shape: Shape) -> Reduced | None:
+    """Return what blocks are averaged of an input of ``shape``, pads included; None where none are.
+
+    Formulas: ``Image.resize`` of Pillow, ``reducing_gap``. Where one axis is averaged, the others are cut, too.
+    """
+    if not isinstance(spec.before, Reduce) or not isinstance(spec.target, Sizes) or 0 in spec.target.values:
+        return None
+    axes = resolve_axes(spec.axes, len(shape))
+    lengths = [shape[axis] for axis in axes]
+    check_box(spec, lengths)
+    box = spec.box or tuple((0.0, float(length)) for length in lengths)
+    sizes = [int((stop - start) / out / spec.before.gap) or 1 for (start, stop), out in _each(box, spec.target)]
+    if max(sizes, default=1) == 1:
+        return None
+    assert not isinstance(spec.kernel, Nearest | Area | Mean)
+    reach = float(kernels.radius(spec.kernel)) - 0.5
+    blocks, boxes, made = [], [], list(shape)
+    for axis, size, length, ((start, stop), out) in zip(axes, sizes, lengths, _each(box, spec.target), strict=True):
+        beside = reach * ((stop - start) / out)
+        first = max(0, int(start - beside))
+        blocks.append(Blocks(first, min(length, math.ceil(stop + beside)), size))
+        boxes.append(((start - first) / size, (stop - first) / size))
+        made[axis] = blocks[-1].count(length)
+    return Reduced(tuple(blocks), tuple(made), replace(spec, box=tuple(boxes), before=None, pads=(), axes=axes))
+
+
+def _each(box: tuple[tuple[float, float], ...], target: Sizes) -> Sequence[tuple[tuple[float, float], int]]:
+    return list(zip(box, target.values, strict=True))
+
+
+def check_box(spec: ResizeSpec, lengths: Sequence[int]) -> None:
+    """Raise ShapeError where a box is not within axes of these lengths."""
+    for (start, stop), length in zip(spec.box or (), lengths, strict=bool(spec.box)):
+        if stop > length:
+            raise ShapeError(f"a box from {start:g} to {stop:g} is not within an axis of {length} pixels")
+
+
+def stretches(spec: ResizeSpec, lengths: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
+    """Return where what is resized of each axis starts, and how long it is: of a box in Pillow's float32."""
+    if spec.box is None:
+        return [(Fraction(0), Fraction(length)) for length in lengths]
+    check_box(spec, lengths)
+    if spec.arithmetic is not Arithmetic.PILLOW:
+        return [(Fraction(start), Fraction(stop) - Fraction(start)) for start, stop in spec.box]
+    singles = [(np.float32(start), np.float32(stop)) for start, stop in spec.box]
+    return [(Fraction(float(start)), Fraction(float(stop - start))) for start, stop in singles]

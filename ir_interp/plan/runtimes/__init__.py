@@ -1,0 +1,1 @@
+"""How runtimes compute integers: their weights and the steps of their sums."""

@@ -1,0 +1,178 @@
+"""How runtimes make integers of weighted sums: in which steps, in what numbers, and how each step is rounded.
+
+A sum of float32 products that lies at a half, or at a whole number that is then cut off, is decided by the last bit:
+so what a runtime does is repeated in its own order of operations. Found by running onnxruntime 1.31 and OpenVINO
+2026.4 on processors that fuse a product into a sum (docs/semantics.md names the tests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
+from ir_interp.spec import Antialias, Border, Cubic, Integers, Linear, ResizeSpec
+
+FIXED_BITS = 22
+"""Of the whole numbers that onnxruntime makes of weights for 8-bit integers under antialias."""
+
+CORNER_BITS = 10
+"""The same along each axis of 8-bit images whose channels come last."""
+
+
+_EIGHT_BITS = ("uint8", "int8")
+
+
+class Sum(Enum):
+    """In what numbers a sum is made."""
+
+    CHAIN = "chain"  # float32 products, added from the first to the last, each rounded
+    FUSED = "fused"  # the first product rounded, each other one fused into the sum before that is rounded
+    FIXED = "fixed"  # weights are whole numbers over 2**22, rounded half up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Along:
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` is what follows, if anything."""
+
+    axis: int
+    indices: Any
+    weights: Any
+    sum: Sum
+    rounding: Integers | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Corners:
+    """A sum over the corners of a cell, whose weights are products of those of its axes, then cut off.
+
+    ``indices`` and ``weights`` hold two columns for each of ``axes``. Weights are float32 numbers, or whole numbers
+    over 2**10 where ``fixed``.
+    """
+
+    axes: tuple[int, ...]
+    indices: tuple[tuple[Any, Any], ...]
+    weights: tuple[tuple[Any, Any], ...]
+    fixed: bool
+
+
+Step = Along | Corners
+
+
+def changing(bound: Plan) -> dict[int, AxisPlan]:
+    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it.
+
+    Where such an axis has a scale that is not 1, onnxruntime takes another kernel for its sake.
+    """
+    by_scale = bound.spec.rounds is Integers.ONNXRUNTIME
+    return {
+        axis.axis: axis
+        for axis in bound.axes
+        if (axis.in_size, axis.out_size) != (1, 1) or (by_scale and axis.scale != 1)
+    }
+
+
+def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: str) -> tuple[int, ...] | None:
+    """Return the axes that ``steps`` needs, the last first; None where integers are summed in no known way.
+
+    ``changing`` are the axes whose values may change.
+    """
+    own, kernel = spec.rounds, spec.kernel
+    if not isinstance(kernel, Linear | Cubic) or not changing or _is_taken_apart(spec):
+        return None
+    last_first = tuple(sorted(changing, reverse=True))
+    if own is Integers.ONNXRUNTIME and dtype in (*_EIGHT_BITS, "int32"):
+        if kernel.is_antialiased:
+            return last_first
+        return _cell(changing, rank) if isinstance(kernel, Linear) else None
+    if own is Integers.OPENVINO and not kernel.is_antialiased and not kernel.exclude_outside:
+        known = len(changing) <= (3 if isinstance(kernel, Linear) and rank != 4 else 2)
+        return last_first if known else None
+    if own is Integers.OPENVINO and _in_passes(kernel, rank, dtype):
+        return last_first
+    return None
+
+
+def _is_taken_apart(spec: ResizeSpec) -> bool:
+    """Say whether a spec has what no runtime has."""
+    return spec.before is not None or spec.box is not None or spec.kernel.border is not Border.EDGE
+
+
+def rounding_at_once(spec: ResizeSpec, dtype: str) -> Integers:
+    """Return how integers are rounded where ``steps`` are not known: half to even, half away from zero, or cut off."""
+    plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
+    if spec.rounds is Integers.ONNXRUNTIME and plain and dtype in (*_EIGHT_BITS, "int32"):
+        return Integers.CUT_OFF
+    return spec.rounds if spec.rounds in (Integers.CUT_OFF, Integers.HALF_AWAY) else Integers.HALF_EVEN
+
+
+def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
+    """Return the axes of an image or a volume that onnxruntime interpolates at once."""
+    count = {2: 2, 3: 3, 4: 2, 5: 3}.get(rank, 0)
+    innermost = tuple(range(rank - 1, rank - 1 - count, -1))
+    if changing <= {*innermost}:
+        return innermost
+    return (2, 1) if rank == 4 and changing <= {1, 2} else None
+
+
+def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:
+    """Say whether OpenVINO rounds after each axis: in Pillow modes, of 8-bit images."""
+    return kernel.antialias is Antialias.SHRINKING and rank == 4 and dtype in _EIGHT_BITS
+
+
+def steps(
+    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str
+) -> Iterator[Step]:
+    """Yield the steps in which the runtime of ``spec`` makes integers, one after the other.
+
+    ``axes`` are those of ``axes_of_steps``.
+    """
+    kernel, own = spec.kernel, spec.rounds
+    assert isinstance(kernel, Linear | Cubic)
+    if kernel.is_antialiased:
+        exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
+        rounding = Integers.HALF_AWAY if own is Integers.ONNXRUNTIME else Integers.HALF_EVEN
+        for axis in axes:
+            indices, weights = filtered(kernel, sampled[axis])
+            if exact:
+                weights = whole(weights * 2.0**FIXED_BITS, sampled[axis].xp)
+            yield Along(
+                axis=axis,
+                indices=indices,
+                weights=weights,
+                sum=Sum.FIXED if exact else Sum.CHAIN,
+                rounding=Integers.CUT_OFF if exact else rounding,  # whole by then, but not yet saturated
+            )
+    elif own is Integers.ONNXRUNTIME:
+        fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
+        pairs = [pair(sampled[axis], CORNER_BITS if fixed else 0) for axis in axes]
+        yield Corners(
+            axes=axes, indices=tuple(each[0] for each in pairs), weights=tuple(each[1] for each in pairs), fixed=fixed
+        )
+    else:
+        yield from _at_once(kernel, axes, sampled, rank)
+
+
+def _at_once(
+    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int
+) -> Iterator[Step]:
+    """Yield the steps of OpenVINO, which rounds once: width, then height, then depth."""
+    for place, axis in enumerate(axes):
+        if isinstance(kernel, Linear):
+            (low, high), (near, far) = pair(sampled[axis])
+            # the product that is rounded by itself, before the other is fused: of height the left one
+            is_height = axis == _height(axes, rank)
+            indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
+        else:
+            indices, weights = four(kernel, sampled[axis])
+        rounding = Integers.HALF_EVEN if place == len(axes) - 1 else None
+        yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
+
+
+def _height(axes: tuple[int, ...], rank: int) -> int:
+    """Return which axis is the height: of images whose channels come last it is axis 1."""
+    return 1 if rank == 4 and set(axes) <= {1, 2} and 1 in axes else rank - 2

@@ -1,0 +1,86 @@
+"""How integers are summed axis after axis, as data, where it is none of the words of ``modes.Integers``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ir_interp.errors import SpecError
+from ir_interp.spec.fields import settle
+from ir_interp.spec.modes import Between, Integers, Passes
+
+_WIDEST = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPoint:
+    """Sums of whole numbers: each weight becomes one over ``2**bits``, rounded half away from zero.
+
+    Where the largest weight would not fit ``width`` bits, sign included, there are as many fewer behind the point.
+    ``elements`` is how many bits the integers have that are summed so. With ``lanes``, whole blocks of so many values
+    of a row are summed along the first axis as vectors of float32, from the last tap to the first.
+    """
+
+    bits: int
+    width: int = 32
+    between: Between = Between.ROUNDED
+    passes: Passes = Passes.LAST_FIRST
+    elements: int = 8
+    lanes: int | None = None
+
+    word: ClassVar[str] = "fixed_point"
+    example: ClassVar[str] = "FixedPoint(bits=22)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not (1 <= self.bits < 32 and 2 <= self.width <= 32):
+            raise SpecError(f"weights have 1 to 31 bits behind the point, in a width of 2 to 32: {self}")
+        if self.elements not in (8, _WIDEST):
+            raise SpecError(f"elements of 8 or 16 bits are summed in fixed point, not of {self.elements}")
+        _check_lanes(self)
+
+    def __str__(self) -> str:
+        own = "" if self.width == 32 else f" that fit {self.width}"
+        return f"weights of {self.bits} bits{own}, sums {self.between}, {self.passes}{_vectors(self.lanes)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatingPoint:
+    """Sums of float32 or float64 products, from the first tap to the last, made whole by ``rounding``.
+
+    With ``lanes``, whole blocks of so many values of a row are summed along the first axis from the last tap to the
+    first.
+    """
+
+    bits: int
+    between: Between = Between.KEPT
+    passes: Passes = Passes.LAST_FIRST
+    rounding: Integers = Integers.HALF_EVEN
+    lanes: int | None = None
+
+    word: ClassVar[str] = "floating_point"
+    example: ClassVar[str] = "FloatingPoint(bits=32)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if self.bits not in (32, 64):
+            raise SpecError(f"floats have 32 or 64 bits, not {self.bits}")
+        if self.between is Between.SHORTENED or self.rounding not in _AT_ONCE:
+            raise SpecError(f"floats are kept or rounded between axes, by {', '.join(map(str, _AT_ONCE))}: {self}")
+        _check_lanes(self)
+
+    def __str__(self) -> str:
+        return f"float{self.bits}, sums {self.between}, {self.passes}, {self.rounding}{_vectors(self.lanes)}"
+
+
+def _vectors(lanes: int | None) -> str:
+    return "" if lanes is None else f", in blocks of {lanes} values from the last tap to the first"
+
+
+def _check_lanes(sums: FixedPoint | FloatingPoint) -> None:
+    if sums.lanes is not None and (sums.lanes < 1 or sums.between is not Between.KEPT or sums.bits == _DOUBLE):
+        raise SpecError(f"lanes are 1 or more, of sums whose bits are kept, and not of float64: {sums}")
+
+
+_DOUBLE = 64
+_AT_ONCE = (Integers.HALF_EVEN, Integers.HALF_AWAY, Integers.CUT_OFF)

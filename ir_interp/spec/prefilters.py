@@ -1,0 +1,49 @@
+"""What is done to an image before it is resized, as data: it depends on how far each axis shrinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ir_interp.errors import SpecError
+from ir_interp.spec.fields import settle
+from ir_interp.spec.modes import Border
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduce:
+    """Blocks of whole pixels are averaged, and made whole, where an axis shrinks by ``2 * gap`` or more.
+
+    A block is as long as leaves at least ``gap`` times the pixels of the output (Pillow's ``reducing_gap``).
+    """
+
+    gap: float
+
+    word: ClassVar[str] = "reduce"
+    example: ClassVar[str] = "Reduce(gap=2.0)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not self.gap >= 1:
+            raise SpecError(f"the gap of blocks is 1 or more, not {self.gap}")
+
+    def __str__(self) -> str:
+        return f"blocks averaged first, gap {self.gap:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smooth:
+    """Each axis that shrinks is smoothed by a Gaussian of standard deviation (step - 1) / 2, cut at four of these.
+
+    ``border`` says what lies beyond the image (scikit-image's ``anti_aliasing``).
+    """
+
+    border: Border = Border.MIRRORED
+
+    word: ClassVar[str] = "smooth"
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    def __str__(self) -> str:
+        return f"smoothed by a Gaussian first, border {self.border}"

@@ -1,0 +1,160 @@
+"""Arrays from files, and images as the arrays that networks resize, through Pillow where it is installed."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.sources import check_regular
+from ir_interp.op import ResizeOp
+
+
+def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
+    """Return an array (.npy) or an image as the input of a resize. Raises ReadError where it is neither."""
+    return array(path) if FileKind.of(path) is FileKind.ARRAY else read(path, op)
+
+
+def array(path: Path) -> NDArray[Any]:
+    """Return an array (.npy). Raises ReadError where it is none."""
+    try:
+        check_regular(path)
+        with np.errstate(over="raise"):  # where lengths of the header pass 64 bits
+            loaded = np.load(path, allow_pickle=False, mmap_mode="r")
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        loaded.close()
+        raise ValueError("it holds several arrays")
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except (ValueError, EOFError, TypeError, ArithmeticError, TokenError) as error:  # from a header, read as Python
+        raise ReadError(f"not a NumPy array: {error}", path.name) from error
+
+
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
+"""The formats of images that are read, as Pillow names them; it would start Ghostscript for EPS, by content alone."""
+
+_PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """Yield an image of Pillow. Raises ReadError where a file is none, or one that grows beyond reason."""
+    image = pillow()
+    try:
+        check_regular(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", image.DecompressionBombWarning)
+            with image.open(path, formats=FORMATS) as found:
+                yield found
+    except image.UnidentifiedImageError:
+        problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
+        raise ReadError(problem, path.name) from None
+    except (image.DecompressionBombError, image.DecompressionBombWarning, SyntaxError) as error:  # the last of a PNG
+        raise ReadError(f"cannot be read as an image: {error}", path.name) from error
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
+        raise ReadError(problem, path.name) from error
+
+
+def pixels(path: Path) -> NDArray[Any]:
+    """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
+    with opened(path) as found:
+        held = np.asarray(plain(found, path))
+    return held if held.ndim == 3 else held[:, :, None]
+
+
+def plain(found: Any, path: Path) -> Any:
+    """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
+    mode = _PLAIN.get(found.mode)
+    if mode is None:
+        advice = "expected 8-bit grey or RGB, with or without alpha: convert it first, or give its values as .npy"
+        raise ReadError(f"images of mode {found.mode} are not taken; {advice}", path.name)
+    return found.convert(mode)
+
+
+def read(path: Path, op: ResizeOp) -> NDArray[Any]:
+    """Return an image as uint8, in the layout that ``op`` takes: NCHW, NHWC where it resizes axes 1 and 2."""
+    deep = pixels(path)
+    match _rank(op):
+        case 2 if deep.shape[2] == 1:
+            return deep[:, :, 0]
+        case 3:
+            return deep if _is_channel_last(op) else deep.transpose(2, 0, 1)
+        case 4:
+            return (deep if _is_channel_last(op) else deep.transpose(2, 0, 1))[None]
+        case rank:
+            raise ShapeError(f"an image of {deep.shape[2]} channels does not fit an input of rank {rank}")
+
+
+def write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
+    """Save one image of the layout that ``read`` gives. Raises ShapeError where ``y`` is none."""
+    deep = y[0] if y.ndim == 4 and y.shape[0] == 1 else y
+    if deep.ndim == 3:
+        deep = deep if _is_channel_last(op) else deep.transpose(1, 2, 0)
+        deep = deep[:, :, 0] if deep.shape[2] == 1 else deep
+    if deep.ndim not in (2, 3) or (deep.ndim == 3 and deep.shape[2] != 3) or deep.dtype != np.uint8:
+        raise ShapeError(
+            f"an array of shape {list(y.shape)} and type {y.dtype} is no image of 1 or 3 channels in uint8"
+        )
+    save(deep, path)
+
+
+def save(pixels: NDArray[Any], path: Path) -> None:
+    """Save rows and columns, and channels if there are any, as an image. Raises IrInterpError where no image is so."""
+    _encode(pixels, path, path)
+
+
+def check_format(path: Path, like: NDArray[Any]) -> None:
+    """Raise IrInterpError where no image of such values can be written under a name: a single pixel is, into memory."""
+    _encode(np.zeros((1, 1, *like.shape[2:]), like.dtype), path, _Named(path.name))
+
+
+class _Named(io.BytesIO):
+    """A file in memory; Pillow takes the format from its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
+    try:
+        pillow().fromarray(np.ascontiguousarray(pixels)).save(file)
+    except (TypeError, ValueError) as error:
+        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # of the system, such as a full disk
+            raise
+        raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
+
+
+def pillow() -> Any:
+    """Return Pillow's module of images. Raises IrInterpError where it is not installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise IrInterpError("images need Pillow: pip install 'ir-interp[images]'") from None
+    return Image
+
+
+def _rank(op: ResizeOp) -> int:
+    if op.shape is not None:
+        return len(op.shape)
+    return 3 if op.spec.axes == (0, 1) else 4  # a call of an image library, or a batch
+
+
+def _is_channel_last(op: ResizeOp) -> bool:
+    """Say whether the resize leaves the last axis alone and takes the two before it."""
+    rank = _rank(op)
+    axes = sorted(axis % rank for axis in op.spec.axes) if op.spec.axes else []
+    return axes == [rank - 3, rank - 2]
