@@ -31,6 +31,7 @@ from ir_interp.spec import (
     Border,
     Crop,
     Cubic,
+    IntegerRounding,
     Integers,
     Linear,
     Nearest,
@@ -92,7 +93,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     else:
         y = resized_along(ops, y, axes, shape)
     if not copies:
-        y = _stored(ops, y, dtype, Integers.CUT_OFF if steps else rounding_at_once(spec, dtype))
+        y = _stored(ops, y, dtype, IntegerRounding.CUT_OFF if steps else rounding_at_once(spec, dtype))
     if isinstance(spec.coordinates, Crop):
         y = _extrapolated(ops, y, axes, len(shape), extrapolated(spec, dtype))
     return Decomposed(
@@ -129,7 +130,7 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
         raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
     if not spec.sums_of_integers:
         return spec, 0
-    once = replace(spec, integers=Integers.HALF_EVEN, pads=())
+    once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
     found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
     if found is None:
@@ -224,7 +225,7 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
         )
 
 
-def _stored(ops: Ops, x: Value, dtype: str, rounding: Integers) -> Value:
+def _stored(ops: Ops, x: Value, dtype: str, rounding: IntegerRounding) -> Value:
     """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
     if "int" in dtype:
         x = bounded(ops, rounded(ops, x, rounding), dtype)

@@ -12,7 +12,7 @@ import numpy as np
 from ir_interp.errors import SpecError
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 from .apply_taps import AxisTaps, aligned
 from .symbols import Functions, Ops, Symbol, Value
@@ -178,15 +178,22 @@ def _cut(xp: Functions, high: Symbol, low: Symbol, unit: float) -> Symbol:
     return xp.where((total < 0) & left_out, below + 1, below)
 
 
-def rounded(ops: Ops, x: Value, rounding: Integers | None) -> Value:
+def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
     """Return float32 numbers rounded; what is cut off is left to the conversion to integers."""
+    xp, number = Functions(ops), Symbol(ops, x)
     match rounding:
-        case None | Integers.CUT_OFF:
+        case None | IntegerRounding.CUT_OFF:
             return x
-        case Integers.HALF_AWAY:
-            xp, number = Functions(ops), Symbol(ops, x)
-            below = xp.floor(xp.abs(number))
-            whole = xp.where(xp.abs(number) - below >= 0.5, below + 1, below)
-            return xp.where(number < 0, 0 - whole, whole).value
-        case _:
+        case IntegerRounding.HALF_EVEN:
             return ops.elementwise("round", x)
+        case IntegerRounding.HALF_UP:
+            return _half_up(xp, number).value
+        case IntegerRounding.HALF_AWAY:
+            whole = _half_up(xp, xp.abs(number))
+            return xp.where(number < 0, 0 - whole, whole).value
+
+
+def _half_up(xp: Functions, number: Symbol) -> Symbol:
+    # floor(number + 0.5) would make 1 of the largest float32 below 0.5
+    below = xp.floor(number)
+    return xp.where(number - below >= 0.5, below + 1, below)

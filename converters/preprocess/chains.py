@@ -13,7 +13,7 @@ from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.plan.libraries.opencv_ipp_order import Order, patches
 from ir_interp.plan.libraries.passes import Pass
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 from .numbers import Number
 
@@ -36,7 +36,7 @@ def chained(op: ResizeOp, x: Number, each: Pass) -> Number:
     dtype, taps = each.weights.dtype.name, each.indices.shape[1]
     if dtype == "float64" and x.dtype != dtype:
         raise InexactError(op.name, "nodes of float32", reason="it sums float64")
-    if each.rounding not in (None, Integers.HALF_EVEN):
+    if each.rounding not in (None, IntegerRounding.HALF_EVEN):
         raise InexactError(op.name, "nodes", reason=f"none are known that round {each.rounding}")
     if taps > _MOST_TAPS:
         raise InexactError(op.name, "nodes", reason=f"{taps} taps would be added one by one; at most {_MOST_TAPS} are")

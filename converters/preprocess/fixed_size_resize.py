@@ -24,7 +24,7 @@ from ir_interp.plan.axes.geometry import Plan, plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import reduced
-from ir_interp.spec import Alpha, Integers, Nearest, Sizes
+from ir_interp.spec import Alpha, IntegerRounding, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
 from .averaged_blocks import averaged
@@ -118,9 +118,9 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
         y = y.cast("float32").least(LARGEST) * each.factor  # else OpenVINO multiplies the weights
-    if each.rounding is Integers.HALF_EVEN:
+    if each.rounding is IntegerRounding.HALF_EVEN:
         y = y.nearest().cast(x.dtype)
-    return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.saturates else (y, largest)
+    return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
 
 
 def _matrix(each: Pass, length: int) -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.pieces import whole as whole_of
 from ir_interp.plan.runtimes.integer_steps import Along, Corners, rounding_at_once
-from ir_interp.spec import Alpha, Integers, Nearest
+from ir_interp.spec import Alpha, IntegerRounding, Nearest
 
 Array = NDArray[Any]
 
@@ -211,7 +211,7 @@ class Prepared(Ways):
         return tiles.tiled(ordered, piece, self._work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
     @cached_property
-    def _rounding(self) -> Integers:
+    def _rounding(self) -> IntegerRounding:
         return rounding_at_once(self.spec, self.dtype.name)
 
     def _finish(self, values: Array, target: Array, tile: tiles.Tile) -> None:

@@ -17,7 +17,7 @@ from ir_interp.spec import (
     AtRunTime,
     Coordinates,
     Cubic,
-    Integers,
+    IntegerRounding,
     Kernel,
     Linear,
     Nearest,
@@ -78,10 +78,10 @@ def _coordinates(attributes: Attributes) -> Coordinates:
     return Coordinates(attributes["coordinate_transformation_mode"])
 
 
-def _integers(attributes: Attributes, context: Context) -> Integers | None:
+def _integers(attributes: Attributes, context: Context) -> IntegerRounding | None:
     """Return how integers are rounded where not as usual: `linear` of volumes cuts 8-bit ones off."""
     volumes = attributes["mode"] == "linear" and len(context.shape or ()) > 4
-    return Integers.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
+    return IntegerRounding.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
 
 
 def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:

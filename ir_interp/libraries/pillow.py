@@ -23,7 +23,7 @@ from ir_interp.spec import (
     FloatingPoint,
     Hamming,
     Images,
-    Integers,
+    IntegerRounding,
     Kernel,
     Lanczos,
     Linear,
@@ -74,7 +74,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
     order = _order(context.version)
     in_bytes = FixedPoint(bits=22, passes=order)
-    in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=Integers.HALF_AWAY)
+    in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=IntegerRounding.HALF_AWAY)
     return ResizeSpec(
         kernel=kernel,
         coordinates=Coordinates.TF_HALF_PIXEL_FOR_NN if nearest and mode != "I;16" else Coordinates.HALF_PIXEL,

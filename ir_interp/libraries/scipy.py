@@ -13,7 +13,7 @@ from ir_interp.spec import (
     Arithmetic,
     Coordinates,
     FloatingPoint,
-    Integers,
+    IntegerRounding,
     Linear,
     Nearest,
     ResizeSpec,
@@ -35,7 +35,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         axes=(0, 1),
         target=Library.target(attributes),
         arithmetic=Arithmetic.SCIPY,
-        integers=None if copies else FloatingPoint(bits=64, rounding=Integers.HALF_AWAY),
+        integers=None if copies else FloatingPoint(bits=64, rounding=IntegerRounding.HALF_AWAY),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import pillow, torch
-from ir_interp.spec import Integers, Nearest, ResizeSpec
+from ir_interp.spec import IntegerRounding, Nearest, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
 
@@ -35,7 +35,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     spec = torch.read(torch.LIBRARY.dialect.complete(call, 2), Context(version=2, dtype=context.dtype))
     if attributes["transforms"] == "v2" or isinstance(spec.kernel, Nearest):
         return spec
-    return replace(spec, integers=Integers.HALF_EVEN)
+    return replace(spec, integers=IntegerRounding.HALF_EVEN)
 
 
 def _of_pil(mode: str, size: Attributes, context: Context) -> ResizeSpec:

@@ -21,7 +21,7 @@ from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.plan.libraries.passes import are_named, passes
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
-from ir_interp.spec import Alpha, Integers, Nearest
+from ir_interp.spec import Alpha, IntegerRounding, Nearest
 
 _BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
@@ -45,11 +45,11 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeSum:
-    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``: None is half up."""
+    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``."""
 
     windows: tuple[Windows, ...]
     bits: int
-    rounding: Integers | None
+    rounding: IntegerRounding
 
     @property
     def is_mean(self) -> bool:
@@ -67,7 +67,7 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
     rounding = rounding_at_once(bound.spec, dtype)
     known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
-    if known or are_named(bound) or rounding is Integers.CUT_OFF or 0 in bound.out_shape:
+    if known or are_named(bound) or rounding is IntegerRounding.CUT_OFF or 0 in bound.out_shape:
         return None
     if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
         return None
@@ -107,11 +107,11 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
         if step.counts is not None:
             return None
         waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
-        if step.saturates:
+        if step.rounding is not None:
             windows = _sorted(waiting)
             if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
                 return None
-            found.append(WholeSum(windows, step.bits_after, None))
+            found.append(WholeSum(windows, step.bits_after, step.rounding))
             waiting = []
     return tuple(found)
 

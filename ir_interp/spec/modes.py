@@ -150,12 +150,26 @@ _ROUNDED_LENGTHS = {Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENC
 _LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 
-class Integers(Word):
-    """How integers are made of weighted sums (computed in ``plan.runtimes.integer_steps``)."""
+class IntegerRounding(Word):
+    """How a sum becomes an integer. What an integer type does not hold becomes its least or its largest value."""
 
-    HALF_EVEN = "half_even"  # rounded once, half to even
-    HALF_AWAY = "half_away"  # rounded once, half away from zero
-    CUT_OFF = "cut_off"  # once, what follows the point is left out
+    HALF_EVEN = "half_even"  # 0.5 to 0, 1.5 to 2
+    HALF_UP = "half_up"  # 0.5 to 1, -0.5 to 0
+    HALF_AWAY = "half_away"  # 0.5 to 1, -0.5 to -1
+    CUT_OFF = "cut_off"  # towards 0
+
+    @property
+    def code(self) -> int:
+        """The number by which compiled loops know a rounding; 0 is none."""
+        return _CODES[self]
+
+
+_CODES = {rounding: 1 + place for place, rounding in enumerate(IntegerRounding)}
+
+
+class Integers(Word):
+    """How a runtime or a library makes integers: in several steps, or in sums of its own."""
+
     ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
     LITERT = (

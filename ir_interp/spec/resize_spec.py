@@ -23,6 +23,7 @@ from ir_interp.spec.modes import (
     Aspect,
     AtRunTime,
     Coordinates,
+    IntegerRounding,
     Integers,
     Length,
     Step,
@@ -37,7 +38,8 @@ class ResizeSpec:
 
     ``axes`` is ``None`` for every axis, else lists the resized ones; negative entries count from the last.
     ``target`` is ``AtRunTime`` where sizes or scales are an input of the model, ``None`` where nothing says which.
-    ``integers`` is ``None`` where they are rounded as the runtime of the ``arithmetic`` does. ``alpha`` is that of
+    ``integers`` is ``None`` where they are summed and rounded as the runtime of the ``arithmetic`` does; a rounding
+    is applied once, to the sum over all axes. ``alpha`` is that of
     8-bit images whose channels come last.
 
     The output spans ``box``, the start and the stop of each resized axis in pixels, which may lie within pixels;
@@ -54,7 +56,7 @@ class ResizeSpec:
     length: Length = Length.WHOLE
     pads: tuple[Pad, ...] = ()
     arithmetic: Arithmetic = Arithmetic.EXACT
-    integers: Integers | FixedPoint | FloatingPoint | None = None
+    integers: Integers | IntegerRounding | FixedPoint | FloatingPoint | None = None
     alpha: Alpha = Alpha.SEPARATE
     box: tuple[tuple[float, float], ...] | None = None
     before: Reduce | Smooth | None = None
@@ -117,7 +119,7 @@ class ResizeSpec:
         return isinstance(self.target, Scales) or self.target is AtRunTime.SCALES
 
     @property
-    def rounds(self) -> Integers | FixedPoint | FloatingPoint:
+    def rounds(self) -> Integers | IntegerRounding | FixedPoint | FloatingPoint:
         """How integers are summed and rounded."""
         return self.integers or _OWN_INTEGERS[self.arithmetic]
 
@@ -125,7 +127,7 @@ class ResizeSpec:
     def sums_of_integers(self) -> str:
         """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
         rounds = self.rounds
-        if isinstance(self.kernel, Nearest) or (isinstance(rounds, Integers) and rounds not in _OF_LIBRARIES):
+        if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
         told = "fused sums of float32, as IPP orders them, half_even" if rounds is Integers.IPP else str(rounds)
         return told if self.alpha is Alpha.SEPARATE else f"{told}, {self.alpha}"
@@ -229,22 +231,22 @@ _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF
 _FARTHEST = 2**31  # of a box, in pixels
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 _LANCZOS_OF_OPENCV = 4
-_OF_LIBRARIES = (Integers.OPENCV_AREA, Integers.IPP)
+_OF_RUNTIMES = (Integers.ONNXRUNTIME, Integers.OPENVINO, Integers.LITERT)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
-_OWN_INTEGERS = {
-    Arithmetic.EXACT: Integers.HALF_EVEN,
+_OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {
+    Arithmetic.EXACT: IntegerRounding.HALF_EVEN,
     Arithmetic.ONNXRUNTIME: Integers.ONNXRUNTIME,
     Arithmetic.OPENVINO: Integers.OPENVINO,
     Arithmetic.LITERT: Integers.LITERT,
-    Arithmetic.PILLOW: Integers.HALF_AWAY,
-    Arithmetic.OPENCV: Integers.HALF_EVEN,
-    Arithmetic.OPENCV_EXACT: Integers.HALF_EVEN,
-    Arithmetic.OPENCV_ADDED: Integers.HALF_EVEN,
+    Arithmetic.PILLOW: IntegerRounding.HALF_AWAY,
+    Arithmetic.OPENCV: IntegerRounding.HALF_EVEN,
+    Arithmetic.OPENCV_EXACT: IntegerRounding.HALF_EVEN,
+    Arithmetic.OPENCV_ADDED: IntegerRounding.HALF_EVEN,
     Arithmetic.IPP: Integers.IPP,
-    Arithmetic.TORCH: Integers.HALF_EVEN,
-    Arithmetic.TORCH_FUSED: Integers.HALF_EVEN,
-    Arithmetic.TORCH_DOUBLE: Integers.HALF_EVEN,
-    Arithmetic.TENSORFLOW: Integers.HALF_EVEN,
-    Arithmetic.JAX: Integers.HALF_EVEN,
-    Arithmetic.SCIPY: Integers.HALF_AWAY,
+    Arithmetic.TORCH: IntegerRounding.HALF_EVEN,
+    Arithmetic.TORCH_FUSED: IntegerRounding.HALF_EVEN,
+    Arithmetic.TORCH_DOUBLE: IntegerRounding.HALF_EVEN,
+    Arithmetic.TENSORFLOW: IntegerRounding.HALF_EVEN,
+    Arithmetic.JAX: IntegerRounding.HALF_EVEN,
+    Arithmetic.SCIPY: IntegerRounding.HALF_AWAY,
 }

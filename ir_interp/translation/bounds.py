@@ -25,7 +25,7 @@ from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import whole
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
-from ir_interp.spec import Alpha, Integers, Nearest, ResizeSpec, Smooth
+from ir_interp.spec import Alpha, IntegerRounding, Nearest, ResizeSpec, Smooth
 from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
 
 Array = NDArray[Any]
@@ -119,11 +119,11 @@ def _links(bound: Plan, dtype: str) -> Iterator[Link]:
         yield _ended(link, rounding) if place == len(bound.axes) - 1 else link
 
 
-def _ended(link: Link, rounding: Integers | None) -> Link:
+def _ended(link: Link, rounding: IntegerRounding | None) -> Link:
     return link if rounding is None else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
 
 
-_RADII = {Integers.CUT_OFF: 1.0}
+_RADII = {IntegerRounding.CUT_OFF: 1.0}
 
 
 def _of_step(step: Along) -> Link:
@@ -144,7 +144,7 @@ def _of_corners(step: Corners) -> Iterator[Link]:
             weights=np.stack(weights, axis=1).astype(np.float64) / one,
             unit=0.0 if step.fixed else _SINGLE,
         )
-        yield _ended(link, Integers.CUT_OFF) if place == len(step.axes) - 1 else link
+        yield _ended(link, IntegerRounding.CUT_OFF) if place == len(step.axes) - 1 else link
 
 
 def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
@@ -154,17 +154,14 @@ def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
         total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
         if step.factor != 1.0:
             total = 1 / step.factor / scale
-        elif step.saturates and _is_whole(step):
+        elif step.rounding is not None and _is_whole(step):
             total = 2.0 ** (step.bits_before + step.bits_each + step.bits_after) / scale
         weights, taps = step.weights / total, step.weights.shape[1]
         most = np.abs(weights).sum(axis=1).max(initial=0.0)
         loss = most * (2.0**step.bits_before - 1) / scale + (taps * 2.0**-step.bits_after if step.bits_each else 0.0)
         link = Link(axis=step.axis, indices=step.indices, weights=weights, loss=loss, unit=_unit(step))
-        if step.saturates:
-            yield replace(link, radius=_RADII.get(step.rounding or Integers.HALF_EVEN, 0.5), is_cut=True)
-        else:
-            yield link
-        scale = 1.0 if step.saturates else scale * total
+        yield _ended(link, step.rounding)
+        scale = scale * total if step.rounding is None else 1.0
 
 
 def _is_whole(step: Pass) -> bool:

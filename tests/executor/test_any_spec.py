@@ -20,6 +20,7 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    IntegerRounding,
     Integers,
     Kernel,
     Lanczos,
@@ -62,7 +63,7 @@ def _kernels(draw: st.DrawFn) -> Kernel:
     _kernels(),
     st.sampled_from(Coordinates),
     st.sampled_from(Arithmetic),
-    st.sampled_from([None, *Integers, *SUMS]),
+    st.sampled_from([None, *Integers, *IntegerRounding, *SUMS]),
     st.sampled_from(IMAGES),
     st.sampled_from(["uint8", "int8", "uint16", "int32", "float16", "float32", "float64"]),
 )

@@ -20,7 +20,7 @@ from ir_interp import (
     Coordinates,
     Cubic,
     FixedPoint,
-    Integers,
+    IntegerRounding,
     Lanczos,
     Linear,
     Mean,
@@ -42,7 +42,7 @@ KERNELS: list[Kernel] = [
     Area(),
     Mean(),
 ]
-SUMS = [None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)]
+SUMS = [None, *IntegerRounding, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)]
 compiled = pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 
 
@@ -59,9 +59,7 @@ def _resizes(draw: st.DrawFn) -> tuple[tuple[int, ...], ResizeSpec]:
         coordinates=Coordinates.ASYMMETRIC if areas else draw(st.sampled_from(list(Coordinates))),
         axes=tuple(axes),
         target=Sizes(sizes),
-        integers=draw(
-            st.sampled_from([None, Integers.HALF_AWAY, FixedPoint(bits=22), FixedPoint(bits=11, between=Between.KEPT)])
-        ),
+        integers=draw(st.sampled_from(SUMS)),
     )
     return shape, spec
 
@@ -91,7 +89,9 @@ def _summed(x: Array, sums: WholeSum) -> Array:
         up = 2 * rest > one
         if 2 * rest == one:
             odd, positive = below % 2 == 1, value > 0
-            up = {Integers.HALF_EVEN: odd, Integers.HALF_AWAY: positive, None: True}[sums.rounding]
+            up = {IntegerRounding.HALF_EVEN: odd, IntegerRounding.HALF_AWAY: positive, IntegerRounding.HALF_UP: True}[
+                sums.rounding
+            ]
         return int(min(max(below + up, bounds.min), bounds.max))
 
     return np.asarray(np.vectorize(rounded, otypes=[x.dtype])(wide))

@@ -27,7 +27,7 @@ from ir_interp.spec import (
     Crop,
     Cubic,
     Hamming,
-    Integers,
+    IntegerRounding,
     Kernel,
     Lanczos,
     Length,
@@ -131,7 +131,7 @@ def _runtime_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
         length=draw(st.sampled_from(Length)),
         pads=tuple(Pad(axis=axis, begin=draw(pads), end=draw(pads)) for axis in axes) if draw(st.booleans()) else (),
         arithmetic=draw(st.sampled_from(RUNTIMES)),
-        integers=draw(st.sampled_from([None, None, Integers.HALF_AWAY, Integers.CUT_OFF])),
+        integers=draw(st.sampled_from([None, None, *IntegerRounding])),
     )
     dtype = draw(st.sampled_from(FLOATS + INTEGERS))
     x = _array(shape, dtype, draw(st.integers(0, 99)), special=draw(st.booleans()))

@@ -31,7 +31,7 @@ from ir_interp import (
 )
 from ir_interp.executor import definition
 from ir_interp.plan.axes.geometry import plan
-from ir_interp.spec import Integers, Kernel
+from ir_interp.spec import IntegerRounding, Kernel
 
 Array = NDArray[Any]
 KERNELS: list[Kernel] = [
@@ -114,7 +114,7 @@ def test_arrays_of_several_tiles(
 @pytest.mark.parametrize("kernel", KERNELS[:1] + KERNELS[2:6:3], ids=lambda kernel: str(kernel)[:30])
 def test_every_type(kernel: Kernel, dtype: str) -> None:
     x = (np.random.default_rng(2).random((40, 65, 96)) * 100).astype(dtype)
-    spec = replace(_spec(kernel, (1, 2), (131, 50), Coordinates.HALF_PIXEL), integers=Integers.HALF_EVEN)
+    spec = replace(_spec(kernel, (1, 2), (131, 50), Coordinates.HALF_PIXEL), integers=IntegerRounding.HALF_EVEN)
     wanted = _plain(x, spec).astype(np.float64)
     if x.dtype.kind in "iu":
         wanted = np.clip(wanted, np.iinfo(dtype).min, np.iinfo(dtype).max)

@@ -48,7 +48,7 @@ from ir_interp.plan.libraries import passes as plans
 from ir_interp.plan.libraries.opencv_sums import is_of_ipp
 from ir_interp.plan.pieces import whole
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners, rounding_at_once
-from ir_interp.spec import Integers, Kernel
+from ir_interp.spec import IntegerRounding, Kernel
 from tests.support.sweeps import options
 
 Array = NDArray[Any]
@@ -108,7 +108,7 @@ def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
         axes=axes,
         target=Sizes(tuple(target)),
         arithmetic=[Arithmetic.ONNXRUNTIME, Arithmetic.EXACT, Arithmetic.OPENVINO][rng.integers(3)],
-        integers=[None, None, Integers.HALF_EVEN, Integers.HALF_AWAY][rng.integers(4)],
+        integers=[None, None, *IntegerRounding][rng.integers(6)],
     )
     return x, spec
 
@@ -174,7 +174,11 @@ def _summed(x: Array, sums: WholeSum) -> Array:
         )
     one, bounds = 1 << sums.bits, np.iinfo(x.dtype)
     below, rest = total >> sums.bits, (total & (one - 1)) * 2
-    at_half = {Integers.HALF_EVEN: below % 2 == 1, Integers.HALF_AWAY: total > 0, None: np.ones(total.shape, bool)}
+    at_half = {
+        IntegerRounding.HALF_EVEN: below % 2 == 1,
+        IntegerRounding.HALF_AWAY: total > 0,
+        IntegerRounding.HALF_UP: np.ones(total.shape, bool),
+    }
     up = (rest > one) | ((rest == one) & at_half[sums.rounding])
     return np.asarray(np.clip(below + up, bounds.min, bounds.max).astype(x.dtype))
 

@@ -11,7 +11,7 @@ from ir_interp.executor.arrays.store import store
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import Crop, Integers, ResizeSpec
+from ir_interp.spec import Crop, IntegerRounding, Integers, ResizeSpec
 
 
 def extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
@@ -29,6 +29,6 @@ def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
     assert isinstance(spec.coordinates, Crop)
     fill = np.empty(1, dtype)
     cuts = spec.rounds is Integers.ONNXRUNTIME
-    rounding = spec.rounds if isinstance(spec.rounds, Integers) else Integers.HALF_EVEN
-    store(np.full(1, spec.coordinates.extrapolation), fill, Integers.CUT_OFF if cuts else rounding)
+    rounding = spec.rounds if isinstance(spec.rounds, IntegerRounding) else IntegerRounding.HALF_EVEN
+    store(np.full(1, spec.coordinates.extrapolation), fill, IntegerRounding.CUT_OFF if cuts else rounding)
     return fill.reshape(())

@@ -1,4 +1,4 @@
-"""Floats as the elements of an array: as they are, or rounded and cut at the largest and the least value."""
+"""Sums as the elements of an array: rounded where these are integers, and held within what they hold."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
+
+Array = NDArray[Any]
+_HALF_EVEN = IntegerRounding.HALF_EVEN
 
 
-def store(values: NDArray[Any], target: NDArray[Any], rounding: Integers | None = Integers.HALF_EVEN) -> None:
+def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) -> None:
     """Store floats as the dtype of ``target``; integers are rounded and saturate. ``values`` may change."""
     if target.dtype.kind not in "iu":
         with np.errstate(over="ignore"):  # float16: too large is inf, as in every runtime
             target[...] = values
         return
     bounds = np.iinfo(target.dtype)
-    make_whole(values, rounding)
+    round_in_place(values, rounding)
     if target.dtype.itemsize <= 2:
         np.clip(values, bounds.min, bounds.max, out=values)
         target[...] = values
@@ -28,14 +31,29 @@ def store(values: NDArray[Any], target: NDArray[Any], rounding: Integers | None 
     target[values <= float(bounds.min)] = bounds.min
 
 
-def make_whole(values: NDArray[Any], rounding: Integers | None) -> None:
-    """Round floats; None is half up."""
+def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any]) -> Array:
+    """Return floats or whole numbers as float64, rounded and held within an integer type; as they are without."""
+    if rounding is None:
+        return sums
+    values = np.array(sums)  # a copy
+    if values.dtype.kind == "f":
+        round_in_place(values, rounding)
+    bounds = np.iinfo(dtype)
+    return np.clip(values.astype(np.float64, copy=False), bounds.min, bounds.max)
+
+
+def round_in_place(values: Array, rounding: IntegerRounding) -> None:
+    """Round floats."""
     match rounding:
-        case Integers.CUT_OFF:
-            np.trunc(values, out=values)
-        case Integers.HALF_AWAY:
-            np.copysign(np.floor(np.abs(values) + 0.5), values, out=values)
-        case None:
-            np.floor(np.add(values, 0.5, out=values), out=values)
-        case _:
+        case IntegerRounding.HALF_EVEN:
             np.rint(values, out=values)
+        case IntegerRounding.CUT_OFF:
+            np.trunc(values, out=values)
+        case IntegerRounding.HALF_UP:
+            floor = np.floor(values)
+            np.add(floor, np.subtract(values, floor, out=values) >= 0.5, out=values)
+        case IntegerRounding.HALF_AWAY:
+            # floor(size + 0.5) would make 1 of the largest float below 0.5: that sum is no float, and is rounded to 1
+            size = np.abs(values)
+            floor = np.floor(size)
+            np.copysign(floor + (np.subtract(size, floor, out=size) >= 0.5), values, out=values)

@@ -13,11 +13,10 @@ from numpy.typing import DTypeLike, NDArray
 from ir_interp.executor.compiled.float_jobs import LONGEST, MOST_TOGETHER, Job, columns_of, rows_of, safe
 from ir_interp.plan.exact_sums import WholeSum, Windows, reduced
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
-_ROUNDINGS = {Integers.HALF_EVEN: 0, None: 1, Integers.HALF_AWAY: 2}
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row: where there are fewer, it is faster to sum their columns first, once
 _BOTH = 8  # cells of two pixels, as a loop reads them
@@ -46,7 +45,7 @@ def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
         return None
     taps, places = math.prod(each.weights.shape[1] for each in sums.windows), len(last.first) * depth
     bounds = np.iinfo(dtype)
-    tail = (sums.bits, _ROUNDINGS[sums.rounding], bounds.min, bounds.max)
+    tail = (sums.bits, sums.rounding.code, bounds.min, bounds.max)
     if first is not last:
         loop, own = _of_both(sums, depth, rows, cells, dtype, tail)
         lengths, made = (1, outer * rows, cells), (1, outer * out[first.axis], places)
@@ -64,7 +63,8 @@ def _of_both(
     """Return the loop of a sum along two axes, and its arguments."""
     first, last = sums.windows
     if depth in _HALVED and dtype == np.uint8 and _are_halves(sums):
-        return "halves", (first.first, int(last.first[0]) * depth, depth, int(sums.rounding is Integers.HALF_EVEN))
+        to_even = int(sums.rounding is IntegerRounding.HALF_EVEN)
+        return "halves", (first.first, int(last.first[0]) * depth, depth, to_even)
     if depth in _FEW and cells >= _FEW[depth] * depth * len(last.first) and _are_pairs(sums):
         return "blended", (first.first, first.weights.astype(np.int32), *_pairs(last, depth, cells, sums.bits))
     most = max(abs(tail[-2]), tail[-1])
@@ -85,13 +85,15 @@ def _are_halves(sums: WholeSum) -> bool:
     """Say whether every output is the mean of two rows by two columns, these side by side."""
     two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
     are_beside = bool((np.diff(sums.windows[-1].first) == 2).all())
-    return sums.bits == 2 and two and are_beside and sums.rounding in (Integers.HALF_EVEN, None)
+    return (
+        sums.bits == 2 and two and are_beside and sums.rounding in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP)
+    )
 
 
 def _are_pairs(sums: WholeSum) -> bool:
     """Say whether every output is a mean of two rows by two columns, rounded half to even."""
     two = all(each.weights.shape[1] == 2 for each in sums.windows)
-    return two and sums.is_mean and sums.rounding is Integers.HALF_EVEN
+    return two and sums.is_mean and sums.rounding is IntegerRounding.HALF_EVEN
 
 
 def _pairs(columns: Windows, depth: int, cells: int, bits: int) -> tuple[Array, Array, int, int]:

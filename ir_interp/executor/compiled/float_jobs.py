@@ -18,12 +18,12 @@ from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.plan.exact_sums import Windows, gathered
 from ir_interp.plan.pieces import Piece
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 MOST_TOGETHER = 16  # cells that move together along the last axis
 _SIXTEEN = ("float16", "int16", "uint16")
-_WAYS = {Integers.HALF_EVEN: 1, Integers.CUT_OFF: 2, Integers.HALF_AWAY: 3}
+_TO_HALF = -1  # in place of the code of a rounding: float32 to float16
 LONGEST = 2**32  # cells of a row
 _MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has zeros
 _SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
@@ -100,7 +100,7 @@ def columns_of(window: Windows, depth: int) -> tuple[Array, Array]:
     return (window.first * depth).astype(np.uint32), window.weights
 
 
-def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: Integers) -> tuple[Job, ...]:
+def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRounding) -> tuple[Job, ...]:
     """Return sums of floats as loops take them: along one axis or two neighbours each; none where there are no loops.
 
     Integers of 16 bits are summed as float32.
@@ -169,14 +169,14 @@ class _Kind:
     tail: tuple[float, ...] = ()
 
 
-def _kind(dtype: np.dtype[Any], rounding: Integers) -> _Kind:
+def _kind(dtype: np.dtype[Any], rounding: IntegerRounding) -> _Kind:
     if dtype.name not in _SIXTEEN:
         return _Kind("floats", dtype)
     single = np.dtype(np.float32)
     if dtype == np.float16:
-        return _Kind("sixteen", single, np.dtype(np.uint16), (0, 0.0, 0.0))
+        return _Kind("sixteen", single, np.dtype(np.uint16), (_TO_HALF, 0.0, 0.0))
     bounds = np.iinfo(dtype)
-    return _Kind("sixteen", single, None, (_WAYS[rounding], float(bounds.min), float(bounds.max)))
+    return _Kind("sixteen", single, None, (rounding.code, float(bounds.min), float(bounds.max)))
 
 
 def _is_dense(taps: Taps) -> bool:

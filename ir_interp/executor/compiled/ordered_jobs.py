@@ -18,12 +18,11 @@ from ir_interp.plan.libraries.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _MOST_IN_INT = 2**31
-_ROUNDINGS = {None: 0, Integers.HALF_EVEN: 1, Integers.HALF_AWAY: 2, Integers.CUT_OFF: 3}
 _IN_PAIRS = 4  # rows that are summed in two pairs
 _OF_BLOCKS = 3  # of the orders of rows, the first
 _UPPER_HALF = 16  # bits of a product that its upper half has lost
@@ -54,7 +53,7 @@ def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]
     if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
         cells = (columns.indices * depth).astype(np.uint32)
         own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth)
-        if rows.rounding is not Integers.HALF_EVEN or (rows.of_ipp and columns.indices.shape[1] != _IN_PAIRS):
+        if rows.rounding is not IntegerRounding.HALF_EVEN or (rows.of_ipp and columns.indices.shape[1] != _IN_PAIRS):
             return ()
         if not rows.of_ipp:
             return (Job("chained", lengths, places, (*own, 0.0, 255.0), out_shape, taps),)
@@ -129,7 +128,7 @@ def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job 
         kind, tail = "fixed", (FIXED_BITS, bounds.min, bounds.max)
     else:
         kind = "float"
-        tail = (step.sum is Sum.FUSED, _ROUNDINGS[step.rounding], float(bounds.min), float(bounds.max))
+        tail = (step.sum is Sum.FUSED, step.rounding.code if step.rounding else 0, float(bounds.min), float(bounds.max))
     kept_as = np.dtype(np.float32) if step.rounding is None else None
     if depth <= MOST_TOGETHER:
         own = ((places * depth).astype(np.uint32), np.ascontiguousarray(weights), depth, *tail)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.vectors import nearest_byte
 from ir_interp.executor.loops.weighted_sums import across, along
 
 Array = NDArray[Any]
-_HALF_EVEN, _HALF_UP = 0, 1  # else half away from zero
 
 
 @compiled
@@ -27,10 +27,10 @@ def _store(
 ) -> None:
     """Store sums times ``factor``, rounded, and cut at ``low`` and ``high``, from ``start`` on."""
     to = np.uint64(start)
-    if rounding == _HALF_EVEN:
+    if rounding == HALF_EVEN:
         for i in range(len(sums)):
             target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))
-    elif rounding == _HALF_UP:
+    elif rounding == HALF_UP:
         for i in range(len(sums)):
             target[to + np.uint64(i)] = np.int32(min(max(np.floor(sums[i] * factor + half), low), high))
     else:

@@ -18,7 +18,7 @@ from ir_interp.executor.loops.vectors import (
 from ir_interp.executor.loops.weighted_sums import along
 
 Array = NDArray[Any]
-_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in plan.ipp.ACROSS
+_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in opencv_ipp_order.ACROSS
 
 
 @compiled

@@ -12,28 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.rounding import KEPT, rounded
 
 Array = NDArray[Any]
-_KEPT, _HALF_EVEN, _HALF_AWAY = 0, 1, 2  # else cut off
 
 
 @compiled
 def _store(line: Array, rounding: int, least: float, most: float, y: Array, start: int) -> None:
     """Store float32 sums from ``start`` on: as they are, or rounded and cut at the ends of a type of integers."""
-    to, half = np.uint64(start), np.float32(0.5)
-    for i in range(len(line)):
-        value = line[i]
-        if rounding == _HALF_EVEN:
-            value = np.rint(value)
-        elif rounding == _HALF_AWAY:
-            size = np.floor(abs(value))
-            value = np.copysign(size + np.float32(abs(value) - size >= half), value)
-        elif rounding != _KEPT:
-            value = np.trunc(value)
-        if rounding == _KEPT:
-            y[to + np.uint64(i)] = value
-        else:
-            y[to + np.uint64(i)] = np.int64(min(max(np.float64(value), least), most))
+    to = np.uint64(start)
+    if rounding == KEPT:
+        for i in range(len(line)):
+            y[to + np.uint64(i)] = line[i]
+    else:
+        for i in range(len(line)):
+            y[to + np.uint64(i)] = np.int64(min(max(np.float64(rounded(line[i], rounding)), least), most))
 
 
 @compiled

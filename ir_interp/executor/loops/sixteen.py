@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.rounding import HALF_EVEN, rounded
 from ir_interp.executor.loops.vectors import bits_of, float_of
 from ir_interp.executor.loops.weighted_sums import across, along
 
 Array = NDArray[Any]
-_TO_HALF, _HALF_EVEN, _CUT_OFF = 0, 1, 2  # else half away from zero
+_TO_HALF = -1  # else the code of a rounding
 
 
 # The arithmetic of ``executor.arrays.float16``, whose module says why it holds. A processor's own conversion
@@ -59,20 +60,16 @@ def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -
 
 @compiled
 def _store(line: Array, way: int, low: float, high: float, y: Array, start: int, count: int) -> None:
-    to, half, least, most = np.uint64(start), np.float32(0.5), np.float32(low), np.float32(high)
+    to, least, most = np.uint64(start), np.float32(low), np.float32(high)
     if way == _TO_HALF:
         for i in range(count):
             y[to + np.uint64(i)] = _as_half(line[i])
-    elif way == _HALF_EVEN:
+    elif way == HALF_EVEN:  # a loop of its own is one instruction for many cells
         for i in range(count):
             y[to + np.uint64(i)] = np.int32(min(max(np.rint(line[i]), least), most))
-    elif way == _CUT_OFF:
-        for i in range(count):
-            y[to + np.uint64(i)] = np.int32(min(max(line[i], least), most))
     else:
         for i in range(count):
-            value = np.copysign(np.floor(abs(line[i]) + half), line[i])
-            y[to + np.uint64(i)] = np.int32(min(max(value, least), most))
+            y[to + np.uint64(i)] = np.int32(min(max(rounded(line[i], way), least), most))
 
 
 @compiled

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ir_interp.executor.arrays import tiles
-from ir_interp.executor.arrays.store import make_whole, store
+from ir_interp.executor.arrays.store import round_in_place, store
 from ir_interp.executor.arrays.threads import scratch
 from ir_interp.executor.axis_order import Extent, are_rows_first
 from ir_interp.executor.strategies.stages import band
@@ -22,7 +22,7 @@ from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.exact_sums import ABOUT_ONE, WholeSum, doubt
 from ir_interp.plan.pieces import Piece
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 Places = NDArray[np.intp]
@@ -36,7 +36,7 @@ _SINGLE = np.dtype(np.float32)
 class Sums(Protocol):
     """What sums single outputs so that no byte of them is in doubt; ``taps`` is how many inputs each weighs."""
 
-    rounding: Integers | None
+    rounding: IntegerRounding
     taps: int
 
     def windows(self, source: Array) -> Array:
@@ -143,7 +143,7 @@ class Rounding:
         if doubt:
             self._propose(values, target, doubt, tile)
         elif self._proposed.is_mean:
-            make_whole(values, self._exact.rounding)
+            round_in_place(values, self._exact.rounding)
             np.copyto(target, values, casting="unsafe")
         else:
             store(values, target, self._exact.rounding)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.arrays.threads import in_threads, threads
 from ir_interp.executor.arrays.tiles import Operation
-from ir_interp.executor.strategies.runtime_integer_sums import rounded
 from ir_interp.executor.strategies.stages import band, prepare
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass, passes
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 
@@ -69,7 +69,7 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
 
     parts = _parts(outer, along + count, inner)
     first = part(parts[0])
-    made = np.empty((outer, count, inner), dtype if step.saturates else first.dtype)
+    made = np.empty((outer, count, inner), first.dtype if step.rounding is None else dtype)
     made[parts[0][0], :, parts[0][1]] = first
     waiting = iter(parts[1:])
 
@@ -138,14 +138,12 @@ def _chained(x: Array, step: Pass) -> Array:
 
 def _shared(sums: Array, counts: Array, dtype: np.dtype[Any]) -> Array:
     """Return sums of blocks that lack some pixels, divided in float32 by how many they have, as OpenCV does."""
-    return rounded(sums.astype(np.float32) / np.maximum(counts, 1), Integers.HALF_EVEN, dtype)
+    return rounded(sums.astype(np.float32) / np.maximum(counts, 1), IntegerRounding.HALF_EVEN, dtype)
 
 
 def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
-    if step.rounding is not None:
-        return rounded(sums * 2.0**-step.bits_after if step.bits_after else sums, step.rounding, dtype)
     if step.bits_after:
-        sums = np.floor((sums + 2.0 ** (step.bits_after - 1)) * 2.0**-step.bits_after)
-    return rounded(sums, Integers.CUT_OFF, dtype) if step.saturates else sums
+        sums = sums * 2.0**-step.bits_after  # exact: whole numbers below 2**53 times a power of two
+    return rounded(sums, step.rounding, dtype)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.strategies.runtime_integer_sums import rounded
+from ir_interp.executor.arrays.store import rounded
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries.passes import passes
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 
@@ -28,4 +28,4 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
     fours = apart[..., :whole].reshape(*apart.shape[:-1], -1, 4).sum(axis=-1)
     terms = np.concatenate([fours, apart[..., whole:]], axis=-1).astype(np.float32)
     means = np.add.accumulate(terms, axis=-1)[..., -1] * (np.float32(1) / np.float32(count))
-    return rounded(means, Integers.HALF_EVEN, x.dtype).astype(x.dtype)
+    return rounded(means, IntegerRounding.HALF_EVEN, x.dtype).astype(x.dtype)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.arrays.threads import in_threads, threads
 from ir_interp.executor.strategies.float_proposal import Places, Proposed
 from ir_interp.executor.strategies.ordered_proposal import in_order
-from ir_interp.executor.strategies.runtime_integer_sums import rounded
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries.opencv_ipp_order import Order, Orders, Patch, patches
 from ir_interp.plan.libraries.passes import Pass, passes
 from ir_interp.plan.pieces import Piece, Range
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 _PART_ELEMENTS = 2**17  # of a part of a patch: what is made of them in 8 bytes each stays near
@@ -40,7 +40,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
     def take_parts() -> None:
         for part in waiting:
             sums = _summed(source, part, rows, columns)
-            made[:, part.rows[:, None], part.columns] = rounded(sums, Integers.HALF_EVEN, x.dtype)
+            made[:, part.rows[:, None], part.columns] = rounded(sums, IntegerRounding.HALF_EVEN, x.dtype)
 
     in_threads(take_parts, threads() if made.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
     return made.reshape(*x.shape[:axis], *made.shape[1:3], *x.shape[axis + 2 :])

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.strategies.runtime_integer_sums import rounded
+from ir_interp.executor.arrays.store import rounded
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries.pillow_reduce import Reduced
 from ir_interp.plan.pieces import Piece
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 BITS = 24
@@ -28,7 +28,7 @@ def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -
         sums = np.add.reduceat(sums[(slice(None),) * axis + (slice(edges[-1]),)], edges[:-1], axis=axis)
         counts = counts * np.diff(edges).reshape((-1,) + (1,) * (x.ndim - axis - 1))
     if x.dtype != np.uint8:
-        return rounded(sums * (1.0 / counts), Integers.HALF_AWAY, x.dtype).astype(x.dtype)
+        return rounded(sums * (1.0 / counts), IntegerRounding.HALF_AWAY, x.dtype).astype(x.dtype)
     return (((sums + counts // 2) * inverses(counts)) >> BITS).astype(x.dtype)
 
 

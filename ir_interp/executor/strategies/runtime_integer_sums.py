@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.strategies import onnxruntime_corners
 from ir_interp.plan.axes.coordinates import AxisPlan, positions
 from ir_interp.plan.axes.geometry import Plan
@@ -16,7 +17,6 @@ from ir_interp.plan.pieces import Piece, Range, whole
 from ir_interp.plan.runtimes.integer_steps import FIXED_BITS, Along, Corners, Step, Sum, axes_of_steps, changing, steps
 from ir_interp.plan.runtimes.integer_weights import SINGLE, Sampled
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
 
 Array = NDArray[Any]
 
@@ -64,22 +64,6 @@ def sampled(axis: AxisPlan | None, length: int) -> Sampled:
     place = positions(axis)
     at = (place.floor + place.fraction).astype(np.float32)
     return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
-
-
-def rounded(x: Array, rounding: Integers | None, dtype: np.dtype[Any]) -> Array:
-    """Return floats rounded to what ``dtype`` holds; as they are without a rounding."""
-    if rounding is None:
-        return x
-    match rounding:
-        case Integers.CUT_OFF:
-            whole = np.trunc(x)
-        case Integers.HALF_AWAY:
-            below = np.floor(np.abs(x))
-            whole = np.copysign(below + (np.abs(x) - below >= 0.5), x)
-        case _:
-            whole = np.rint(x)
-    bounds = np.iinfo(dtype)
-    return np.clip(whole.astype(np.float64), bounds.min, bounds.max)
 
 
 def columns(taps: Any) -> list[Array]:

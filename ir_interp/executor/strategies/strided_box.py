@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.exact_sums import WholeSum, Windows, reduced
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 _MOST = 2**15  # what a sum and what rounds it stay below
@@ -55,7 +55,7 @@ class Factors:
 def of_sum(sums: WholeSum, shape: Shape, most: int) -> Factors | None:
     """Return a sum of arrays of a shape, no value above ``most``, by whole factors; None where it is no such sum."""
     sums = reduced(sums)
-    if len(sums.windows) != 2 or sums.rounding not in (Integers.HALF_EVEN, None):
+    if len(sums.windows) != 2 or sums.rounding not in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP):
         return None
     rows, columns = sums.windows
     total = math.prod(int(window.weights[0].sum()) for window in sums.windows)
@@ -68,7 +68,7 @@ def of_sum(sums: WholeSum, shape: Shape, most: int) -> Factors | None:
     if outer > 1 and math.prod(made[1:]) < _MIN_ELEMENTS:
         return None
     shape_in = (outer, shape[rows.axis], shape[columns.axis], depth)
-    return Factors(shape_in, made, across, along, sums.bits, sums.rounding is Integers.HALF_EVEN)
+    return Factors(shape_in, made, across, along, sums.bits, sums.rounding is IntegerRounding.HALF_EVEN)
 
 
 def _even(window: Windows) -> Even | None:

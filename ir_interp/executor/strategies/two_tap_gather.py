@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.arrays.store import make_whole
+from ir_interp.executor.arrays.store import round_in_place
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.executor.strategies.stages import band, prepare
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.exact_sums import WholeSum
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
-from ir_interp.spec import Integers
+from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 _TILE_ELEMENTS = 2**15  # of an output: what is made of them in 8 bytes each fits the second cache
@@ -79,7 +79,11 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     if len(sums.windows) != 2 or any(window.weights.shape[1] > 2 for window in sums.windows):
         return None
     rows, columns = sums.windows
-    if not sums.is_mean or sums.rounding is Integers.HALF_AWAY or len(columns.first) * 2 > _FEW * shape[columns.axis]:
+    if (
+        not sums.is_mean
+        or sums.rounding is IntegerRounding.HALF_AWAY
+        or len(columns.first) * 2 > _FEW * shape[columns.axis]
+    ):
         return None
     indices = [window.first[:, None] + np.arange(window.weights.shape[1]) for window in (rows, columns)]
     weights = np.ldexp(rows.weights.astype(np.float64), -sums.bits)
@@ -95,7 +99,7 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
         return products
 
     def finish(total: Array, target: Array) -> None:
-        make_whole(total, sums.rounding)
+        round_in_place(total, sums.rounding)
         np.copyto(target, total, casting="unsafe")
 
     sides = _sides(indices[1], columns.weights)

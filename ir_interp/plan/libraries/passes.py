@@ -25,6 +25,7 @@ from ir_interp.spec import (
     Cubic,
     FixedPoint,
     FloatingPoint,
+    IntegerRounding,
     Integers,
     Nearest,
     Passes,
@@ -38,8 +39,8 @@ class Pass:
     """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
 
     Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
-    is rounded half up, or by ``rounding``. Floats are multiplied by ``factor``, and made whole by ``rounding``, where
-    that is given. ``saturates`` says whether the result is cut at the values of the element type.
+    is then rounded by ``rounding``. Floats are multiplied by ``factor``, and rounded likewise. Without a ``rounding``
+    sums keep all their bits. What is rounded is held within the element type.
 
     Taps are added up from the first to the last, unless ``is_turned`` says that some are in another order: of the
     ``vectors``, with which whole blocks of ``lanes`` values of a row of the output are summed, or of
@@ -56,8 +57,7 @@ class Pass:
     bits_each: int = 0
     bits_after: int = 0
     factor: float = 1.0
-    rounding: Integers | None = None
-    saturates: bool = False
+    rounding: IntegerRounding | None = None
     lanes: int = 0
     of_ipp: bool = False
     counts: NDArray[np.float32] | None = None
@@ -70,7 +70,7 @@ class Pass:
     def vectors(self) -> Pass:
         """Return the pass over blocks: of float32, from the last tap to the first."""
         weights = np.ldexp(self.weights[:, ::-1].astype(np.float32), -self.bits_after).astype(np.float32)
-        indices, rounding = self.indices[:, ::-1], Integers.HALF_EVEN
+        indices, rounding = self.indices[:, ::-1], IntegerRounding.HALF_EVEN
         return replace(self, indices=indices, weights=weights, bits_after=0, rounding=rounding, lanes=0)
 
 
@@ -81,7 +81,7 @@ def are_named(bound: Plan) -> bool:
         return False
     if rounds is Integers.LITERT:
         return litert_weights.is_known(spec)
-    return not isinstance(rounds, Integers) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
+    return isinstance(rounds, FixedPoint | FloatingPoint) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
 
 
 @lru_cache(maxsize=128)
@@ -108,8 +108,7 @@ def _of_ipp(bound: Plan) -> Iterator[Pass]:
             axis=axis,
             indices=each.indices,
             weights=_of(each).astype(np.float32),
-            rounding=Integers.HALF_EVEN if ends else None,
-            saturates=ends,
+            rounding=IntegerRounding.HALF_EVEN if ends else None,
             of_ipp=True,
         )
 
@@ -128,8 +127,9 @@ def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
         behind += bits
         made = Pass(axis=axis.axis, indices=indices, weights=weights)
         if place == len(axes) - 1:
-            rounding = None if dtype in ("int8", "uint8") else Integers.HALF_AWAY
-            made = replace(made, bits_after=behind, rounding=rounding, saturates=True)
+            is_byte = dtype in ("int8", "uint8")
+            rounding = IntegerRounding.HALF_UP if is_byte else IntegerRounding.HALF_AWAY
+            made = replace(made, bits_after=behind, rounding=rounding)
         yield made
 
 
@@ -151,7 +151,7 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
             bits_before=cut[0],
             bits_each=cut[1],
             bits_after=behind - sum(cut) if ends else 0,
-            saturates=ends,
+            rounding=IntegerRounding.HALF_UP if ends else None,
             lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
         behind = 0 if ends else behind
@@ -171,7 +171,6 @@ def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
             indices=taps.indices,
             weights=_of(taps).astype(f"float{rounds.bits}"),
             rounding=rounds.rounding if is_made_whole else None,
-            saturates=is_made_whole,
             lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
 
@@ -197,10 +196,10 @@ def _counted(bound: Plan) -> Iterator[Pass]:
             continue
         made = replace(made, counts=counts)
         if is_two_by_two:
-            yield replace(made, bits_after=2, saturates=True)
+            yield replace(made, bits_after=2, rounding=IntegerRounding.HALF_UP)
         else:
             factor = np.float32(1) / np.float32(float(math.prod(blocks)))
-            yield replace(made, factor=float(factor), rounding=Integers.HALF_EVEN, saturates=True)
+            yield replace(made, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
 
 
 def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:

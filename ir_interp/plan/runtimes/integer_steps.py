@@ -15,7 +15,7 @@ from typing import Any
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
-from ir_interp.spec import Antialias, Border, Cubic, Integers, Linear, ResizeSpec
+from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, ResizeSpec
 
 FIXED_BITS = 22
 """Of the whole numbers that onnxruntime makes of weights for 8-bit integers under antialias."""
@@ -43,7 +43,7 @@ class Along:
     indices: Any
     weights: Any
     sum: Sum
-    rounding: Integers | None = None
+    rounding: IntegerRounding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,12 +102,12 @@ def _is_taken_apart(spec: ResizeSpec) -> bool:
     return spec.before is not None or spec.box is not None or spec.kernel.border is not Border.EDGE
 
 
-def rounding_at_once(spec: ResizeSpec, dtype: str) -> Integers:
-    """Return how integers are rounded where ``steps`` are not known: half to even, half away from zero, or cut off."""
+def rounding_at_once(spec: ResizeSpec, dtype: str) -> IntegerRounding:
+    """Return how a sum over all axes is rounded, where ``steps`` are not known."""
     plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
     if spec.rounds is Integers.ONNXRUNTIME and plain and dtype in (*_EIGHT_BITS, "int32"):
-        return Integers.CUT_OFF
-    return spec.rounds if spec.rounds in (Integers.CUT_OFF, Integers.HALF_AWAY) else Integers.HALF_EVEN
+        return IntegerRounding.CUT_OFF
+    return spec.rounds if isinstance(spec.rounds, IntegerRounding) else IntegerRounding.HALF_EVEN
 
 
 def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
@@ -135,7 +135,7 @@ def steps(
     assert isinstance(kernel, Linear | Cubic)
     if kernel.is_antialiased:
         exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
-        rounding = Integers.HALF_AWAY if own is Integers.ONNXRUNTIME else Integers.HALF_EVEN
+        rounding = IntegerRounding.HALF_AWAY if own is Integers.ONNXRUNTIME else IntegerRounding.HALF_EVEN
         for axis in axes:
             indices, weights = filtered(kernel, sampled[axis])
             if exact:
@@ -145,7 +145,7 @@ def steps(
                 indices=indices,
                 weights=weights,
                 sum=Sum.FIXED if exact else Sum.CHAIN,
-                rounding=Integers.CUT_OFF if exact else rounding,  # whole by then, but not yet saturated
+                rounding=IntegerRounding.CUT_OFF if exact else rounding,  # whole by then, but not yet saturated
             )
     elif own is Integers.ONNXRUNTIME:
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
@@ -169,7 +169,7 @@ def _at_once(
             indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
         else:
             indices, weights = four(kernel, sampled[axis])
-        rounding = Integers.HALF_EVEN if place == len(axes) - 1 else None
+        rounding = IntegerRounding.HALF_EVEN if place == len(axes) - 1 else None
         yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
 
 
