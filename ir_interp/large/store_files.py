@@ -43,6 +43,13 @@ class RegularFiles(LocalStore):
                 raise OSError(errno.EINVAL, f"{key} leads out of the store", str(path))
 
 
+def check_metadata(path: Path) -> None:
+    """Raise ReadError for a folder that two versions of Zarr describe: each reader would choose its own."""
+    described = [name for name in ("zarr.json", ".zarray") if exists(path / name)]
+    if len(described) > 1:
+        raise ReadError(f"{' and '.join(described)} both describe an array; expected one of them", str(path))
+
+
 def check_array(array: Any, path: Path) -> None:
     """Raise ReadError for an array whose codecs run code, or whose chunks have no elements."""
     metadata = array.metadata.to_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -77,15 +78,18 @@ def _opened(path: Path) -> Any:
     except ImportError:
         raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
     try:
-        from ir_interp.large.store_files import RegularFiles, check_array
+        from ir_interp.large.store_files import RegularFiles, check_array, check_metadata
 
+        check_metadata(path)
         found = zarr.open(RegularFiles(path, read_only=True), mode="r") if exists(path) else zarr.open(path, mode="r")
-    except MemoryError:
+    except (MemoryError, ReadError):
         raise
     except Exception as error:  # of any kind: metadata are what the file makes them
         raise ReadError(f"no array of Zarr: {getattr(error, 'strerror', None) or error}", str(path)) from None
     if isinstance(found, zarr.Group):
-        names = ", ".join(sorted(found.array_keys())) or "none"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of files that are neither arrays nor groups
+            names = ", ".join(sorted(found.array_keys())) or "none"
         raise ReadError(f"a group of Zarr; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(found, path)
     return found
