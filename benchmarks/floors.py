@@ -221,15 +221,17 @@ def stages() -> None:
             "whole": lambda: run(x, out=y),
             "copy of input": lambda: np.copyto(copy, x),
         }
-        if job.loop == "rows_then_columns":
+        if job.call.name == "RowsFirst/Whole":
             each |= by_stage(job, x, y)
-        return f"{case.name} ({job.loop}): {', '.join(f'{name} {best(step):.3f}' for name, step in each.items())} ms"
+        return (
+            f"{case.name} ({job.call.name}): {', '.join(f'{name} {best(step):.3f}' for name, step in each.items())} ms"
+        )
 
     def by_stage(job: Any, x: Any, y: Any) -> dict[str, Callable[[], Any]]:
-        _, first, row_weights, cells, weights, depth, safe, bits, way, low, high = job.arguments
+        _, first, row_weights, cells, weights, depth, safe, bits, way, low, high = job.call.arguments
         begin, number = int(cells.min()), weights.dtype.type
         count = int(cells.max()) + weights.shape[1] * depth - begin
-        made, total = np.zeros(count, row_weights.dtype), np.zeros(job.shape_out[2], weights.dtype)
+        made, total = np.zeros(count, row_weights.dtype), np.zeros(job.extents.shape_out[2], weights.dtype)
         along = (cells - np.uint32(begin), weights.reshape(-1), weights.shape[1], depth, safe, total, len(first))
         stored = (number(2.0**-bits), number(0.5), way, number(low), number(high), y.reshape(-1), len(first))
         return {

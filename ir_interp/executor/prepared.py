@@ -16,7 +16,7 @@ from ir_interp.executor.arrays import float16, tiles
 from ir_interp.executor.arrays.crops import extrapolate
 from ir_interp.executor.arrays.store import store
 from ir_interp.executor.axis_order import in_order
-from ir_interp.executor.compiled import dispatch, exact_jobs, float_jobs, ordered_jobs
+from ir_interp.executor.compiled import dispatch, exact_jobs, float_jobs, jobs, ordered_jobs
 from ir_interp.executor.infinities import by_definition, is_finite
 from ir_interp.executor.memory_limit import check_memory
 from ir_interp.executor.region_inputs import piece_of
@@ -181,7 +181,7 @@ class Prepared(Ways):
         return premultiplied_alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
     @cached_property
-    def _jobs(self) -> tuple[float_jobs.Job, ...]:
+    def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as compiled loops make it; none where there are no such loops."""
         bound, piece = self._bound, self._piece
         if self.spec.alpha is Alpha.PREMULTIPLIED:  # a piece of such has all channels before, and not behind

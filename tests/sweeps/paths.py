@@ -242,7 +242,7 @@ def main() -> None:
             found += 1
             print(f"case {number}: {fault}: {x.dtype} {list(x.shape)}, {spec}")
         made = prepare(spec, x.shape, x.dtype)
-        taken["+".join(job.loop for job in made._jobs) or "no loop"] += 1
+        taken["+".join(job.call.name for job in made._jobs) or "no loop"] += 1
         taken[
             f"directly by {made._direct.func.__module__.rpartition('.')[2]}" if made._direct else "by products or steps"
         ] += 1

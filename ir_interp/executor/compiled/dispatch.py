@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads, wake_seconds
-from ir_interp.executor.compiled.float_jobs import Job
+from ir_interp.executor.compiled.jobs import Job
 
 Array = NDArray[Any]
 VARIABLE = "IR_INTERP_COMPILED"
@@ -38,7 +38,7 @@ class _Loops:
         self._module: Any = None
         self.problem = ""
         self._is_tried = False
-        self._compiled: set[tuple[str, np.dtype[Any], bool, str]] = set()
+        self._compiled: set[tuple[tuple[type, ...], np.dtype[Any], bool, str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
 
     def get(self) -> Any:
@@ -57,10 +57,10 @@ class _Loops:
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
         """Return the loop of a job, compiled for an image [rows, cells] of this type."""
-        loop, key = getattr(self._module, job.loop), (job.loop, x.dtype, x.flags.writeable, job.kinds)
+        loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, x.flags.writeable, job.kinds)
         if key not in self._compiled:
             with self._work():
-                loop(x, y, 0, 0, *job.arguments)
+                loop(x, y, 0, 0, *job.call.arguments)
                 self._compiled.add(key)
         return loop
 
@@ -115,8 +115,8 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
         return None  # a call within another, by a signal handler, may find a loop half compiled
     infinite = False
     for job in made:
-        target = y if job is made[-1] else np.empty(job.out_shape, job.kept_as or y.dtype)
-        values, places = x.reshape(job.shape_in), target.reshape(job.shape_out)
+        target = y if job is made[-1] else np.empty(job.extents.out_shape, job.kept_as or y.dtype)
+        values, places = x.reshape(job.extents.shape_in), target.reshape(job.extents.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)
         infinite |= _run(job, values, places)
@@ -135,7 +135,7 @@ def _run(job: Job, x: Array, y: Array) -> bool:
 
     def take_spans() -> None:
         for item, start in waiting:
-            if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.arguments):
+            if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.call.arguments):
                 infinite.append(item)
 
     in_threads(take_spans, min(count, len(spans)), products=False)
@@ -154,7 +154,7 @@ def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
     infinite, begin = False, time.perf_counter()
     with in_call():
         for values, places in zip(x, y, strict=True):
-            infinite |= bool(loop(values, places, 0, len(places), *job.arguments))
+            infinite |= bool(loop(values, places, 0, len(places), *job.call.arguments))
     seconds = time.perf_counter() - begin
     job.timing.seconds = min(seconds, job.timing.seconds or seconds)
     return infinite

@@ -1,105 +1,124 @@
-"""Sums of whole numbers that 8-bit integers make, as loops take them."""
+"""Sums of whole numbers that 8-bit integers make, as jobs of compiled loops."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ir_interp.executor.compiled.float_jobs import LONGEST, MOST_TOGETHER, Job, columns_of, rows_of, safe
+from ir_interp.executor.compiled.calls import (
+    Blended,
+    Call,
+    Columns,
+    ColumnsFirst,
+    ColumnWindows,
+    Halves,
+    Rows,
+    RowsFirst,
+    RowWindows,
+    Whole,
+)
+from ir_interp.executor.compiled.jobs import Extents, Job, extents, taps_of
 from ir_interp.plan.exact_sums import WholeSum, Windows, reduced
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
-_MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
+_MOST_IN_SHORT, _MOST_IN_SINGLE = 2**15, 2**24  # below these int16 and float32 hold every whole number
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row: where there are fewer, it is faster to sum their columns first, once
-_BOTH = 8  # cells of two pixels, as a loop reads them
-_FEW = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output: with fewer, sums of whole rows are faster
+_READ_TOGETHER = 8  # cells of two pixels, as the loop of means reads them
+_FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output: with fewer, whole rows are faster
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the sums of arrays of a shape as loops take them; none where there is no loop for one of them."""
+    """Return the sums of arrays of a shape; none where there is no loop for one of them."""
     made: list[Job] = []
-    for each in sums:
-        job = _job(reduced(each), shape, dtype)
-        if job is None:
+    for each in map(reduced, sums):
+        lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)
+        if lengths is None:
             return ()
-        made.append(job)
-        shape = job.out_shape
+        call = _ByteSum(each, lengths, dtype).call()
+        made.append(Job(extents=lengths, call=call, taps=taps_of(each.windows)))
+        shape = lengths.out_shape
     return tuple(made)
 
 
-def _job(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Job | None:
-    first, last = sums.windows[0], sums.windows[-1]
-    depth, out = math.prod(shape[last.axis + 1 :]), list(shape)
-    for window in sums.windows:
-        out[window.axis] = len(window.first)
-    outer, rows, cells = math.prod(shape[: first.axis]), shape[first.axis], shape[last.axis] * depth
-    if cells >= LONGEST or last.axis - first.axis > 1:
-        return None
-    taps, places = math.prod(each.weights.shape[1] for each in sums.windows), len(last.first) * depth
-    bounds = np.iinfo(dtype)
-    tail = (sums.bits, sums.rounding.code, bounds.min, bounds.max)
-    if first is not last:
-        loop, own = _of_both(sums, depth, rows, cells, dtype, tail)
-        lengths, made = (1, outer * rows, cells), (1, outer * out[first.axis], places)
-        return Job(loop, lengths, made, (rows, *own), tuple(out), taps)
-    if depth <= MOST_TOGETHER:
-        own = (*columns_of(last, depth), depth, safe(last, depth))
-        return Job("columns", (1, outer, cells), (1, outer, places), own + tail, tuple(out), taps)
-    made = (1, outer * out[first.axis], depth)
-    return Job("rows", (1, outer * rows, depth), made, (rows, *rows_of(first), *tail), tuple(out), taps)
+@dataclass(frozen=True, slots=True)
+class _ByteSum:
+    """A sum of bytes, and the arrays that it is made of."""
 
+    sums: WholeSum
+    extents: Extents
+    dtype: np.dtype[Any]
 
-def _of_both(
-    sums: WholeSum, depth: int, rows: int, cells: int, dtype: np.dtype[Any], tail: tuple[int, ...]
-) -> tuple[str, tuple[Any, ...]]:
-    """Return the loop of a sum along two axes, and its arguments."""
-    first, last = sums.windows
-    if depth in _HALVED and dtype == np.uint8 and _are_halves(sums):
-        to_even = int(sums.rounding is IntegerRounding.HALF_EVEN)
-        return "halves", (first.first, int(last.first[0]) * depth, depth, to_even)
-    if depth in _FEW and cells >= _FEW[depth] * depth * len(last.first) and _are_pairs(sums):
-        return "blended", (first.first, first.weights.astype(np.int32), *_pairs(last, depth, cells, sums.bits))
-    most = max(abs(tail[-2]), tail[-1])
-    in_floats = np.float32 if most * first.largest * last.largest < _MOST_IN_SINGLE else np.float64
-    if rows <= _FEW_ROWS * len(first.first):
-        loop, first, last = "columns_then_rows", _weighed(first, in_floats), _weighed(last, np.int32)
-    else:
-        first = _weighed(first, np.int16 if most * first.largest < _MOST else np.int32)
-        loop, last = "rows_then_columns", _weighed(last, in_floats)
-    return loop, (*rows_of(first), *columns_of(last, depth), depth, safe(last, depth), *tail)
+    def call(self) -> Call:
+        """Return the call of the fastest loop that there is."""
+        first, last = self.sums.windows[0], self.sums.windows[-1]
+        if first is last:
+            return self._along_one(first)
+        columns_in, columns_out = (shape[2] for shape in (self.extents.shape_in, self.extents.shape_out))
+        depth = self.extents.depth
+        if depth in _HALVED and self.dtype == np.uint8 and self._are_halves():
+            to_even = int(self.sums.rounding is IntegerRounding.HALF_EVEN)
+            begin, height = int(last.first[0]) * depth, self.extents.height
+            return Halves(height=height, first_rows=first.first, begin=begin, depth=depth, even=to_even)
+        if depth in _FEW_COLUMNS and columns_in >= _FEW_COLUMNS[depth] * columns_out and self._are_means_of_four():
+            return self._blended(first, last)
+        return self._along_two(first, last)
+
+    @property
+    def _ending(self) -> Whole:
+        bounds, sums = np.iinfo(self.dtype), self.sums
+        return Whole(bits=sums.bits, rounding=sums.rounding.code, least=bounds.min, most=bounds.max)
+
+    def _along_one(self, window: Windows) -> Call:
+        if self.extents.depth:
+            return Columns(columns=ColumnWindows.of(window, self.extents.depth), ending=self._ending)
+        return Rows(rows=RowWindows.of(window, self.extents.height), ending=self._ending)
+
+    def _along_two(self, rows: Windows, columns: Windows) -> Call:
+        largest = max(abs(self._ending.least), self._ending.most)
+        # The second sums are whole numbers, too: float32 holds them up to 2**24, float64 beyond all that plans allow.
+        floats = np.float32 if largest * rows.largest * columns.largest < _MOST_IN_SINGLE else np.float64
+        if self.extents.height <= _FEW_ROWS * len(rows.first):
+            return self._both(ColumnsFirst, _weighed(rows, floats), _weighed(columns, np.int32))
+        integers = np.int16 if largest * rows.largest < _MOST_IN_SHORT else np.int32
+        return self._both(RowsFirst, _weighed(rows, integers), _weighed(columns, floats))
+
+    def _both(self, order: type[RowsFirst | ColumnsFirst], rows: Windows, columns: Windows) -> Call:
+        of_rows = RowWindows.of(rows, self.extents.height)
+        return order(rows=of_rows, columns=ColumnWindows.of(columns, self.extents.depth), ending=self._ending)
+
+    def _blended(self, rows: Windows, columns: Windows) -> Call:
+        depth, cells = self.extents.depth, self.extents.shape_in[2]
+        first = columns.first * depth
+        beyond = first + _READ_TOGETHER > cells
+        beyond[-1] |= depth < 4  # what is written beyond the last pixel lies beyond the row
+        return Blended(
+            rows=RowWindows.of(_weighed(rows, np.int32), self.extents.height),
+            first_columns=first.astype(np.uint32),
+            column_weights=np.ldexp(columns.weights.astype(np.float64), -self.sums.bits),
+            depth=depth,
+            safe=int(beyond.argmax()) if beyond.any() else len(beyond),
+        )
+
+    def _are_halves(self) -> bool:
+        """Say whether every output is the mean of two rows by two columns, these side by side."""
+        windows, sums = self.sums.windows, self.sums
+        two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in windows)
+        are_beside = bool((np.diff(windows[-1].first) == 2).all())
+        known = sums.rounding in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP)
+        return sums.bits == 2 and two and are_beside and known
+
+    def _are_means_of_four(self) -> bool:
+        """Say whether every output is a mean of two rows by two columns, rounded half to even."""
+        two = all(each.weights.shape[1] == 2 for each in self.sums.windows)
+        return two and self.sums.is_mean and self.sums.rounding is IntegerRounding.HALF_EVEN
 
 
 def _weighed(window: Windows, dtype: DTypeLike) -> Windows:
     return replace(window, weights=window.weights.astype(dtype))
-
-
-def _are_halves(sums: WholeSum) -> bool:
-    """Say whether every output is the mean of two rows by two columns, these side by side."""
-    two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in sums.windows)
-    are_beside = bool((np.diff(sums.windows[-1].first) == 2).all())
-    return (
-        sums.bits == 2 and two and are_beside and sums.rounding in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP)
-    )
-
-
-def _are_pairs(sums: WholeSum) -> bool:
-    """Say whether every output is a mean of two rows by two columns, rounded half to even."""
-    two = all(each.weights.shape[1] == 2 for each in sums.windows)
-    return two and sums.is_mean and sums.rounding is IntegerRounding.HALF_EVEN
-
-
-def _pairs(columns: Windows, depth: int, cells: int, bits: int) -> tuple[Array, Array, int, int]:
-    """Return what ``blended`` takes: first cells, their weights, the depth, of how many outputs all is read at once."""
-    weights = np.ldexp(columns.weights.astype(np.float64), -bits)
-    first = columns.first * depth
-    beyond = first + _BOTH > cells
-    beyond[-1] |= depth < 4
-    return first.astype(np.uint32), weights, depth, int(beyond.argmax()) if beyond.any() else len(beyond)

@@ -1,4 +1,4 @@
-"""Sums of bytes in the order of a library or a runtime, as loops take them."""
+"""Sums of integers in the order of a library or a runtime, as jobs of compiled loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.compiled.float_jobs import LONGEST, MOST_TOGETHER, Job, columns_of, lengths_of, pays, safe
+from ir_interp.executor.compiled.calls import (
+    Call,
+    Chained,
+    ColumnWindows,
+    Cornered,
+    Fixed,
+    Paired,
+    Shortened,
+    StepColumns,
+    Stepped,
+    StepRows,
+)
+from ir_interp.executor.compiled.jobs import LONGEST, MOST_TOGETHER, Extents, Job, extents, lengths_of
 from ir_interp.executor.strategies import onnxruntime_corners, runtime_integer_sums
 from ir_interp.plan.exact_sums import gathered
 from ir_interp.plan.libraries.opencv_ipp_order import across
@@ -37,31 +49,53 @@ def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]
         return ()
     if any(each.lanes for each in whole):
         return ()
-    (columns, rows), shape, out_shape = map(piece.of_pass, whole), lengths_of(piece), piece.shape
-    depth, outer = math.prod(shape[columns.axis + 1 :]), math.prod(shape[: rows.axis])
-    if depth > MOST_TOGETHER or shape[columns.axis] * depth >= LONGEST:
+    columns, rows = map(piece.of_pass, whole)
+    lengths = extents({each.axis: len(each.indices) for each in (columns, rows)}, lengths_of(piece))
+    if lengths is None or lengths.depth > MOST_TOGETHER:
         return ()
-    lengths = (outer, shape[rows.axis], shape[columns.axis] * depth)
-    places = (outer, len(rows.indices), len(columns.indices) * depth)
+    lengths = lengths.apart(math.prod(piece.shape[: rows.axis]))
+    call = _shortened(columns, rows, lengths) or _floating(whole, columns, rows, lengths, piece, out)
     taps = rows.indices.shape[1] * columns.indices.shape[1]
-    if rows.bits_each == _UPPER_HALF and rows.indices.shape[1] == 2 and _fits_short(columns, rows):
-        window = gathered(columns.axis, shape[columns.axis], columns.indices, columns.weights)
-        window = replace(window, weights=window.weights.astype(np.float32))
-        places_of = (*columns_of(window, depth), depth, safe(window, depth))
-        short = (rows.indices, rows.weights.astype(np.int32), *places_of, rows.bits_before, rows.bits_after)
-        return (Job("shortened", lengths, places, short, out_shape, taps),)
-    if rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None:
-        cells = (columns.indices * depth).astype(np.uint32)
-        own = (rows.indices, rows.weights, cells, np.ascontiguousarray(columns.weights), depth)
-        if rows.rounding is not IntegerRounding.HALF_EVEN or (rows.of_ipp and columns.indices.shape[1] != _IN_PAIRS):
-            return ()
-        if not rows.of_ipp:
-            return (Job("chained", lengths, places, (*own, 0.0, 255.0), out_shape, taps),)
-        channels, made = math.prod(out[columns.axis + 1 :]), slice(*piece.outputs[columns.axis])
-        orders = across(whole[0].indices, channels)[made]
-        inner = _neighbours(columns.indices, orders, depth, shape[columns.axis]) if depth == channels else (0, 0)
-        return (Job("paired", lengths, places, (*own, orders, inner, 0.0, 255.0), out_shape, taps),)
-    return ()
+    return (Job(extents=lengths, call=call, taps=taps),) if call else ()
+
+
+def _shortened(columns: Pass, rows: Pass, lengths: Extents) -> Call | None:
+    """Return the call for sums that lose bits on the way; None where they are others."""
+    if rows.bits_each != _UPPER_HALF or rows.indices.shape[1] != 2 or not _fits_short(columns, rows):
+        return None
+    window = gathered(columns.axis, lengths.shape_in[2] // lengths.depth, columns.indices, columns.weights)
+    return Shortened(
+        row_indices=rows.indices,
+        row_weights=rows.weights.astype(np.int32),
+        columns=ColumnWindows.of(replace(window, weights=window.weights.astype(np.float32)), lengths.depth),
+        bits_before=rows.bits_before,
+        bits_after=rows.bits_after,
+    )
+
+
+def _floating(
+    whole: Sequence[Pass], columns: Pass, rows: Pass, lengths: Extents, piece: Piece, out: Shape
+) -> Call | None:
+    """Return the call for sums of float32 in their order; None where they are others."""
+    is_single = rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None
+    if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
+        return None
+    depth = lengths.depth
+    taps: dict[str, Any] = {
+        "row_indices": rows.indices,
+        "row_weights": rows.weights,
+        "column_indices": (columns.indices * depth).astype(np.uint32),
+        "column_weights": np.ascontiguousarray(columns.weights),
+        "depth": depth,
+    }
+    if not rows.of_ipp:
+        return Chained(**taps)
+    if columns.indices.shape[1] != _IN_PAIRS:
+        return None
+    channels = math.prod(out[columns.axis + 1 :])
+    orders = across(whole[0].indices, channels)[slice(*piece.outputs[columns.axis])]
+    inner = _neighbours(columns.indices, orders, depth, lengths.shape_in[2] // depth) if depth == channels else (0, 0)
+    return Paired(**taps, orders=orders, inner=inner)
 
 
 def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple[int, int]:
@@ -76,30 +110,37 @@ def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple
 
 def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
     """Return a sum over the corners of cells as a loop takes it: along columns, rows and, it may be, planes."""
-    shape, out = lengths_of(piece), list(lengths_of(piece))
+    shape = lengths_of(piece)
     columns, *others = onnxruntime_corners.sides(step, piece.origin, shape)
-    for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True):
-        out[axis] = len(low.places)
+    counts = {axis: len(low.places) for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True)}
     last, first = step.axes[0], step.axes[-1]
     depth, outer = math.prod(shape[last + 1 :]), math.prod(shape[:first])
-    rows, cells = math.prod(shape[first:last]), shape[last] * depth
-    if cells >= LONGEST:
+    out = tuple(counts.get(axis, length) for axis, length in enumerate(shape))
+    lengths = Extents(
+        shape_in=(outer, math.prod(shape[first:last]), shape[last] * depth),
+        shape_out=(outer, math.prod(out[first:last]), out[last] * depth),
+        out_shape=out,
+        height=shape[first],
+        depth=depth,
+    )
+    if lengths.shape_in[2] >= LONGEST or not lengths.pays:
         return ()
     unit = onnxruntime_corners.Side(np.zeros(1, np.intp), np.ones(1, columns[0].weights.dtype))
     high, deep = others if len(others) > 1 else (others[0], (unit,))
-    each = [(row, plane) for plane in deep for row in high]
-    places = [plane.places[:, None] * shape[last - 1] + row.places for row, plane in each]
-    weights = [np.broadcast_arrays(row.weights, plane.weights[:, None]) for row, plane in each]
-    of_cells = [(side.places[:, None] * depth + np.arange(depth)).reshape(-1) for side in columns]
-    own = (
-        np.stack(places, axis=-1).reshape(-1, len(each)),
-        *(np.stack(some, axis=-1).reshape(-1, len(each)) for some in zip(*weights, strict=True)),
-        np.stack(of_cells).astype(np.uint32),
-        np.stack([np.repeat(side.weights, depth) for side in columns]),
-        2 * CORNER_BITS if step.fixed else 0,
+    corners = [(row, plane) for plane in deep for row in high]
+    places = [plane.places[:, None] * shape[last - 1] + row.places for row, plane in corners]
+    weights = [np.broadcast_arrays(row.weights, plane.weights[:, None]) for row, plane in corners]
+    of_rows, of_planes = (np.stack(some, axis=-1).reshape(-1, len(corners)) for some in zip(*weights, strict=True))
+    cells = [(side.places[:, None] * depth + np.arange(depth)).reshape(-1) for side in columns]
+    call = Cornered(
+        corner_rows=np.stack(places, axis=-1).reshape(-1, len(corners)),
+        row_weights=of_rows,
+        plane_weights=of_planes,
+        columns=np.stack(cells).astype(np.uint32),
+        column_weights=np.stack([np.repeat(side.weights, depth) for side in columns]),
+        bits=2 * CORNER_BITS if step.fixed else 0,
     )
-    made = (outer, math.prod(out[first:last]), out[last] * depth)
-    return (Job("cornered", (outer, rows, cells), made, own, tuple(out), 2 * len(each)),) if pays(made) else ()
+    return (Job(extents=lengths, call=call, taps=2 * len(corners)),)
 
 
 def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
@@ -110,33 +151,33 @@ def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tu
         if job is None:
             return ()
         made.append(job)
-        shape = job.out_shape
+        shape = job.extents.out_shape
     return tuple(made)
 
 
 def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job | None:
     indices, weights = (np.stack(runtime_integer_sums.columns(each), axis=1) for each in (step.indices, step.weights))
-    places = np.minimum(indices.astype(np.intp) - origin, shape[step.axis] - 1)
-    depth, outer, length = math.prod(shape[step.axis + 1 :]), math.prod(shape[: step.axis]), shape[step.axis]
-    if length * depth >= LONGEST or (step.sum is not Sum.FIXED and weights.dtype != np.float32):
+    lengths = extents({step.axis: len(indices)}, shape)
+    if lengths is None or (step.sum is not Sum.FIXED and weights.dtype != np.float32):
         return None
-    bounds, out = np.iinfo(dtype), (*shape[: step.axis], len(places), *shape[step.axis + 1 :])
-    tail: tuple[Any, ...]
+    ending: Fixed | Stepped
+    bounds = np.iinfo(dtype)
     if step.sum is Sum.FIXED:
         largest = int(np.abs(weights).sum(axis=1).max()) * max(bounds.max, -bounds.min) + (1 << FIXED_BITS)
         weights = weights.astype(np.int32 if largest < _MOST_IN_INT else np.int64)
-        kind, tail = "fixed", (FIXED_BITS, bounds.min, bounds.max)
+        ending = Fixed(bits=FIXED_BITS, least=bounds.min, most=bounds.max)
     else:
-        kind = "float"
-        tail = (step.sum is Sum.FUSED, step.rounding.code if step.rounding else 0, float(bounds.min), float(bounds.max))
+        rounding, fused = step.rounding.code if step.rounding else 0, step.sum is Sum.FUSED
+        ending = Stepped(fused=fused, rounding=rounding, least=float(bounds.min), most=float(bounds.max))
+    places, weights = np.minimum(indices.astype(np.intp) - origin, shape[step.axis] - 1), np.ascontiguousarray(weights)
+    call: StepRows | StepColumns
+    if lengths.depth:
+        cells = (places * lengths.depth).astype(np.uint32)
+        call = StepColumns(indices=cells, weights=weights, depth=lengths.depth, ending=ending)
+    else:
+        call = StepRows(height=lengths.height, indices=places, weights=weights, ending=ending)
     kept_as = np.dtype(np.float32) if step.rounding is None else None
-    if depth <= MOST_TOGETHER:
-        own = ((places * depth).astype(np.uint32), np.ascontiguousarray(weights), depth, *tail)
-        lengths, made = (1, outer, length * depth), (1, outer, len(places) * depth)
-        return Job(f"{kind}_columns", lengths, made, own, out, weights.shape[1], kept_as=kept_as)
-    lengths, made = (1, outer * length, depth), (1, outer * len(places), depth)
-    own = (length, places, np.ascontiguousarray(weights), *tail)
-    return Job(f"{kind}_rows", lengths, made, own, out, weights.shape[1], kept_as=kept_as)
+    return Job(extents=lengths, call=call, taps=weights.shape[1], kept_as=kept_as)
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:

@@ -1,42 +1,43 @@
 """Loops that numba compiles. Imported only where it is installed."""
 
-from ir_interp.executor.loops.blends import blended
-from ir_interp.executor.loops.byte_sums import columns, columns_then_rows, rows, rows_then_columns
-from ir_interp.executor.loops.cell_corners import cornered
-from ir_interp.executor.loops.copies import copies
-from ir_interp.executor.loops.floats import floats_columns, floats_columns_first, floats_rows, floats_rows_first
-from ir_interp.executor.loops.halves import halves
-from ir_interp.executor.loops.library_steps import chained, paired, shortened
-from ir_interp.executor.loops.runtime_sums import fixed_columns, fixed_rows, float_columns, float_rows
-from ir_interp.executor.loops.sixteen import (
-    sixteen_columns,
-    sixteen_columns_first,
-    sixteen_rows,
-    sixteen_rows_first,
+from typing import Any
+
+from ir_interp.executor.compiled import calls
+from ir_interp.executor.loops import (
+    blends,
+    byte_sums,
+    cell_corners,
+    copies,
+    floats,
+    halves,
+    library_steps,
+    runtime_sums,
+    sixteen,
 )
 
-__all__ = [
-    "blended",
-    "chained",
-    "columns",
-    "columns_then_rows",
-    "copies",
-    "cornered",
-    "fixed_columns",
-    "fixed_rows",
-    "float_columns",
-    "float_rows",
-    "floats_columns",
-    "floats_columns_first",
-    "floats_rows",
-    "floats_rows_first",
-    "halves",
-    "paired",
-    "rows",
-    "rows_then_columns",
-    "shortened",
-    "sixteen_columns",
-    "sixteen_columns_first",
-    "sixteen_rows",
-    "sixteen_rows_first",
-]
+LOOPS: dict[tuple[type, ...], Any] = {
+    (calls.Copies,): copies.copies,
+    (calls.Rows, calls.Kept): floats.floats_rows,
+    (calls.Columns, calls.Kept): floats.floats_columns,
+    (calls.RowsFirst, calls.Kept): floats.floats_rows_first,
+    (calls.ColumnsFirst, calls.Kept): floats.floats_columns_first,
+    (calls.Rows, calls.Narrow): sixteen.sixteen_rows,
+    (calls.Columns, calls.Narrow): sixteen.sixteen_columns,
+    (calls.RowsFirst, calls.Narrow): sixteen.sixteen_rows_first,
+    (calls.ColumnsFirst, calls.Narrow): sixteen.sixteen_columns_first,
+    (calls.Rows, calls.Whole): byte_sums.bytes_rows,
+    (calls.Columns, calls.Whole): byte_sums.bytes_columns,
+    (calls.RowsFirst, calls.Whole): byte_sums.bytes_rows_first,
+    (calls.ColumnsFirst, calls.Whole): byte_sums.bytes_columns_first,
+    (calls.StepRows, calls.Stepped): runtime_sums.float_rows,
+    (calls.StepColumns, calls.Stepped): runtime_sums.float_columns,
+    (calls.StepRows, calls.Fixed): runtime_sums.fixed_rows,
+    (calls.StepColumns, calls.Fixed): runtime_sums.fixed_columns,
+    (calls.Halves,): halves.halves,
+    (calls.Blended,): blends.blended,
+    (calls.Shortened,): library_steps.shortened,
+    (calls.Chained,): library_steps.chained,
+    (calls.Paired,): library_steps.paired,
+    (calls.Cornered,): cell_corners.cornered,
+}
+"""The loop of every call, by its class and that of its ending; ``x``, ``y`` and the rows to make come before."""

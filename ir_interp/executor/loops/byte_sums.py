@@ -40,7 +40,7 @@ def _store(
 
 
 @compiled
-def rows_then_columns(
+def bytes_rows_first(
     x: Array,
     y: Array,
     start: int,
@@ -75,7 +75,7 @@ def rows_then_columns(
 
 
 @compiled
-def columns_then_rows(
+def bytes_columns_first(
     x: Array,
     y: Array,
     start: int,
@@ -112,13 +112,13 @@ def columns_then_rows(
 
 
 @compiled
-def columns(
+def bytes_columns(
     x: Array,
     y: Array,
     start: int,
     stop: int,
-    first: Array,
-    weights: Array,
+    first_columns: Array,
+    column_weights: Array,
     depth: int,
     safe: int,
     bits: int,
@@ -127,31 +127,32 @@ def columns(
     most: int,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
-    source, target, flat, sums = x.reshape(-1), y.reshape(-1), weights.reshape(-1), np.empty(y.shape[1], weights.dtype)
+    source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    sums = np.empty(y.shape[1], column_weights.dtype)
     for row in range(start, stop):
-        along(source, row * x.shape[1], first, flat, weights.shape[1], depth, safe, sums, 0)
+        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, safe, sums, 0)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, row * y.shape[1])
 
 
 @compiled
-def rows(
+def bytes_rows(
     x: Array,
     y: Array,
     start: int,
     stop: int,
     height: int,
     first_rows: Array,
-    weights: Array,
+    row_weights: Array,
     bits: int,
     rounding: int,
     least: int,
     most: int,
 ) -> None:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
-    outputs, cells = len(weights), x.shape[1]
-    source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
+    outputs, cells = len(row_weights), x.shape[1]
+    source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, row_weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
-        across(source, first, len(x), cells, 0, weights, place, sums, 0, cells)
+        across(source, first, len(x), cells, 0, row_weights, place, sums, 0, cells)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)

@@ -88,24 +88,24 @@ def floats_rows_first(
 
 @compiled
 def floats_columns(
-    x: Array, y: Array, start: int, stop: int, first: Array, weights: Array, depth: int, safe: int
+    x: Array, y: Array, start: int, stop: int, first_columns: Array, column_weights: Array, depth: int, safe: int
 ) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
-    source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), weights.reshape(-1), y.shape[1], False
+    source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), y.shape[1], False
     for row in range(start, stop):
-        along(source, row * x.shape[1], first, flat, weights.shape[1], depth, safe, target, row * count)
+        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, safe, target, row * count)
         infinite |= holds_infinity(target, row * count, count)
     return infinite
 
 
 @compiled
-def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, weights: Array) -> bool:
+def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, row_weights: Array) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
-    outputs, cells = len(weights), x.shape[1]
+    outputs, cells = len(row_weights), x.shape[1]
     source, target, infinite = x.reshape(-1), y.reshape(-1), False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
-        across(source, first, len(x), cells, 0, weights, place, target, out * cells, cells)
+        across(source, first, len(x), cells, 0, row_weights, place, target, out * cells, cells)
         infinite |= holds_infinity(target, out * cells, cells)
     return infinite

@@ -150,8 +150,8 @@ def sixteen_columns(
     y: Array,
     start: int,
     stop: int,
-    first: Array,
-    weights: Array,
+    first_columns: Array,
+    column_weights: Array,
     depth: int,
     safe: int,
     way: int,
@@ -159,12 +159,13 @@ def sixteen_columns(
     high: float,
 ) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
-    source, target, flat, cells, count = x.reshape(-1), y.reshape(-1), weights.reshape(-1), x.shape[1], y.shape[1]
+    source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    cells, count = x.shape[1], y.shape[1]
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for row in range(start, stop):
         infinite |= _load(source, row * cells, way, line, 0, cells)
-        along(line, 0, first, flat, weights.shape[1], depth, safe, total, 0)
+        along(line, 0, first_columns, flat, column_weights.shape[1], depth, safe, total, 0)
         _store(total, way, low, high, target, row * count, count)
     return infinite
 
@@ -177,13 +178,13 @@ def sixteen_rows(
     stop: int,
     height: int,
     first_rows: Array,
-    weights: Array,
+    row_weights: Array,
     way: int,
     low: float,
     high: float,
 ) -> bool:
     """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
-    (outputs, width), cells = weights.shape, x.shape[1]
+    (outputs, width), cells = row_weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
     lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
     infinite = False
@@ -194,6 +195,6 @@ def sixteen_rows(
             if held[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
-        across(lines, first, width, cells, 0, weights, place, total, 0, cells)
+        across(lines, first, width, cells, 0, row_weights, place, total, 0, cells)
         _store(total, way, low, high, target, out * cells, cells)
     return infinite

@@ -1,0 +1,296 @@
+"""What compiled loops are given, by name: one class for each set of parameters, and for each way in which sums end.
+
+A loop takes ``x``, ``y``, the rows to make, and then the fields of its class, one after the other, those of groups
+within it included: numba takes plain numbers and arrays faster than objects. ``loops.LOOPS`` has the loop of a call;
+tests compare the names of its parameters with those of the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.caching import cached_property
+from ir_interp.plan.exact_sums import Windows
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Parameters that several loops share."""
+
+    def flat(self) -> Iterator[Any]:
+        """Yield the values of all fields, those of groups within it included."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Group):
+                yield from value.flat()
+            else:
+                yield value
+
+
+class Call(Group):
+    """All parameters of a loop."""
+
+    @cached_property
+    def arguments(self) -> tuple[Any, ...]:
+        """The parameters in their order."""
+        return tuple(self.flat())
+
+    @cached_property
+    def loop(self) -> tuple[type, ...]:
+        """The key of its loop: its class, and that of its ending, where it has one."""
+        ending = getattr(self, "ending", None)
+        return (type(self),) if ending is None else (type(self), type(ending))
+
+    @cached_property
+    def name(self) -> str:
+        """The names of these classes."""
+        return "/".join(each.__name__ for each in self.loop)
+
+
+# Groups
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowWindows(Group):
+    """Where the rows of each output begin within an image of ``height`` rows, and their weights [outputs, width]."""
+
+    height: int
+    first_rows: Array
+    row_weights: Array
+
+    @classmethod
+    def of(cls, windows: Windows, height: int) -> RowWindows:
+        """Return windows over the rows of images."""
+        return cls(height=height, first_rows=windows.first, row_weights=windows.weights)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnWindows(Group):
+    """At which cell of a row the pixels of each output begin, their weights [outputs, width], and cells of a pixel.
+
+    Of ``safe`` outputs, the first, pixels of three or four cells may be read and written as four.
+    """
+
+    first_columns: Array
+    column_weights: Array
+    depth: int
+    safe: int
+
+    @classmethod
+    def of(cls, windows: Windows, depth: int) -> ColumnWindows:
+        """Return windows over pixels of ``depth`` cells."""
+        return cls(
+            first_columns=(windows.first * depth).astype(np.uint32),
+            column_weights=windows.weights,
+            depth=depth,
+            safe=_safe(windows, depth),
+        )
+
+
+def _safe(columns: Windows, depth: int) -> int:
+    if depth not in (3, 4):
+        return 0
+    width = columns.weights.shape[1]
+    beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
+    beyond[-1] |= depth < 4  # what is written beyond the last pixel lies beyond the row
+    return int(beyond.argmax()) if beyond.any() else len(beyond)
+
+
+# How sums end
+
+
+class Ending(Group):
+    """What becomes of sums."""
+
+
+class Kept(Ending):
+    """Sums are floats, and stay what they are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Narrow(Ending):
+    """float32 sums become float16, or integers of 16 bits by the code of a rounding, between ``low`` and ``high``."""
+
+    way: int
+    low: float = 0.0
+    high: float = 0.0
+
+
+TO_HALF = -1
+"""The ``way`` of float16, in place of the code of a rounding."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Whole(Ending):
+    """Whole numbers over ``2**bits`` become bytes by the code of a rounding, between ``least`` and ``most``."""
+
+    bits: int
+    rounding: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stepped(Ending):
+    """float32 sums, of products that are ``fused`` or rounded, end a step of a runtime: 0 keeps them, as a rounding."""
+
+    fused: bool
+    rounding: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fixed(Ending):
+    """Whole numbers over ``2**bits`` are rounded half up, and held between ``least`` and ``most``."""
+
+    bits: int
+    least: int
+    most: int
+
+
+# Calls
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Copies(Call):
+    """A pixel of ``depth`` cells for each output, by its row and its first cell; every pixel twice if ``doubled``."""
+
+    from_rows: Array
+    from_columns: Array
+    depth: int
+    doubled: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows(Call):
+    """Sums of whole rows."""
+
+    rows: RowWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns(Call):
+    """Sums along rows."""
+
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsFirst(Call):
+    """Sums of rows, and of these along them."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnsFirst(Call):
+    """Sums along each row that is needed, and of the rows of these."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepRows(Call):
+    """Sums of rows at ``indices`` [outputs, taps], weighed by ``weights`` [outputs, taps], tap by tap."""
+
+    height: int
+    indices: Array
+    weights: Array
+    ending: Stepped | Fixed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepColumns(Call):
+    """Such sums along rows; ``indices`` count cells."""
+
+    indices: Array
+    weights: Array
+    depth: int
+    ending: Stepped | Fixed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Halves(Call):
+    """Means of two rows by two columns, side by side from cell ``begin`` on; halves go ``even`` if that is 1."""
+
+    height: int
+    first_rows: Array
+    begin: int
+    depth: int
+    even: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blended(Call):
+    """Means of two rows by two columns, each made at once; of ``safe`` outputs eight cells of a row may be read."""
+
+    rows: RowWindows
+    first_columns: Array
+    column_weights: Array
+    depth: int
+    safe: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shortened(Call):
+    """Sums of two rows whose values lose ``bits_before``, and the result ``bits_after``, as OpenCV's linear."""
+
+    row_indices: Array
+    row_weights: Array
+    columns: ColumnWindows
+    bits_before: int
+    bits_after: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chained(Call):
+    """float32 sums along rows, then of rows, from the first tap to the last."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+    least: float = 0.0
+    most: float = 255.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paired(Call):
+    """float32 sums in the orders of Intel's library; of ``inner`` outputs, all of one order, inputs are neighbours."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+    orders: Array
+    inner: tuple[int, int]
+    least: float = 0.0
+    most: float = 255.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cornered(Call):
+    """Sums over the corners of cells, cut off, as onnxruntime's linear: ``bits`` of whole numbers are left out."""
+
+    corner_rows: Array
+    row_weights: Array
+    plane_weights: Array
+    columns: Array
+    column_weights: Array
+    bits: int
