@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,13 +14,15 @@ import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError
 
-from ir_interp.errors import ReadError
+from ir_interp.errors import ReadError, closest
 from ir_interp.files.memory import allow_files
 from ir_interp.files.paths import exists, is_file, is_possible
 from ir_interp.files.sources import opened
 
 from .node_walk import place, subgraphs
 
+_EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")  # onnx.proto, TensorProto.external_data
+_PREPACKED = "prepacked"  # keys of onnxruntime's, for copies of a weight in the order of its own kernels
 _LAST_OPSET = 1000  # that may be made one day; readers go through all versions up to that of a model
 _PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
@@ -66,7 +69,10 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
     _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
     external = (entry for tensor in _tensors(model) for entry in tensor.external_data)
-    _check_texts((text for each in external for text in (each.key, each.value)), f"{where}:external_data")
+    for each in external:
+        _check_texts((each.key, each.value), f"{where}:external_data")
+        if each.key not in _EXTERNAL_KEYS and not each.key.startswith(_PREPACKED):
+            raise ReadError(f"unknown key {each.key!r}; {closest(each.key, _EXTERNAL_KEYS)}", f"{where}:external_data")
     for function in model.functions:
         _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
         _check_node_texts(function.node, f"{where}:function/")
@@ -115,7 +121,9 @@ def _problem(attribute: onnx.AttributeProto) -> str:
 def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Return a model of a file with its external weights. Raises ReadError where these cannot be read."""
     try:
-        onnx.load_external_data_for_model(model, str(path.absolute().parent))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Ignoring unknown external data key")  # those that are prepacked
+            onnx.load_external_data_for_model(model, str(path.absolute().parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise ReadError(f"its weights cannot be read: {str(error).splitlines()[0]}", path.name) from error
     return model

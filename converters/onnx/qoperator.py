@@ -13,14 +13,13 @@ from types import MappingProxyType
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from onnx.external_data_helper import load_external_data_for_model
 
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
 from .half_models import saved
 from .node_walk import defined, graphs
-from .onnx_files import default_opset, inlined, read_model
+from .onnx_files import default_opset, inlined, load_weights, read_model
 
 _ALONG_AXES = 13  # since this operator set a tensor has a scale for each entry of an axis
 
@@ -78,7 +77,7 @@ def in_plain_operators(path: Path, folder: Path) -> Path:
     Raises UnsupportedLayerError that names an operator in a form that has no plain one.
     """
     model = inlined(onnx.load(str(path), load_external_data=False), path.name)
-    load_external_data_for_model(model, str(path.parent))
+    load_weights(model, path)
     opset = default_opset(model, path.name)
     for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
         writer = _Writer(graph, opset, path.name)

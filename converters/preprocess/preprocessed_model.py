@@ -22,7 +22,7 @@ from ..onnx import operators
 from ..onnx.graph import Graph
 from ..onnx.native import invalid
 from ..onnx.node_walk import with_inner
-from ..onnx.onnx_files import default_opset, external_files, external_files_of, read_file
+from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_save import LARGEST
 from ..verify.run.image_inputs import Images
 from .any_size_resize import resized
@@ -128,10 +128,7 @@ def _with_weights(source: Path) -> onnx.ModelProto:
     outside = [str(path) for path in files if not is_beside(path, source)]
     if outside:
         raise ReadError(f"its external data lie outside its folder: {outside[0]}", source.name)
-    try:
-        onnx.load_external_data_for_model(model, str(source.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise ReadError(f"its external data cannot be read: {error}", source.name) from error
+    load_weights(model, source)
     apart = sorted(path.name for path in external_files_of(model, source.parent))
     if apart:
         raise ReadError(f"weights in {', '.join(apart)} that are not moved: of a function or a sparse one", source.name)

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError
+from ir_interp.converters.onnx import onnx_files
 from ir_interp.converters.openvino.single_layer import one_op_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
@@ -340,3 +341,27 @@ def test_a_file_of_weights_whose_name_is_no_text(fails_to_load: LoadFails) -> No
     model.graph.node.append(node)
     content = model.SerializeToString().replace(b"weights", b"weight\xff")
     assert fails_to_load("a.onnx", content) == "a.onnx:external_data: b'weight\\xff' is no text in UTF-8"
+
+
+def _external(key: str) -> bytes:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    tensor = helper.make_tensor("weight", onnx.TensorProto.FLOAT, [1], [0])
+    tensor.ClearField("float_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights")
+    tensor.external_data.add(key=key, value="0")
+    model.graph.initializer.append(tensor)
+    return bytes(model.SerializeToString())
+
+
+def test_a_key_of_external_data_that_nobody_knows(fails_to_load: LoadFails) -> None:
+    known = "basepath, checksum, length, location, offset"
+    reason = f"a.onnx:external_data: unknown key 'offest'; expected one of {known}; did you mean 'offset'?"
+    assert fails_to_load("a.onnx", _external("offest")) == reason
+
+
+def test_weights_that_onnxruntime_prepacked_are_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(_external("prepacked_0"))
+    (tmp_path / "weights").write_bytes(bytes(4))
+    assert len(ir_interp.load(tmp_path / "a.onnx")) == 1
+    assert onnx_files.load_weights(onnx_files.read_file(tmp_path / "a.onnx"), tmp_path / "a.onnx")
