@@ -225,7 +225,7 @@ def test_nothing_that_is_read_is_overwritten(tmp_path: Path) -> None:
     x = image(np.random.default_rng(0), *SIZE)
     np.testing.assert_allclose(made(whole, x)[0].transpose(1, 2, 0), x / np.float32(255) + 2, rtol=1e-6)
     (tmp_path / "weights.onnx").unlink()
-    with pytest.raises(ReadError, match="its external data cannot be read"):
+    with pytest.raises(ReadError, match="its weights cannot be read"):
         ir_interp.preprocess(source, whole, config=tmp_path / "config.onnx")
 
 
