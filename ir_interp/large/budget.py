@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator
 
 from ir_interp.executor.compiled import dispatch
-from ir_interp.executor.prepared import in_steps
 from ir_interp.executor.resize import planned, region
+from ir_interp.executor.strategies.case import in_steps
 from ir_interp.files.memory import resident_bytes
 from ir_interp.large.dask_blocks import chosen
 from ir_interp.large.layout import Layout, Place, Slices, Work, lengths_of

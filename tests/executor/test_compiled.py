@@ -111,7 +111,7 @@ def test_bytes_are_those_of_whole_numbers(drawn: tuple[tuple[int, ...], ResizeSp
     shape, spec = drawn
     x = _bytes(shape, dtype)
     wanted = x
-    sums = ir_interp.prepare(spec, shape, dtype)._sums
+    sums = ir_interp.prepare(spec, shape, dtype)._case.exact_sums
     with pytest.MonkeyPatch.context() as patch:
         products, loops = _both(x, spec, patch)
     np.testing.assert_array_equal(loops, products)

@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, ResizeSpec, Sizes, prepare
+from ir_interp import (
+    Antialias,
+    Area,
+    Arithmetic,
+    Coordinates,
+    Cubic,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Sizes,
+    prepare,
+)
 from ir_interp.executor.arrays import tiles
 from ir_interp.executor.compiled import dispatch
 from ir_interp.library import parse
@@ -62,7 +74,28 @@ def test_bytes_of_wide_rows(channels: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert list(faults(rng, values(rng, (60, 1001 * 3 // channels, channels), "uint8"), spec)) == []
 
 
-def test_which_photos_need_no_products() -> None:
-    ways = {name: prepare(spec, (240, 320, 3), "uint8")._direct for name, spec in PHOTOS.items()}
-    modules = {name: way.func.__module__.rpartition(".")[2] for name, way in ways.items() if way}
-    assert modules == {"few columns": "pairs", "halves": "factors", "quarters": "factors", "opencv": "pairs"}
+LINEAR = ResizeSpec(kernel=Linear(), axes=(0, 1))
+OF_RUNTIME = replace(LINEAR, arithmetic=Arithmetic.ONNXRUNTIME)
+STRATEGIES = [
+    ("uint8", PHOTOS["few columns"], "two-tap gather"),
+    ("uint8", PHOTOS["many columns"], "float proposal and exact re-sum"),
+    ("uint8", PHOTOS["halves"], "strided box"),
+    ("uint8", PHOTOS["quarters"], "strided box"),
+    ("uint8", PHOTOS["opencv"], "two-tap gather"),
+    ("uint8", PHOTOS["opencv's cubic"], "float proposal and ordered re-sum"),
+    ("uint8", replace(LINEAR, kernel=Cubic(a=-0.75)), "float proposal and exact re-sum"),
+    ("uint8", parse("pillow:bicubic"), "float proposal and exact re-sum"),
+    ("uint8", parse("opencv:area"), "float proposal and ordered re-sum"),
+    ("uint16", parse("opencv:linear", dtype="uint16"), "library passes"),
+    ("uint8", OF_RUNTIME, "runtime-ordered integer sums"),
+    ("uint16", LINEAR, "tap sums in tiles"),
+    ("float32", parse("torch:bicubic"), "tap sums in tiles"),
+    ("uint8", ResizeSpec(kernel=Nearest(rounding=Rounding.SIMPLE), axes=(0, 1)), "tap sums in tiles"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "spec", "name"), STRATEGIES)
+def test_which_strategy_serves_which_case(dtype: str, spec: ResizeSpec, name: str) -> None:
+    target = spec.target or Sizes((99, 120))
+    strategy, _ = prepare(replace(spec, axes=(0, 1), target=target), (240, 320, 3), dtype)._in_numpy
+    assert strategy.name == name

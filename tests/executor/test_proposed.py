@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ir_interp import Antialias, Cubic, Linear, ResizeSpec, Sizes, prepare
 from ir_interp.executor.arrays.tiles import Tile
 from ir_interp.executor.compiled.dispatch import VARIABLE
+from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.strategies.float_proposal import Proposed, Rounding
 from ir_interp.library import parse
 from ir_interp.spec import Kernel
@@ -47,6 +49,12 @@ def image(dtype: str, channels: int) -> Array:
     return np.random.default_rng(7).choice(np.array([bounds.min, bounds.max], dtype), (101, 90, channels))
 
 
+def proposals(run: Prepared) -> tuple[Proposed, ...]:
+    _, made = run._in_numpy
+    assert isinstance(made, partial)
+    return tuple(made.keywords["proposals"])
+
+
 @pytest.mark.parametrize(("name", "dtype", "channels"), CASES)
 def test_any_error_below_the_doubt_leaves_the_bytes(
     name: str, dtype: str, channels: int, monkeypatch: pytest.MonkeyPatch
@@ -54,7 +62,7 @@ def test_any_error_below_the_doubt_leaves_the_bytes(
     x, rng, store = image(dtype, channels), np.random.default_rng(0), Rounding.store
     run = prepare(spec_of(name), x.shape, dtype)
     wanted = run(x)
-    assert run._proposed
+    assert proposals(run)
 
     def disturbed(self: Rounding, values: Array, target: Array, tile: Tile) -> None:
         doubt = self._proposed.doubt
@@ -63,7 +71,7 @@ def test_any_error_below_the_doubt_leaves_the_bytes(
 
     monkeypatch.setattr(Rounding, "store", disturbed)
     np.testing.assert_array_equal(run(x), wanted)
-    for each in run._proposed:
+    for each in proposals(run):
         monkeypatch.setattr(each, "doubt", 0.75)  # now all of them are summed again
     np.testing.assert_array_equal(run(x), wanted)
 
@@ -72,9 +80,10 @@ def test_an_error_above_the_doubt_shows() -> None:
     x = np.random.default_rng(0).integers(0, 256, (400, 300, 3)).astype(np.uint8)
     run = prepare(spec_of("cubic"), x.shape, "uint8")
     wanted = run(x)
-    (proposed,) = run._proposed
+    (proposed,) = proposals(run)
     proposed.doubt = 1e-9
-    proposed._tiles = prepare(replace(spec_of("cubic"), kernel=Cubic(a=-0.76)), x.shape, "uint8")._proposed[0]._tiles
+    other = prepare(replace(spec_of("cubic"), kernel=Cubic(a=-0.76)), x.shape, "uint8")
+    proposed._tiles = proposals(other)[0]._tiles
     assert (run(x) != wanted).any()
 
 
@@ -92,4 +101,4 @@ def test_float32_stays_within_the_doubt(name: str, dtype: str, channels: int, mo
     monkeypatch.setattr(Rounding, "store", compared)
     run(x)
     assert 0 < max(apart) < 0.5
-    assert all(isinstance(each, Proposed) for each in run._proposed)
+    assert all(isinstance(each, Proposed) for each in proposals(run))

@@ -138,7 +138,7 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
         return definition.run(x, bound)
     if x.dtype.kind == "f":
         return _in_floats(x, spec)
-    sums = prepare(spec, x.shape, x.dtype)._sums
+    sums = prepare(spec, x.shape, x.dtype)._case.exact_sums
     if sums:
         for each in sums:
             x = _summed(x, each)
@@ -243,9 +243,7 @@ def main() -> None:
             print(f"case {number}: {fault}: {x.dtype} {list(x.shape)}, {spec}")
         made = prepare(spec, x.shape, x.dtype)
         taken["+".join(job.call.name for job in made._jobs) or "no loop"] += 1
-        taken[
-            f"directly by {made._direct.func.__module__.rpartition('.')[2]}" if made._direct else "by products or steps"
-        ] += 1
+        taken[made._in_numpy[0].name] += 1
     for path, count in taken.most_common():
         print(f"{count:6} {path}")
     print(f"{arguments.cases} cases, {found} differ")

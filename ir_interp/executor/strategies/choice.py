@@ -1,73 +1,156 @@
-"""In which ways NumPy alone resizes bytes: directly, where few inputs make an output, or as products propose them."""
+"""The strategies of NumPy alone, and which case each serves: the first in ``STRATEGIES`` that takes a case runs it.
+
+All give the same bits wherever they take the same case. They differ in what they cost: bytes that few inputs make are
+gathered or sliced, which leaves out the zeros of a matrix; the others are proposed by products of float32 matrices, the
+fastest sums that NumPy has, and only outputs near a rounding boundary are summed again. Floats are summed tap by tap,
+since a product of matrices has no order of its own (``executor.definition``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.caching import cached_property
-from ir_interp.executor.strategies import float_proposal, opencv_ipp, ordered_proposal, strided_box, two_tap_gather
-from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.exact_sums import WholeSum, at_once, in_passes
-from ir_interp.plan.libraries import passes
-from ir_interp.plan.libraries.opencv_sums import is_of_ipp
+from ir_interp.executor.arrays import float16, tiles
+from ir_interp.executor.arrays.store import store
+from ir_interp.executor.axis_order import in_order
+from ir_interp.executor.strategies import (
+    float_proposal,
+    library_passes,
+    opencv_area_in_fours,
+    opencv_ipp,
+    ordered_proposal,
+    premultiplied_alpha,
+    runtime_integer_sums,
+    strided_box,
+    two_tap_gather,
+)
+from ir_interp.executor.strategies.case import Case
+from ir_interp.executor.strategies.tap_sums import build
+from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.libraries.opencv_sums import adds_fours
 from ir_interp.plan.pieces import Piece
-from ir_interp.shapes import Shape
-from ir_interp.spec import Alpha
 
 Array = NDArray[Any]
+Run = Callable[[Array, Array], None]
+"""Fills ``y`` from ``x``, which is padded already."""
 
 
-class Ways:
-    """What is found of a piece of a resize once, when it is needed first; ``padded`` is the shape of its input."""
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to compute a resize: ``of`` returns what runs a case, or None for a case of others."""
 
-    def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
-        self.spec, self.dtype = bound.spec, dtype
-        self._bound, self._piece = bound, piece
-        self._padded: Shape = tuple(stop - start for start, stop in piece.inputs)
+    name: str
+    of: Callable[[Case], Run | None]
 
-    @cached_property
-    def _sums(self) -> tuple[WholeSum, ...]:
-        """The resize as sums of whole numbers; none where it is no such thing."""
-        once = at_once(self._bound, self._piece, self.dtype.name)
-        return (once,) if once else in_passes(self._bound, self._piece, self.dtype.name) or ()
 
-    @cached_property
-    def _proposed(self) -> tuple[float_proposal.Proposed, ...]:
-        """The sums of bytes as float32 proposes them, one after the other; none where there are no such."""
-        if self._passes:
-            if is_of_ipp(self._bound):
-                return (opencv_ipp.proposed(self._bound, self._piece, self._padded),)
-            found = ordered_proposal.chains(self._passes, self._padded)
-            return (found,) if found else ()
-        made, shape = [], self._padded
-        for each in self._sums:
-            made.append(float_proposal.proposed(each, shape, self.dtype))
-            shape = made[-1].shape
-        return tuple(made)
+def chosen(case: Case) -> tuple[Strategy, Run]:
+    """Return the strategy of a case, and what runs it."""
+    for strategy in STRATEGIES:
+        run = strategy.of(case)
+        if run is not None:
+            return strategy, run
+    raise AssertionError("tap sums in tiles take every case")
 
-    @cached_property
-    def _direct(self) -> partial[None] | None:
-        """What fills an output with bytes that few inputs make, without products; None where there is no such way."""
-        if self.spec.alpha is Alpha.PREMULTIPLIED:
-            return None
-        if len(self._sums) == 1:
-            most = max(map(abs, (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)))
-            if by_factors := strided_box.of_sum(self._sums[0], self._padded, most):
-                return partial(strided_box.run, made=by_factors)
-            found = two_tap_gather.of_sum(self._sums[0], self._padded)
-            return partial(two_tap_gather.run, pairs=found) if found else None
-        found = two_tap_gather.shortened(*self._passes, self._padded) if len(self._passes) == 2 else None
-        return partial(two_tap_gather.run, pairs=found) if found else None
 
-    @cached_property
-    def _passes(self) -> tuple[passes.Pass, ...]:
-        """The passes over bytes that an image library makes, in an order of its own; none where there are no such."""
-        if self._sums or self.dtype != np.uint8 or self.spec.alpha is Alpha.PREMULTIPLIED:
-            return ()
-        if not passes.are_named(self._bound):
-            return ()
-        return tuple(map(self._piece.of_pass, passes.passes(self._bound, "uint8")))
+def _strided_box(case: Case) -> Run | None:
+    if len(case.exact_sums) != 1 or case.is_premultiplied:
+        return None
+    bounds = np.iinfo(case.dtype)
+    factors = strided_box.of_sum(case.exact_sums[0], case.padded, max(bounds.max, -bounds.min))
+    return partial(strided_box.run, made=factors) if factors else None
+
+
+def _two_tap_gather(case: Case) -> Run | None:
+    if case.is_premultiplied:
+        return None
+    pairs = None
+    if len(case.exact_sums) == 1:
+        pairs = two_tap_gather.of_sum(case.exact_sums[0], case.padded)
+    elif len(case.byte_passes) == 2:
+        pairs = two_tap_gather.shortened(*case.byte_passes, case.padded)
+    return partial(two_tap_gather.run, pairs=pairs) if pairs else None
+
+
+def _float_proposal(case: Case) -> Run | None:
+    proposals, shape = [], case.padded
+    for each in case.exact_sums:
+        proposals.append(float_proposal.proposed(each, shape, case.dtype))
+        shape = proposals[-1].shape
+    return partial(float_proposal.run, proposals=tuple(proposals)) if proposals else None
+
+
+def _ordered_proposal(case: Case) -> Run | None:
+    if not case.byte_passes:
+        return None
+    in_ipp_order = case.is_of_ipp and opencv_ipp.proposed(case.bound, case.piece, case.padded)
+    proposal = in_ipp_order or ordered_proposal.chains(case.byte_passes, case.padded)
+    return partial(float_proposal.run, proposals=(proposal,)) if proposal else None
+
+
+def _library_passes(case: Case) -> Run | None:
+    if not case.is_in_passes:
+        return None
+    bound, piece, sums = case.bound, case.piece, library_passes.run
+    if case.is_of_ipp:
+        sums = opencv_ipp.run
+    elif adds_fours(bound, case.dtype.name):
+        sums = opencv_area_in_fours.run
+
+    def run(x: Array, y: Array) -> None:
+        y[...] = sums(x, bound, piece)
+
+    def run_premultiplied(x: Array, y: Array) -> None:
+        whole = premultiplied_alpha.divided(sums(premultiplied_alpha.multiplied(x), bound, piece))
+        y[...] = whole[..., slice(*piece.outputs[-1])]
+
+    return run_premultiplied if case.is_premultiplied else run
+
+
+def _runtime_integer_sums(case: Case) -> Run | None:
+    steps = case.runtime_steps
+
+    def run(x: Array, y: Array) -> None:
+        y[...] = runtime_integer_sums.run(x, steps, case.piece)
+
+    return run if steps else None
+
+
+def _tap_sums(case: Case) -> Run:
+    piece = of_channels(case.piece) if case.is_premultiplied else case.piece
+    taps = {axis.axis: each for axis, each in zip(case.bound.axes, axis_taps(case.bound), strict=True)}
+    ordered = {axis.axis: taps[axis.axis] for axis in in_order(case.bound)}
+    made = tiles.tiled(ordered, piece, case.work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
+
+    def finish(values: Array, target: Array, _: tiles.Tile) -> None:
+        if case.dtype == np.float16:
+            float16.store(values, target)
+        else:
+            store(values, target, case.rounding)
+
+    def run(x: Array, y: Array) -> None:
+        x = x[..., slice(*case.piece.outputs[-1])] if case.is_premultiplied else x
+        tiles.run(x, y, made, case.work, finish)
+
+    return run
+
+
+def of_channels(piece: Piece) -> Piece:
+    """Return a piece that takes only the channels it makes: with alpha it takes all, since the last changes them."""
+    return replace(piece, inputs=(*piece.inputs[:-1], piece.outputs[-1]))
+
+
+STRATEGIES = (
+    Strategy("strided box", _strided_box),  # bytes that shrink by whole factors: slices, added up in 16 bits
+    Strategy("two-tap gather", _two_tap_gather),  # bytes of two neighbours an axis, of few columns
+    Strategy("float proposal and exact re-sum", _float_proposal),  # other bytes that are rounded once, or after an axis
+    Strategy("float proposal and ordered re-sum", _ordered_proposal),  # bytes that a library sums in floats, in order
+    Strategy("library passes", _library_passes),  # the other integers of image libraries
+    Strategy("runtime-ordered integer sums", _runtime_integer_sums),  # integers as onnxruntime and OpenVINO make them
+    Strategy("tap sums in tiles", _tap_sums),  # copies, floats, and integers that are rounded once
+)

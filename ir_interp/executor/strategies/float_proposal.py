@@ -6,7 +6,7 @@ So the bytes are the same whatever adds them up: matrix products of any processo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +70,14 @@ class Proposed:
         rounding = Rounding(self, x, y)
         tiles.run(x, y, self._tiles, _SINGLE, rounding.store)
         rounding.settle()
+
+
+def run(x: Array, y: Array, proposals: Sequence[Proposed]) -> None:
+    """Fill ``y`` from ``x`` by sums one after the other, each of which makes bytes."""
+    for proposal in proposals:
+        target = y if proposal is proposals[-1] else np.empty(proposal.shape, y.dtype)
+        proposal.run(x, target)
+        x = target
 
 
 def proposed(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Proposed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.strategies import onnxruntime_corners
 from ir_interp.plan.axes.coordinates import AxisPlan, positions
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.pieces import Piece, Range, whole
+from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.runtimes.integer_steps import FIXED_BITS, Along, Corners, Step, Sum, axes_of_steps, changing, steps
 from ir_interp.plan.runtimes.integer_weights import SINGLE, Sampled
 from ir_interp.shapes import Shape
@@ -21,21 +22,15 @@ from ir_interp.shapes import Shape
 Array = NDArray[Any]
 
 
-def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array | None:
-    """Return ``x``, padded already, resized as the runtime of the spec makes integers; None where that is not known."""
-    if x.dtype.kind not in "iu":
-        return None
-    piece = piece or whole(bound)
-    made = planned(bound, x.dtype.name, piece.outputs)
-    if made is None:
-        return None
-    dtype, values = x.dtype, x
-    for step in made:
+def run(x: Array, steps: Sequence[Step], piece: Piece) -> Array:
+    """Return integers ``x``, padded already, after the ``steps`` of a piece."""
+    values = x
+    for step in steps:
         if isinstance(step, Corners):
             values = onnxruntime_corners.run(values, step, piece.origin)
         else:
-            values = rounded(_summed(values, step, piece.origin), step.rounding, dtype)
-    return values.astype(dtype)
+            values = rounded(_summed(values, step, piece.origin), step.rounding, x.dtype)
+    return values.astype(x.dtype)
 
 
 @lru_cache(maxsize=128)
