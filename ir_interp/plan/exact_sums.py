@@ -23,6 +23,8 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
 from ir_interp.spec import Alpha, IntegerRounding, Nearest
 
+# With 22 bits, 255 * 2 * 2**22 is below 2**31: int32 holds one axis whose weights' sizes sum to 2, as those of Lanczos
+# do. Fewer than 16 bits would move a sum of bytes by 255 * 2**-17 for each tap, which shows.
 _BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
 _EIGHT_BITS = {"uint8": 255, "int8": 128}
@@ -59,19 +61,15 @@ class WholeSum:
         return least >= 0 and largest <= ABOUT_ONE * 2**self.bits
 
 
+# 255 * 1.001 = 255.255 and -128 * 1.001 = -128.128 are rounded to what a byte holds, so such sums need no cut.
 ABOUT_ONE = 1.001
-"""What weights may sum to, rounded to whole numbers: 255 times it is rounded to 255."""
+"""What weights that are rounded to whole numbers may sum to, for a mean."""
 
 
 def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
     rounding = rounding_at_once(bound.spec, dtype)
-    known = isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2
-    if known or are_named(bound) or rounding is IntegerRounding.CUT_OFF or 0 in bound.out_shape:
-        return None
-    if axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is not None:
-        return None
-    bits = _precision(bound, _EIGHT_BITS[dtype])
+    bits = _precision(bound, _EIGHT_BITS[dtype]) if _is_rounded_once(bound, rounding, dtype) else None
     if bits is None:
         return None
     made = []
@@ -81,6 +79,18 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
         weights = np.ldexp(cut.weights, bits).astype(np.int64)
         made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
     return WholeSum(_sorted(made), bits * len(made), rounding)
+
+
+def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool:
+    """Say whether bytes are sums along one axis or two that no library or runtime makes in steps of its own."""
+    if isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2:
+        return False
+    if are_named(bound) or 0 in bound.out_shape:
+        return False
+    # A weight's last bit would decide what is cut off of a sum such as 3 * (1/3): such sums stay floats.
+    if rounding is IntegerRounding.CUT_OFF:
+        return False
+    return axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is None
 
 
 @lru_cache(maxsize=8)
@@ -138,7 +148,7 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
     return Windows(axis, first, dense.astype(np.int32) if weights.dtype.kind == "i" else dense)
 
 
-def reduced(sums: WholeSum) -> WholeSum:
+def in_lowest_terms(sums: WholeSum) -> WholeSum:
     """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
     windows, bits = [], sums.bits
     for window in sums.windows:
@@ -178,7 +188,7 @@ def doubt(sums: WholeSum, most: int) -> float:
     In any order of additions, fused or not, each term is rounded at most once for every term of its sum (N. J. Higham,
     "Accuracy and Stability of Numerical Algorithms", 2002, equation 3.5).
     """
-    if most * math.prod(window.largest for window in reduced(sums).windows) <= _EXACT:
+    if most * math.prod(window.largest for window in in_lowest_terms(sums).windows) <= _EXACT:
         return 0.0
     weights = [np.abs(window.weights.astype(np.float64)) for window in sums.windows]
     size = math.prod(each.sum(axis=1).max() for each in weights)

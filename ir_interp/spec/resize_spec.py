@@ -77,7 +77,7 @@ class ResizeSpec:
             known = " or ".join(map(str, AREA_COORDINATES))
             raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
         if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
-            raise SpecError("premultiplied needs axes, of which the last is none, and a kernel that is not nearest")
+            raise SpecError("premultiplied needs axes that leave out the last one, the channels, and no nearest kernel")
         self._check_library()
         if self.box is not None:
             self._check_box(self.box)

@@ -22,7 +22,7 @@ from ir_interp.executor.compiled.calls import (
     Whole,
 )
 from ir_interp.executor.compiled.jobs import Extents, Job, extents, taps_of
-from ir_interp.plan.exact_sums import WholeSum, Windows, reduced
+from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
@@ -37,7 +37,7 @@ _FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output:
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the sums of arrays of a shape; none where there is no loop for one of them."""
     made: list[Job] = []
-    for each in map(reduced, sums):
+    for each in map(in_lowest_terms, sums):
         lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)
         if lengths is None:
             return ()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
-from ir_interp.plan.exact_sums import WholeSum, Windows, reduced
+from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
@@ -54,7 +54,7 @@ class Factors:
 
 def of_sum(sums: WholeSum, shape: Shape, most: int) -> Factors | None:
     """Return a sum of arrays of a shape, no value above ``most``, by whole factors; None where it is no such sum."""
-    sums = reduced(sums)
+    sums = in_lowest_terms(sums)
     if len(sums.windows) != 2 or sums.rounding not in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP):
         return None
     rows, columns = sums.windows

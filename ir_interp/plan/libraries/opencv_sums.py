@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.libraries import library_weights, opencv_ipp_order
+from ir_interp.plan.libraries import opencv_area_weights, opencv_ipp_order
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Area,
@@ -75,7 +75,7 @@ _SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
 
 def blocks(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return indices and weights of the pixels that are counted along an axis: of its last block those that it has."""
-    indices, weights = library_weights.covered(axis)
+    indices, weights = opencv_area_weights.covered(axis)
     return indices.astype(np.intp), weights
 
 

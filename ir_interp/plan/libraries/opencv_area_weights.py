@@ -1,0 +1,43 @@
+"""OpenCV's INTER_AREA: which pixels an output covers, and by how much. Formulas of ``resize.cpp``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.axes.coordinates import AxisPlan
+
+Array = NDArray[Any]
+Weighted = tuple[Array, Array]
+"""Indices and weights [out, taps]."""
+
+_SLIVER = 1e-3  # of a pixel: less is left out
+
+
+def covered(axis: AxisPlan) -> Weighted:
+    """Weigh pixels by the part of [i, i + 1) * step that they cover, whole ones alike."""
+    step = 1.0 / np.float64(axis.scale)
+    start = np.arange(axis.out_size) * step
+    stop, cell = start + step, np.minimum(step, axis.in_size - start)
+    last = np.minimum(np.floor(stop), axis.in_size - 1)
+    first = np.minimum(np.ceil(start), last)
+    begin = np.where(first - start > _SLIVER, (first - start) / cell, 0.0)
+    end = np.where(stop - last > _SLIVER, np.minimum(np.minimum(stop - last, 1.0), cell) / cell, 0.0)
+    places = (first - 1)[:, None] + np.arange(int((last - first).max()) + 2)
+    inside = (places >= first[:, None]) & (places < last[:, None])
+    weights = np.where(inside, (1.0 / cell)[:, None], 0.0)
+    weights = np.where(places == (first - 1)[:, None], begin[:, None], weights)
+    weights = np.where(places == last[:, None], end[:, None], weights)
+    return np.clip(places, 0, axis.in_size - 1), weights.astype(np.float32)
+
+
+def covered_in_growing(axis: AxisPlan) -> Weighted:
+    """Weigh two neighbours by what an output covers of each: of any axis, if one of them grows."""
+    scale, index = np.float64(axis.scale), np.arange(axis.out_size)
+    floor = np.floor(index * (1.0 / scale))
+    place = ((index + 1) - (floor + 1) * scale).astype(np.float32)
+    place = np.where(place <= 0, np.float32(0), place - np.floor(place)).astype(np.float32)
+    indices = np.clip(floor[:, None] + np.arange(2), 0, axis.in_size - 1)
+    return indices, np.stack([np.float32(1) - place, place], axis=1)
