@@ -10,10 +10,12 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 
 from .node_walk import graphs, rename_read
 from .onnx_files import inlined, read_model
+from .tensor_values import values_of
 
 HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 _TYPES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")  # attributes that name an element type
@@ -38,7 +40,10 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
     model = inlined(onnx.load(str(path)), path.name)
     for tensor, _ in list(tensors(model.graph)):
         if tensor.data_type in HALVES:
-            replace(tensor, lambda array: array.astype(np.float32))
+            try:
+                replace(tensor, lambda array: array.astype(np.float32))
+            except ReadError as error:
+                raise error.under(path.name) from None
     for graph in graphs(model.graph):
         del graph.value_info[:]
         for each in (*graph.input, *graph.output):
@@ -86,7 +91,7 @@ def saved(model: onnx.ModelProto, path: Path) -> Path:
 def replace(tensor: onnx.TensorProto, change: Callable[[Any], Any]) -> None:
     """Change the values of a tensor."""
     name = tensor.name
-    tensor.CopyFrom(numpy_helper.from_array(np.asarray(change(numpy_helper.to_array(tensor)), order="C"), name))
+    tensor.CopyFrom(numpy_helper.from_array(np.asarray(change(values_of(tensor)), order="C"), name))
 
 
 def tensors(graph: onnx.GraphProto) -> Iterator[tuple[onnx.TensorProto, str]]:

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from .node_walk import graphs, with_inner
 from .onnx_save import Unsaved
+from .tensor_values import values_of
 
 MIN_ELEMENTS = 16
 """A constant of fewer is no weight: epsilons, bounds and the like stay as they are, for they save nothing."""
@@ -35,10 +36,10 @@ def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store the initialisers of a model in half precision, but for those named in ``exact``, or that are inputs too."""
     kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
     chosen = {each.name: each for each in model.graph.initializer if each.name not in kept and _is_float(each)}
-    weights = {name for name, tensor in chosen.items() if _is_weight(numpy_helper.to_array(tensor))}
+    weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
     names = _stored_names(model, weights)
     for name in weights:
-        chosen[name].CopyFrom(numpy_helper.from_array(_half(numpy_helper.to_array(chosen[name])), names[name]))
+        chosen[name].CopyFrom(numpy_helper.from_array(_half(values_of(chosen[name])), names[name]))
     _cast(model, names)
 
 

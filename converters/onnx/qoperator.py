@@ -20,6 +20,7 @@ from ir_interp.files.kinds import FileKind
 from .half_models import saved
 from .node_walk import defined, graphs
 from .onnx_files import default_opset, inlined, load_weights, read_model
+from .tensor_values import values_of
 
 _ALONG_AXES = 13  # since this operator set a tensor has a scale for each entry of an axis
 
@@ -164,7 +165,7 @@ class _Writer:
     def _value(self, node: onnx.NodeProto, name: str) -> np.ndarray:
         if name not in self._known:
             raise self._refusal(node, f"{name!r} is no constant")
-        return numpy_helper.to_array(self._known[name])
+        return values_of(self._known[name])
 
     def _hold(self, name: str, value: np.ndarray) -> str:
         self.held.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), self._fresh(name)))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ir_interp.errors import ReadError
 from ir_interp.shapes import PartialShape, static_shape
+
+from .tensor_values import values_of
 
 Array = NDArray[Any]
 _MAX_ELEMENTS = 4096
@@ -179,12 +180,7 @@ class Values:
             raise ReadError(f"tensor {tensor.name!r} has a negative length, {list(tensor.dims)}")
         if math.prod(tensor.dims) > _MAX_ELEMENTS:
             return None
-        try:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:  # which is loaded into the tensor itself
-                tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
-            return numpy_helper.to_array(tensor, base_dir=self.folder)
-        except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:
-            raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error
+        return values_of(tensor, self.folder)
 
 
 def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto.Tensor:

@@ -365,3 +365,11 @@ def test_weights_that_onnxruntime_prepacked_are_no_mistake(tmp_path: Path) -> No
     (tmp_path / "weights").write_bytes(bytes(4))
     assert len(ir_interp.load(tmp_path / "a.onnx")) == 1
     assert onnx_files.load_weights(onnx_files.read_file(tmp_path / "a.onnx"), tmp_path / "a.onnx")
+
+
+def test_a_weight_whose_data_do_not_fit_its_shape(fails: Fails, tmp_path: Path) -> None:
+    model = resize({"mode": "nearest"}, scales=[1, 1, 2, 2])
+    model.graph.initializer.add(name="weight", data_type=onnx.TensorProto.FLOAT16, dims=[3, 3], raw_data=bytes(36))
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    reason = "a.onnx: the values of tensor 'weight' cannot be read: cannot reshape array of size 18 into shape (3,3)"
+    assert fails("convert", "a.onnx", "b.xml", "--no-verify") == reason
