@@ -38,7 +38,7 @@ class _Loops:
         self._module: Any = None
         self.problem = ""
         self._is_tried = False
-        self._compiled: set[tuple[tuple[type, ...], np.dtype[Any], bool, str]] = set()
+        self._known: set[tuple[tuple[type, ...], np.dtype[Any], bool, str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
 
     def get(self) -> Any:
@@ -56,12 +56,18 @@ class _Loops:
         return self._module
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
-        """Return the loop of a job, compiled for an image [rows, cells] of this type."""
+        """Return the loop of a job, compiled for images [outer, rows, cells] of these types."""
+        writeable = x.flags.writeable
+        if writeable not in job.compiled:
+            job.compiled[writeable] = self._loop(job, x[0], y[0])
+        return job.compiled[writeable]
+
+    def _loop(self, job: Job, x: Array, y: Array) -> Any:
         loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, x.flags.writeable, job.kinds)
-        if key not in self._compiled:
+        if key not in self._known:
             with self._work():
                 loop(x, y, 0, 0, *job.call.arguments)
-                self._compiled.add(key)
+                self._known.add(key)
         return loop
 
     @contextmanager
@@ -106,7 +112,7 @@ def load() -> bool:
     return _loops.get() is not None
 
 
-def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
+def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:
     """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; None where loops cannot.
 
     Return whether an infinity or NaN was seen, which reaches too many sums of floats.
@@ -114,8 +120,8 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
     if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
         return None  # a call within another, by a signal handler, may find a loop half compiled
     infinite = False
-    for job in made:
-        target = y if job is made[-1] else np.empty(job.extents.out_shape, job.kept_as or y.dtype)
+    for job in jobs:
+        target = y if job is jobs[-1] else np.empty(job.extents.out_shape, job.kept_as or y.dtype)
         values, places = x.reshape(job.extents.shape_in), target.reshape(job.extents.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)
@@ -125,7 +131,7 @@ def run(x: Array, y: Array, made: Sequence[Job]) -> bool | None:
 
 
 def _run(job: Job, x: Array, y: Array) -> bool:
-    loop = _loops.compiled(job, x[0], y[0])
+    loop = _loops.compiled(job, x, y)
     count = threads() if _is_shared(job, y) else 1
     if count == 1:
         return _run_alone(loop, job, x, y)
@@ -151,10 +157,10 @@ def _is_shared(job: Job, y: Array) -> bool:
 
 
 def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
-    infinite, begin = False, time.perf_counter()
+    infinite, rows, arguments, begin = False, y.shape[1], job.call.arguments, time.perf_counter()
     with in_call():
-        for values, places in zip(x, y, strict=True):
-            infinite |= bool(loop(values, places, 0, len(places), *job.call.arguments))
+        for item in range(len(y)):
+            infinite |= bool(loop(x[item], y[item], 0, rows, *arguments))
     seconds = time.perf_counter() - begin
     job.timing.seconds = min(seconds, job.timing.seconds or seconds)
     return infinite

@@ -89,6 +89,8 @@ class Job:
     seen_as: np.dtype[Any] | None = None
     kept_as: np.dtype[Any] | None = None
     timing: Timing = field(default_factory=Timing)
+    compiled: dict[bool, Any] = field(default_factory=dict)
+    """Its loop, by whether what it reads can be written: numba compiles each by itself."""
 
     @cached_property
     def kinds(self) -> str:
