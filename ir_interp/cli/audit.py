@@ -57,6 +57,8 @@ def audit(
 
     form = printed_form(options)
     check_severities(options)
+    if options.preprocess is None and not options.html:
+        check_image(options.image, options.html)
     if options.results is not None:
         return _audit_fleet(models, options.results, options, form)
     check_place(options, REPORT, "without --results")
