@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ir_interp.op import ResizeOp
+from ir_interp.options.convert_options import Form as Form
+from ir_interp.options.convert_options import StateForm as StateForm
+from ir_interp.options.shared_options import Progress as Progress
+from ir_interp.options.shared_options import silent as silent
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe
-
-Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,21 +196,6 @@ def text(value: object) -> str:
     if value is None:
         return "at run time"
     return str(list(value)) if isinstance(value, tuple | list) else str(value)
-
-
-class StateForm(Enum):
-    """What becomes of a state that an IR keeps between inferences."""
-
-    INPUTS = "inputs"
-    REFUSE = "refuse"
-
-
-class Form(Enum):
-    """Which nodes a resize may become."""
-
-    ANY = "any"  # native where that is exact, else decomposed
-    NATIVE = "native"
-    DECOMPOSED = "decomposed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

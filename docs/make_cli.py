@@ -60,23 +60,19 @@ def _row(name: str, many: bool, info: Any, kind: Any, default: Any) -> str:
     value = {bool: "", int: "integer", float: "number", str: "text", Path: "path"}.get(kind)
     if value is None:
         value = ", ".join(f"`{each.value}`" for each in kind)
-    if getattr(info, "min", None) is not None:
-        value += f" from {info.min}"
     value += " (repeatable)" if many else ""
     said = default.value if isinstance(default, Enum) else default
     needed = default is inspect.Parameter.empty
     shown = "needed" if needed else "" if said is None or said is False else "yes" if said is True else f"`{said}`"
-    return f"| {_spelled(name, info, kind)} | {value} | {shown} | {info.help} |"
+    return f"| {_spelled(name, info)} | {value} | {shown} | {info.help} |"
 
 
-def _spelled(name: str, info: Any, kind: Any) -> str:
-    """Return how a parameter is written: an upper-case place, or an option; a switch without own names has two."""
+def _spelled(name: str, info: Any) -> str:
+    """Return how a parameter is written: an upper-case place, or the flags of an option."""
     if _is_place(info):
         return f"`{name.upper()}`"
-    dashed = f"--{name.replace('_', '-')}"
-    given = [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]
-    names = given or ([dashed, f"--no-{dashed[2:]}"] if kind is bool else [dashed])
-    return ", ".join(f"`{each}`" for each in names)
+    flags = [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]
+    return ", ".join(f"`{flag}`" for each in flags for flag in each.split("/"))
 
 
 if __name__ == "__main__":

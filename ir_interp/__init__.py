@@ -28,12 +28,14 @@ from ir_interp.errors import (
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
 from ir_interp.face.calls import identify, preprocess, spec
-from ir_interp.face.checks import Progress
 from ir_interp.face.diagnosis import audit, fix, kit, reproduce
 from ir_interp.face.looking import explain, plot
 from ir_interp.face.models import compare, convert, load
 from ir_interp.large.array_kinds import resize
 from ir_interp.op import Diagnostic, ResizeOp
+from ir_interp.options.convert_options import Form, StateForm
+from ir_interp.options.image_options import Images
+from ir_interp.options.shared_options import Progress
 from ir_interp.rules import Rule, Severity
 from ir_interp.spec import (
     Alpha,
@@ -81,13 +83,12 @@ if TYPE_CHECKING:
     from ir_interp.converters.fix.fixed_files import Fixed
     from ir_interp.converters.fix.fixed_model import Mended
     from ir_interp.converters.fix.remedies import Remedy
-    from ir_interp.converters.report import Compared, ConversionReport, Form, Row, State, StateForm, Verification
+    from ir_interp.converters.report import Compared, ConversionReport, Row, State, Verification
     from ir_interp.converters.reproduce.conformance_kit import Kit
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.compare.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
-    from ir_interp.converters.verify.run.image_inputs import Images
     from ir_interp.translation.grades import Grade
     from ir_interp.views.candidates import Candidate, Identified
     from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
@@ -203,12 +204,11 @@ _RESULTS = {
     "converters.fix.fixed_files": ("Fixed",),
     "converters.fix.fixed_model": ("Mended",),
     "converters.fix.remedies": ("Remedy",),
-    "converters.report": ("Compared", "ConversionReport", "Form", "Row", "State", "StateForm", "Verification"),
+    "converters.report": ("Compared", "ConversionReport", "Row", "State", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),
     "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.compare.first_difference": ("FirstLayer", "Located"),
-    "converters.verify.run.image_inputs": ("Images",),
     "converters.verify.comparison": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
     "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),

@@ -64,6 +64,11 @@ def member(kind: type[Member], value: Member | str, name: str) -> Member:
     raise SpecError(f"{name} is {shown(value)}; {closest(str(value), known)}")
 
 
+def misfit(value: object, name: str, expected: str) -> SpecError:
+    """Return the error for an argument of another kind."""
+    return SpecError(f"{name} is {shown(value)}; expected {expected}")
+
+
 def shown(value: object) -> str:
     """Return a value as messages show it: in short, and of a model or an array no more than what it is."""
     plain = isinstance(value, str | bytes | int | float | list | tuple | dict | Enum) or value is None
@@ -105,6 +110,14 @@ def natural(value: int, name: str) -> int:
     if found < 0:
         raise SpecError(f"{name} is {found}; expected a whole number from 0")
     return found
+
+
+def positive(value: int, name: str) -> int:
+    """Return a whole number from 1."""
+    number = whole(value, name)
+    if number < 1:
+        raise SpecError(f"{name} is {number}; expected at least 1")
+    return number
 
 
 def real(value: float, name: str) -> float:
@@ -167,10 +180,8 @@ def paths(value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name
     return found
 
 
-def by_name(value: Mapping[str, Checked] | None, check: Callable[[Checked, str], R], name: str) -> dict[str, R]:
-    """Return a mapping from names, each of its values checked; an empty one for None."""
-    if value is None:
-        return {}
+def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], name: str) -> dict[str, R]:
+    """Return a mapping from names, each of its values checked."""
     if not isinstance(value, Mapping):
         raise SpecError(f"{name} is {shown(value)}; expected a mapping from names")
     return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}

@@ -14,34 +14,26 @@ from ir_interp.files.kinds import FileKind, check_named
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
 from ir_interp.op import ResizeOp
+from ir_interp.options.convert_options import ConvertOptions, StateForm
 
-from .. import registry
-from ..report import (
-    ConversionReport,
-    Row,
-    State,
-    StateForm,
-    Verification,
-)
+from ..report import ConversionReport, Row, State, Verification
 from ..sources.brief import parts
 from ..sources.readers import Source, as_file, operations, shown_path
-from .effects import check_effects
-from .options import DIALECT, Options
-from .routes import PATHS, PORTABLE
+from ..verify.run.inputs import Inputs
+from .effects import check_options
+from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
     from ..verify.run.large_sizes import WriteAlone
 
-_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
-
-def convert(source: Source, destination: Path, options: Options) -> ConversionReport:
+def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Translate a file or a model in memory into a file; see ``ir_interp.convert``."""
     with as_file(source) as path:
         return replace(_convert(path, destination, options), source=shown_path(source, path))
 
 
-def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     try:
         return PATHS[kinds](source, output, options)
     except RuntimeError as error:  # OpenVINO's own
@@ -50,16 +42,12 @@ def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, optio
         raise
 
 
-def _convert(source: Path, destination: Path, options: Options) -> ConversionReport:
+def _convert(source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
     kinds = _kinds(source, destination)
-    registry.get(options.dialect or DIALECT)
-    check_effects(kinds, options)
-    if (kinds == PORTABLE) != (options.target is not None):
-        raise ReadError(_TARGETS, source.name)
+    check_options(kinds, options, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
-    check_outputs(
-        [*files, *options.reports], [*parts(source), *options.inputs.paths, *([options.into] if options.into else [])]
-    )
+    inputs = [*Inputs.of(options).paths, *([options.into] if options.into else [])]
+    check_outputs([*files, *options.reports], [*parts(source), *inputs])
     _check_unnamed(destination)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
@@ -83,10 +71,9 @@ def _convert(source: Path, destination: Path, options: Options) -> ConversionRep
 
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     """Return what both files are. Raises ReadError where nothing leads from one to the other."""
-    kinds = FileKind.of(source), FileKind.of(destination)
-    for known in PATHS:
-        if kinds == known:
-            return known
+    kinds = conversion_kinds(source, destination)
+    if kinds is not None:
+        return kinds
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
     check_named(source, starts)
     check_named(destination, ends)
@@ -95,14 +82,14 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
 
 
-def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options) -> Verification | None:
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
     from ..verify import conversion as verify
 
     return verify.verify(
         source,
         result,
         rows,
-        options.inputs,
+        Inputs.of(options),
         half_weights=options.fp16,
         through_openvino=options.target == "openvino",
         alone=_alone(source, result, options),
@@ -110,7 +97,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options)
     )
 
 
-def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
+def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:
     """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
     from ..verify.run.large_sizes import WriteAlone
 
@@ -118,19 +105,19 @@ def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
     if kinds == (FileKind.ONNX, FileKind.IR):
         from ..openvino.single_layer import write_resize
 
-        return WriteAlone(write=lambda op, path: write_resize(op, path, options.policy), suffix=".xml")
+        return WriteAlone(write=lambda op, path: write_resize(op, path, policy(options)), suffix=".xml")
     if kinds == PORTABLE and options.target == "openvino":
         return WriteAlone(write=lambda op, path: _portable_alone(op, path, options), suffix=".onnx")
     return None
 
 
-def _portable_alone(op: ResizeOp, output: Path, options: Options) -> None:
+def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None:
     from ..onnx.single_node import write_resize
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")
     write_resize(op, plain, None)
-    portable.write_model(plain, output, "openvino", options.policy)
+    portable.write_model(plain, output, "openvino", policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
@@ -144,7 +131,7 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
 
 @contextmanager
 def _stateless(
-    source: Path, kinds: tuple[FileKind, FileKind], options: Options
+    source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions
 ) -> Iterator[tuple[Path, tuple[State, ...]]]:
     """Show an IR that is to become ONNX without its states, and these, where they are to be inputs and outputs."""
     if kinds != (FileKind.IR, FileKind.ONNX) or options.state is StateForm.REFUSE:
@@ -156,10 +143,10 @@ def _stateless(
         yield found
 
 
-def _at_first(options: Options, states: tuple[State, ...]) -> Options:
+def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
     """Return options by which states are as long as before the first inference, where nobody says how long."""
     shapes = {each.input: tuple(1 if length is None else length for length in each.initial_shape) for each in states}
-    return replace(options, inputs=replace(options.inputs, shapes=shapes | dict(options.inputs.shapes)))
+    return replace(options, shapes=shapes | dict(options.shapes))
 
 
 def _check_unnamed(destination: Path) -> None:

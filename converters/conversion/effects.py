@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
-from ir_interp.errors import SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FileKind
-from ir_interp.translation.dialect import Semantics
+from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.options.declaration import options_set
+from ir_interp.options.shared_options import check_needs
 
-from ..report import Form, StateForm
-from .options import INTERPOLATE, IR, OLD_IR, Options
-from .routes import PATHS, PORTABLE
+from .. import registry
+from .routes import DIALECT, INTERPOLATE, IR, OLD_IR, PATHS, PORTABLE
 
-_TO_MODELS = tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.ONNX, FileKind.IR))
-_WITH_FORMS = (
-    (FileKind.ONNX, FileKind.IR),
-    PORTABLE,
-    (FileKind.JSON, FileKind.IR),
-    (FileKind.TFLITE, FileKind.IR),
-)
-_TO_IR = ((FileKind.ONNX, FileKind.IR), (FileKind.JSON, FileKind.IR), (FileKind.TFLITE, FileKind.IR))
-_GOES_WITH: dict[str, tuple[tuple[FileKind, FileKind], ...]] = {
-    "opset": tuple((kind, FileKind.ONNX) for kind in (FileKind.IR, FileKind.JSON, FileKind.TFLITE)),
-    "ir": _TO_IR,
-    "interpolate": _TO_IR,
-    "dialect": tuple(kinds for kinds in PATHS if kinds[1] in (FileKind.JSON, FileKind.PYTHON)),
-    "into": ((FileKind.JSON, FileKind.TFLITE),),
-    "semantics": tuple(kinds for kinds in PATHS if kinds != PORTABLE),
-    "only": _WITH_FORMS,
-    "strict": _WITH_FORMS,
-    "state": ((FileKind.IR, FileKind.ONNX),),
-    "fp16": ((FileKind.ONNX, FileKind.IR), PORTABLE, (FileKind.IR, FileKind.ONNX)),
-    "shapes": _TO_MODELS,
-    "inputs": _TO_MODELS,
-}
-"""Options that do not go with everything, and what each goes with."""
+_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
 
-def check_effects(kinds: tuple[FileKind, FileKind], options: Options) -> None:
-    """Raise SpecError for an option that would do nothing here; not to verify what is not verified is none."""
-    given = {
-        "opset": options.opset is not None,
-        "ir": options.ir is not None,
-        "interpolate": options.interpolate is not None,
-        "dialect": options.dialect is not None,
-        "into": options.into is not None,
-        "semantics": options.semantics is not Semantics.RUNTIME,
-        "only": options.only is not Form.ANY,
-        "strict": options.strict,
-        "fp16": options.fp16,
-        "state": options.state is not StateForm.INPUTS,
-        "shapes": bool(options.inputs.shapes),
-        "inputs": bool(options.inputs.files),
-    }
-    for name, paths in _GOES_WITH.items():
-        if given[name] and kinds not in paths:
-            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in paths)
-            raise SpecError(f"{name} has no effect on {kinds[0].value} to {kinds[1].value}; it goes with {goes_with}")
+def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
+    """Raise SpecError for an option that would do nothing here, ReadError for one that is missing or unknown.
+
+    ``name`` is that of the source. Not to verify what is not verified does nothing, and is allowed.
+    """
+    registry.get(options.dialect or DIALECT)
+    _check_routes(kinds, options)
+    _check_versions(options)
+    check_needs(options)
+    if (kinds == PORTABLE) != (options.target is not None):
+        raise ReadError(_TARGETS, name)
+
+
+def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:
+    for each in options_set(options):
+        if each.routes and not each.routes(*kinds):
+            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if each.routes(start, end))
+            problem = f"{each.name} has no effect on {kinds[0].value} to {kinds[1].value}"
+            raise SpecError(f"{problem}; it goes with {goes_with}")
+
+
+def _check_versions(options: ConvertOptions) -> None:
     for name, value, known in (("ir", options.ir, IR), ("interpolate", options.interpolate, INTERPOLATE)):
         if value is not None and value not in known:
             raise SpecError(f"{name} {value} is not written; expected one of {', '.join(map(str, known))}")
     if options.ir == OLD_IR and options.interpolate == INTERPOLATE[-1]:
         raise SpecError(f"an IR of version {OLD_IR} has Interpolate-{INTERPOLATE[-2]} at most")
-    for name in ("shapes", "inputs"):
-        if given[name] and not options.verify:
-            raise SpecError(f"{name} has no effect without verification")

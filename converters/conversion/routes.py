@@ -8,20 +8,32 @@ from pathlib import Path
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.op import ResizeOp
+from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
 from .. import registry
-from ..report import Row, expressed
+from ..report import FormPolicy, Row, expressed
 from ..sources.readers import load
-from .options import DIALECT, OLD_IR, Options
+
+OLD_IR = 10
+IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
+"""Versions of IRs, and of Interpolate in them, that are written."""
+DIALECT = "tensorrt"
+"""That of a .json, where none is named."""
 
 
-def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def policy(options: ConvertOptions) -> FormPolicy:
+    """Return the forms that resizes may take."""
+    newest = INTERPOLATE[-2 if options.ir == OLD_IR else -1]
+    return FormPolicy(form=options.only, strict=options.strict, interpolate=options.interpolate or newest)
+
+
+def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..openvino import from_onnx, ir_save
 
-    built = from_onnx.build(source, options.semantics, options.policy)
+    built = from_onnx.build(source, options.semantics, policy(options))
     if options.fp16:
         ir_save.save_half(built.model, output, built.exact)
     elif built.halves:
@@ -32,33 +44,33 @@ def _onnx_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]
     return built.rows
 
 
-def _onnx_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..portable import portable_model as portable
 
-    return portable.write_model(source, output, options.target or "", options.policy, half=options.fp16)
+    return portable.write_model(source, output, options.target or "", policy(options), half=options.fp16)
 
 
-def _ir_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..ir_to_onnx import write
 
     return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
 
 
-def _layer_to_onnx(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..onnx.single_node import write_resize
 
     return (write_resize(_single(source, options), output, options.opset),)
 
 
-def _layer_to_ir(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..openvino.single_layer import write_resize
 
-    row = write_resize(_single(source, options), output, options.policy)
+    row = write_resize(_single(source, options), output, policy(options))
     _of_version(output, options)
     return (row,)
 
 
-def _of_version(output: Path, options: Options) -> None:
+def _of_version(output: Path, options: ConvertOptions) -> None:
     """Write an IR anew where it is to be an old one."""
     if options.ir == OLD_IR:
         from ..openvino import ir_version_10
@@ -66,7 +78,7 @@ def _of_version(output: Path, options: Options) -> None:
         ir_version_10.rewrite(output)
 
 
-def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..tflite.rewrite import rewrite
     from ..tflite.single_operator import write_resize
 
@@ -75,7 +87,7 @@ def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row,
     return (write_resize(_single(source, options), output),)
 
 
-def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _to_json(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..sources import layer_json
 
     translated, rows = _translated(source, options)
@@ -83,7 +95,7 @@ def _to_json(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     return rows
 
 
-def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
+def _to_python(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
     from ..tensorrt import layer
 
     if options.dialect not in (None, DIALECT):
@@ -97,21 +109,21 @@ def _to_python(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
     )
 
 
-def _resizes(source: Path, options: Options) -> list[ResizeOp]:
+def _resizes(source: Path, options: ConvertOptions) -> list[ResizeOp]:
     found = load(source, options.semantics)
     if not found:
         raise UnsupportedLayerError("no resize in it", source.name)
     return found
 
 
-def _single(source: Path, options: Options) -> ResizeOp:
+def _single(source: Path, options: ConvertOptions) -> ResizeOp:
     found = load(source, options.semantics)
     if len(found) != 1:
         raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
     return found[0]
 
 
-def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
+def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     target: Dialect = registry.get(options.dialect or DIALECT)
     found, translated, refusals = _resizes(source, options), [], []
@@ -137,7 +149,7 @@ def _translated(source: Path, options: Options) -> tuple[list[tuple[ResizeOp, Tr
 
 PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 
-PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row, ...]]] = {
+PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], tuple[Row, ...]]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
     (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
     (FileKind.ONNX, FileKind.JSON): _to_json,
@@ -156,3 +168,9 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, Options], tuple[Row
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
 }
+
+
+def conversion_kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind] | None:
+    """Return the kinds of both files; None where nothing leads from one to the other."""
+    start, end = FileKind.of(source), FileKind.of(destination)
+    return (start, end) if start and end and (start, end) in PATHS else None

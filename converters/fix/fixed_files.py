@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,27 +10,17 @@ from typing import Any
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, expect
+from ir_interp.options.finding_codes import check_codes, is_chosen
+from ir_interp.options.fix_options import FixOptions
+from ir_interp.options.shared_options import check_needs
 
-from ..audit.audit_report import Options as Choice
 from ..portable.portable_model import weights_beside
-from ..report import Progress, silent
 from ..sources.brief import parts
 from ..verify.compare.differences import TOLERANCE
 from ..verify.comparison import ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
 from .fixed_model import Mended, write_fixed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What to mend: the codes that ``choice`` wants, of the resizes ``layers``, of all where that is empty."""
-
-    choice: Choice = field(default_factory=Choice)
-    layers: tuple[str, ...] = ()
-    verify: bool = True
-    inputs: Inputs = field(default_factory=Inputs)
-    progress: Progress = silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +57,16 @@ class Fixed:
         }
 
 
-def fix(source: Path, destination: Path, options: Options) -> Fixed:
+def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
+    check_codes((*options.select, *options.ignore))
+    check_needs(options)
     for path in (source, destination):
         expect(path, FileKind.ONNX)
-    check_outputs([destination], [*parts(source), *options.inputs.paths])
+    check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
-        mended = write_fixed(source, temporary, options.choice.wants, options.layers)
+        wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
+        mended = write_fixed(source, temporary, wanted, options.layers)
         found = Fixed(source=source, destination=destination, mended=tuple(mended))
         if mended and options.verify:
             comparison, note = _compared(source, temporary, options)
@@ -81,13 +74,13 @@ def fix(source: Path, destination: Path, options: Options) -> Fixed:
     return found
 
 
-def _compared(source: Path, result: Path, options: Options) -> tuple[ModelComparison | None, str]:
+def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelComparison | None, str]:
     """Return how a mended model compares with what it was, and why not where that did not run.
 
     Raises VerificationError where the result does not run.
     """
     over = partial(
-        compare_models, inputs=options.inputs, tolerance=TOLERANCE, per_resize=True, progress=options.progress
+        compare_models, inputs=Inputs.of(options), tolerance=TOLERANCE, per_resize=True, progress=options.progress
     )
     try:
         found = over(source, result)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ir_interp.options.finding_codes import codes_of
 from ir_interp.rules import Severity
-
-from ..audit.audit_report import codes_of
 
 
 @dataclass(slots=True)

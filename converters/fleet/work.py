@@ -8,17 +8,48 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import IrInterpError, leaves
+from ir_interp.files.atomic import OutputError
+from ir_interp.files.kinds import FileKind
+from ir_interp.options.audit_options import AuditOptions
+from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.options.declaration import identity
 
 from ..audit import audit_report
 from ..audit.formats import record as audit_record
 from ..conversion.converting import convert
-from ..conversion.options import Options as ConvertOptions
+from ..conversion.effects import check_options
+from ..conversion.routes import conversion_kinds
 from ..report import Progress, silent
 from ..workers import pool
 from . import cluster
 from .exporters import UNKNOWN, exporter
 from .results import Results, stamp
 from .summary import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auditing:
+    """What is asked of every model."""
+
+    options: AuditOptions
+
+    @property
+    def identity(self) -> str:
+        """What decides over the result of a model, as text."""
+        runtimes = audit_report.asked_runtimes(self.options)  # "installed" stands for other runtimes on another day
+        return identity(replace(self.options, runtimes=None if runtimes is None else tuple(sorted(runtimes))))
+
+    def check(self, paths: Sequence[Path]) -> None:
+        """Raise SpecError for options that mean nothing, before any model is read."""
+        audit_report.check_options(self.options)
+
+    def prepare(self) -> None:
+        """Make nothing: an audit writes only its results."""
+
+    def record(self, path: Path) -> dict[str, Any]:
+        """Return what an audit of one model found."""
+        audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
+        return audit_record(audit.with_severities(self.options.severities))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +64,53 @@ class Conversion:
     @property
     def identity(self) -> str:
         """What decides over the result of a model, as text."""
-        return repr((str(self.destination), self.suffix, replace(self.options, progress=silent, reports={})))
+        return repr((str(self.destination), self.suffix, identity(self.options)))
 
     def of(self, path: Path) -> Path:
         """Return where the result of a model goes."""
         inside = path.relative_to(self.root) if path.is_relative_to(self.root) else Path(path.name)
         return (self.destination / inside).with_suffix(self.suffix)
+
+    def check(self, paths: Sequence[Path]) -> None:
+        """Raise IrInterpError for options without an effect on any model, and for two models with one result.
+
+        Where an option has an effect on models of one kind, those of another kind are refused one by one.
+        """
+        pairs = [(path, conversion_kinds(path, self.of(path))) for path in paths]
+        sources = [(path, kinds) for path, kinds in pairs if kinds is not None]
+        problems = list({kinds: self._problem(path, kinds) for path, kinds in sources}.values())
+        if problems and problems[0] is not None and all(problems):
+            raise problems[0]
+        sources_of: dict[Path, Path] = {}
+        for path, _ in sources:
+            other = sources_of.setdefault(self.of(path), path)
+            if other != path:
+                raise IrInterpError(f"{other} and {path} would both become {self.of(path)}; convert them one by one")
+
+    def _problem(self, path: Path, kinds: tuple[FileKind, FileKind]) -> IrInterpError | None:
+        try:
+            check_options(kinds, self.options, path.name)
+        except IrInterpError as problem:
+            return problem
+        return None
+
+    def prepare(self) -> None:
+        """Make the folder of the results. Raises OutputError where that is not possible."""
+        try:
+            self.destination.mkdir(exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{self.destination} cannot be made: {error.strerror or error}") from None
+
+    def record(self, path: Path) -> dict[str, Any]:
+        """Convert one model, and return what it became."""
+        destination = self.of(path)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        report = convert(path, destination, replace(self.options, progress=silent))
+        rows = [{"name": row.name, "form": row.form, "grade": row.grade.value} for row in report.rows]
+        return {"destination": str(destination), "resizes": rows, "errors": []}
+
+
+Work = Auditing | Conversion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +131,7 @@ class Crew:
 
 def run(
     paths: Sequence[Path],
-    setting: audit_report.Options | Conversion,
+    setting: Work,
     results: Results,
     crew: Crew,
     progress: Progress = silent,
@@ -81,27 +153,15 @@ def run(
     return summary
 
 
-def record_of(path: Path, setting: audit_report.Options | Conversion) -> dict[str, Any]:
+def record_of(path: Path, setting: Work) -> dict[str, Any]:
     """Return the record of one model; what goes wrong is part of it."""
     own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
-        return own | (_converted(path, setting) if isinstance(setting, Conversion) else _audited(path, setting))
+        return own | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
         return own | {"resizes": [], "errors": [{"where": str(path), "message": str(each)} for each in leaves(error)]}
     except Exception as error:  # of one model among thousands
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
-
-
-def _audited(path: Path, options: audit_report.Options) -> dict[str, Any]:
-    return audit_record(audit_report.audited([path], replace(options, jobs=1, progress=silent)))
-
-
-def _converted(path: Path, conversion: Conversion) -> dict[str, Any]:
-    destination = conversion.of(path)
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    done = convert(path, destination, conversion.options)
-    rows = [{"name": row.name, "form": row.form, "grade": row.grade.value} for row in done.rows]
-    return {"destination": str(destination), "resizes": rows, "errors": []}
 
 
 def _unanswered(path: Path, why: object) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..runtimes.messages import reason
 from . import metadata, trial
 from .builder import Builder
 from .cures import Cure, cure_for, fill_empties, has_empties
+from .node_names import number_anew
 from .ties import settle
 
 
@@ -115,6 +116,7 @@ def _converted(source: Path, builder: Builder) -> Built:
             builder.rows()  # what stands in for refused resizes makes no whole model
         said = f"OpenVINO's ONNX frontend refuses it: {reason(error)}"
         raise UnsupportedLayerError(said + (_ADVICE if _OPTIMIZED in said else ""), builder.file) from error
+    number_anew(model)  # before nodes are told by their names
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 

@@ -15,6 +15,7 @@ from ir_interp.files.scratch import scratch
 
 from ..runtimes.openvino_saving import save_model
 from .loop_bodies import nodes_of
+from .node_names import node_names, number_anew
 
 _EXACT = "exact constant"
 
@@ -24,21 +25,28 @@ def save(model: ov.Model, output: Path) -> None:
 
     It is simplified by the transformations that ``ovc`` runs, but for the folding of shapes, which would end reshaping.
     """
-    apply_moc_transformations(model, cf=False)
+    _simplify(model)
     _write(model, output, half=False)
 
 
 def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
     """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``."""
-    apply_moc_transformations(model, cf=False)  # it makes constants of several, and loses marks
+    _simplify(model)  # it makes constants of several, and loses marks
     _write_half(model, output, _constants(model, exact))
 
 
 def save_halves(model: ov.Model, output: Path) -> None:
     """Write an IR whose constants are in half precision where that holds them exactly."""
-    apply_moc_transformations(model, cf=False)
+    _simplify(model)
     constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
     _write_half(model, output, [node for node in constants if not _is_half(node)])
+
+
+def _simplify(model: ov.Model) -> None:
+    number_anew(model)
+    given = node_names(model)
+    apply_moc_transformations(model, cf=False)
+    number_anew(model, given)
 
 
 def _is_half(constant: ov.Node) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ir_interp.errors import ReadError
+from ir_interp.options.finding_codes import FAILURES
 from ir_interp.rules import RULES
 from ir_interp.views import describe
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
 
-from ..audit.audit_report import FAILURES, Audit
+from ..audit.audit_report import Audit
 from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
 from ..audit.verdicts import Verdict

@@ -17,6 +17,7 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.files.sources import is_beside, json_object
 from ir_interp.library import load, named
 from ir_interp.op import ResizeOp
+from ir_interp.options.image_options import Images
 
 from ..onnx import operators
 from ..onnx.graph import Graph
@@ -24,7 +25,6 @@ from ..onnx.native import invalid
 from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_save import LARGEST
-from ..verify.run.image_inputs import Images
 from .any_size_resize import resized
 from .any_size_weights import Size
 from .fixed_size_resize import tabled

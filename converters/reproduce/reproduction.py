@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.atomic import making
 from ir_interp.files.kinds import MODELS, FileKind, expect
 from ir_interp.files.scratch import scratch
+from ir_interp.options.reproduce_options import ReproduceOptions
 
 from ..audit import chosen_shapes as shapes
 from ..audit.audited_resizes import Found, found
@@ -18,7 +19,6 @@ from ..audit.auditing import audit
 from ..audit.findings import Audited
 from ..audit.verdicts import Verdict
 from ..forecasts.runtimes_asked import RUNTIMES
-from ..report import Progress, silent
 from ..runtimes.outcome import Kind
 from ..runtimes.running import RUNNERS
 from . import known_faults
@@ -26,17 +26,7 @@ from .folder import Reproduced, write
 from .smallest import smallest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What to show; ``ir_interp.reproduce`` says what each means."""
-
-    runtime: str | None = None
-    layer: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    progress: Progress = silent
-
-
-def reproduce(source: str | Path, folder: Path, options: Options) -> Reproduced:
+def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Reproduced:
     """Write a folder that shows what a runtime does wrong; see ``ir_interp.reproduce``."""
     with _model(source, options) as (path, runtime), making(folder) as made:
         _check(runtime)
@@ -51,7 +41,7 @@ def reproduce(source: str | Path, folder: Path, options: Options) -> Reproduced:
 
 
 @contextmanager
-def _model(source: str | Path, options: Options) -> Iterator[tuple[Path, str]]:
+def _model(source: str | Path, options: ReproduceOptions) -> Iterator[tuple[Path, str]]:
     """Yield the file of a model, or of a known fault, and the runtime to ask."""
     if FileKind.of(source) is None and ":" in str(source):
         with scratch() as folder:
@@ -76,7 +66,7 @@ def _check(runtime: str) -> None:
         raise IrInterpError(f"{runtime} is not installed; `pip install {RUNNERS[runtime].distribution}` does that")
 
 
-def _chosen(path: Path, runtime: str, options: Options) -> tuple[Found, Verdict]:
+def _chosen(path: Path, runtime: str, options: ReproduceOptions) -> tuple[Found, Verdict]:
     """Return the resize to show, and what was seen of it: that of the name asked for, or the first at fault."""
     kind = expect(path, *MODELS)
     if kind is FileKind.IR and runtime != "openvino":

@@ -12,8 +12,12 @@ import typer
 
 import ir_interp
 from ir_interp import rules
-from ir_interp.cli import options
+from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
+from ir_interp.options.declaration import check_place, keywords
+from ir_interp.options.resize_options import RULE, ExplainOptions
+from ir_interp.options.shared_options import named_layer
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
 
@@ -33,43 +37,24 @@ _ROWS = 8  # of an axis, where not all are asked for
 _TAPS = 6  # shown of one output
 
 
+@with_options(ExplainOptions)
 def explain(
     subject: Annotated[str, typer.Argument(help="A code (IRI001), or the file of a resize: .onnx, .xml or .json.")],
-    layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    shape: options.LayerShape = None,
-    sizes: options.Sizes = None,
-    scales: options.Scales = None,
-    every: Annotated[bool, typer.Option("--all", help="Show every output.")] = False,
-    style: options.Style = None,
-    as_json: options.AsJson = False,
+    options: ExplainOptions,
 ) -> None:
     """Say what a diagnostic means, or which source pixels make each output of a resize."""
-    form = options.style(style, as_json)
-    if every and form == "json":
+    form = printed_form(options)
+    if options.every and form == "json":
         raise IrInterpError("--all has no effect on JSON, which holds every output")
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
-        _check_unused(layer=layer, shape=shape, sizes=sizes, scales=scales, all=every)
+        check_place(options, RULE, "on a code; it goes with the file of a resize")
         _explain_rule(rules.find(subject), form == "json")
         return
-    layer, lengths = options.layer_shape(shape, layer)
-    found = ir_interp.explain(
-        subject,
-        layer,
-        shape=lengths,
-        sizes=options.integers(sizes, "--sizes"),
-        scales=options.reals(scales, "--scales"),
-    )
+    explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
     if form == "json":
-        print(json.dumps(found.record(), indent=2))
+        print(json.dumps(explanation.record(), indent=2))
     else:
-        _show(found, every)
-
-
-def _check_unused(**given: object) -> None:
-    """Raise IrInterpError where an option is given that is about a resize."""
-    for name, value in given.items():
-        if value:
-            raise IrInterpError(f"--{name} has no effect on a code; it goes with the file of a resize")
+        _show(explanation, options.every)
 
 
 def _explain_rule(rule: rules.Rule, as_json: bool) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import ir_interp
-from ir_interp.cli import options, progress
-from ir_interp.rules import RULES
+from ir_interp.cli import progress
+from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
+from ir_interp.options.declaration import keywords
+from ir_interp.options.fix_options import FixOptions
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
@@ -29,49 +33,16 @@ Examples:
 """
 
 
-def _codes(incomplete: str) -> list[str]:
-    return [code for code in RULES if code.startswith(("IRI01", incomplete)) and code.startswith(incomplete)]
-
-
+@with_options(FixOptions)
 def fix(
     model: Annotated[Path, typer.Argument(help="An .onnx model.")],
     output: Annotated[Path, typer.Argument(help="The .onnx to write.")],
-    select: Annotated[
-        list[str] | None,
-        typer.Option(help="Codes to mend, or their beginnings: IRI012. Default: all of IRI01.", autocompletion=_codes),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Codes not to mend, or their beginnings.", autocompletion=_codes)
-    ] = None,
-    layer: Annotated[list[str] | None, typer.Option(help="Only the resize of this name.")] = None,
-    verify: Annotated[bool, typer.Option(help="Run it before and after, and say what changes.")] = True,
-    shape: options.InputShapes = None,
-    array: options.Arrays = None,
-    seed: options.Seed = 0,
-    mean: options.Mean = None,
-    scale: options.Scale = None,
-    layout: options.Layout = None,
-    bgr: options.Bgr = False,
-    style: options.Style = None,
-    as_json: options.AsJson = False,
-    quiet: options.Quiet = False,
+    options: FixOptions,
 ) -> None:
     """Mend what `audit` calls likely mistakes of an exporter (IRI011 to IRI015), and change nothing else."""
-    form = options.style(style, as_json, quiet)
-    with progress.bar(quiet) as report_progress:
-        done = ir_interp.fix(
-            model,
-            output,
-            select=select or (),
-            ignore=ignore or (),
-            layers=layer or (),
-            verify=verify,
-            shapes=options.shapes(shape or []),
-            inputs=options.files(array or []),
-            images=options.images(mean, scale, layout, bgr=bgr),
-            seed=seed,
-            progress=report_progress,
-        )
+    form = printed_form(options)
+    with progress.bar(options.quiet) as report_progress:
+        done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
     if form == "json":
         print(json.dumps(done.record(), indent=2))
     elif form == "text":

@@ -5,48 +5,43 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ir_interp.cli import progress
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError
+from ir_interp.options.audit_options import AuditOptions
+from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.text.names import shown
 from ir_interp.version import VERSION
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.converters.fleet.summary import Summary
+    from ir_interp.converters.fleet.work import Work
 
-
-def refuse(options: dict[str, Any], why: str) -> None:
-    """Raise IrInterpError for options that are given, and have no effect."""
-    for name, given in options.items():
-        if given:
-            raise IrInterpError(f"{name} has no effect {why}")
+_SECONDS = 1800  # a model may take, unless --time-limit says otherwise
 
 
 def run(
-    models: list[Path], setting: Any, results: Path, crew: dict[str, Any], *, form: str, quiet: bool
+    models: list[Path], work: Work, options: AuditOptions | ConvertOptions, results: Path, form: str
 ) -> tuple[Summary, bool]:
-    """Work on all models, and print what comes of them; return that, and whether everything could be read.
-
-    ``crew`` are the fields of a ``Crew``, as far as they are given.
-    """
+    """Work on all models, and print what comes of them; return that, and whether everything could be read."""
     from ir_interp.converters.audit.auditing import expanded
-    from ir_interp.converters.fleet import work
     from ir_interp.converters.fleet.results import Results
+    from ir_interp.converters.fleet.work import Crew, run
 
-    files, closed = expanded(models)
-    with progress.bar(quiet) as told, Results(results, f"{VERSION} {setting.identity}") as lines:
-        given = {name: value for name, value in crew.items() if value is not None}
-        summary = work.run(files, setting, lines, work.Crew(**given), told)
+    if options.scheduler is not None and options.jobs > 1:
+        raise IrInterpError("--jobs has no effect with --scheduler, whose workers share the files")
+    files, unread = expanded(models)
+    work.check(files)
+    work.prepare()
+    crew = Crew(jobs=options.jobs, scheduler=options.scheduler, limit=options.time_limit or _SECONDS)
+    with progress.bar(options.quiet) as report_progress, Results(results, f"{VERSION} {work.identity}") as lines:
+        summary = run(files, work, lines, crew, report_progress)
     _print(summary, form, results)
-    _tell(closed)
-    return summary, not (closed or summary.errors)
-
-
-def _tell(errors: list[ReadError]) -> None:
-    for error in errors:
+    for error in unread:
         print(f"error: {shown(str(error))}", file=sys.stderr)
+    return summary, not (unread or summary.errors)
 
 
 def _print(summary: Summary, form: str, results: Path) -> None:

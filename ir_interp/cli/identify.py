@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ir_interp.cli import options
+from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import ReadError
 from ir_interp.files.paths import is_folder
+from ir_interp.options.resize_options import IdentifyOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
@@ -22,17 +24,16 @@ Examples:
 """
 
 
+@with_options(IdentifyOptions)
 def identify(
     before: Annotated[Path, typer.Argument(help="An image or array (.npy), or a folder of them.")],
     after: Annotated[Path, typer.Argument(help="The same, resized; in a folder under the same names.")],
-    style: options.Style = None,
-    as_json: options.AsJson = False,
-    quiet: options.Quiet = False,
+    options: IdentifyOptions,
 ) -> int:
     """Name the image library, version and settings that made one image of another; 1 where that is not sure."""
     from ir_interp.views import likeness, origin
 
-    form = options.style(style, as_json, quiet)
+    form = printed_form(options)
     pairs = [(likeness.read(first)[0], likeness.read(second)[0]) for first, second in _pairs(before, after)]
     found = origin.identified(pairs)
     if form == "json":

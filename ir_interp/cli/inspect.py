@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import ir_interp
-from ir_interp.cli import options
+from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.ir.interpolates import load_known
 from ir_interp.ir.net import Layer
 from ir_interp.op import ResizeOp
-from ir_interp.translation.dialect import Semantics
+from ir_interp.options.resize_options import InspectOptions
 from ir_interp.views import describe
 from ir_interp.views.describe import count
 
@@ -37,23 +38,19 @@ Unknown = tuple[Layer, ReadError]
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
+@with_options(InspectOptions)
 def inspect(
     file: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layers (.xml), or layers as .json.")],
-    style: options.Style = None,
-    as_json: options.AsJson = False,
-    semantics: Annotated[
-        Semantics,
-        typer.Option(metavar="READING", help="Which to take where several exist: runtime, document or reference."),
-    ] = Semantics.RUNTIME,
+    options: InspectOptions,
 ) -> None:
     """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
     from ir_interp.converters.sources.brief import brief
 
-    form, model = options.style(style, as_json), brief(file)
+    form, model = printed_form(options), brief(file)
     if model and FileKind.of(file) is FileKind.IR:
-        found, unknown = load_known(file, semantics)
+        found, unknown = load_known(file, options.semantics)
     else:
-        found, unknown = ir_interp.load(file, semantics=semantics), []
+        found, unknown = ir_interp.load(file, semantics=options.semantics), []
     if form == "json":
         print(json.dumps(_record(file, model, found, unknown), indent=2))
     else:

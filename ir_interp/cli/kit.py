@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import options
+from ir_interp.cli.flags import with_options
+from ir_interp.options.resize_options import KitOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
@@ -20,12 +21,13 @@ Examples:
 """
 
 
+@with_options(KitOptions)
 def kit(
     folder: Annotated[Path, typer.Argument(help="The folder to write; it must not be there, or be empty.")],
-    quiet: options.Quiet = False,
+    options: KitOptions,
 ) -> None:
     """Write a few hundred small models with expectations, and a runner that needs only NumPy and a runtime."""
     done = ir_interp.kit(folder)
-    if not quiet:
+    if not options.quiet:
         print(", ".join(f"{count} {group}" for group, count in done.groups.items()))
         print(shown(f"wrote {folder}: {done.count} cases; python {folder / 'run.py'} onnxruntime runs them"))

@@ -22,8 +22,8 @@ from ir_interp.cli import (
     fix,
     identify,
     inspect,
+    invocation,
     kit,
-    options,
     plot,
     preprocess,
     reproduce,
@@ -85,7 +85,7 @@ app.command("identify", epilog=identify.EXAMPLES)(identify.identify)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
-    options.remember(sys.argv[1:] if arguments is None else arguments)
+    invocation.remember(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:

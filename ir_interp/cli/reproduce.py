@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import ir_interp
-from ir_interp.cli import options, progress
+from ir_interp.cli import progress
+from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
+from ir_interp.options.declaration import keywords
+from ir_interp.options.reproduce_options import ReproduceOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
@@ -23,38 +28,16 @@ Examples:
 """
 
 
-def _runtimes(incomplete: str) -> list[str]:
-    from ir_interp.converters.runtimes.running import RUNNERS
-
-    return [name for name in RUNNERS if name.startswith(incomplete)]
-
-
+@with_options(ReproduceOptions)
 def reproduce(
     source: Annotated[str, typer.Argument(help="A model (.onnx, .xml), or a known fault: openvino:antialias.")],
     folder: Annotated[Path, typer.Argument(help="The folder to write; it must not be there, or be empty.")],
-    runtime: Annotated[
-        str | None,
-        typer.Option(help="Which one: onnxruntime, openvino, reference, opencv-dnn, ...", autocompletion=_runtimes),
-    ] = None,
-    layer: Annotated[
-        str | None, typer.Option(help="Name of the resize. Default: the first that it does not compute.")
-    ] = None,
-    shape: options.InputShapes = None,
-    style: options.Style = None,
-    as_json: options.AsJson = False,
-    quiet: options.Quiet = False,
+    options: ReproduceOptions,
 ) -> None:
     """Write the smallest model that shows what an installed runtime does wrong, and a script that needs only that."""
-    form = options.style(style, as_json, quiet)
-    with progress.bar(quiet) as report_progress:
-        done = ir_interp.reproduce(
-            source,
-            folder,
-            runtime=runtime,
-            layer=layer,
-            shapes=options.shapes(shape or []),
-            progress=report_progress,
-        )
+    form = printed_form(options)
+    with progress.bar(options.quiet) as report_progress:
+        done = ir_interp.reproduce(source, folder, **keywords(replace(options, progress=report_progress)))
     if form == "json":
         print(json.dumps(done.record(), indent=2))
     elif form == "text":

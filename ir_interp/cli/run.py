@@ -11,15 +11,16 @@ import typer
 from numpy.typing import NDArray
 
 import ir_interp
-from ir_interp.cli import options, progress
+from ir_interp.cli import progress
+from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_in_store
 from ir_interp.files.memory import check_bytes
 from ir_interp.op import ResizeOp, choose
-from ir_interp.spec import Arithmetic
+from ir_interp.options.declaration import check_place
+from ir_interp.options.resize_options import ARRAY, CALL, RunOptions
 from ir_interp.text.names import shown
-from ir_interp.translation.dialect import Semantics
 from ir_interp.views import image_arrays, likeness
 
 EXAMPLES = """
@@ -37,116 +38,71 @@ Examples:
 """
 
 
+@with_options(RunOptions)
 def run(
     file: Annotated[
         Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json; with --like, what is resized.")
     ],
     output: Annotated[Path, typer.Option("--output", help="An array (.npy), an image, or .zarr.")],
-    source: Annotated[Path | None, typer.Option("--input", help="An array (.npy), an image, or .zarr.")] = None,
-    like: Annotated[
-        str | None,
-        typer.Option(help="Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear."),
-    ] = None,
-    layer: Annotated[str | None, typer.Option(help="Name of the resize, if the file has several.")] = None,
-    sizes: options.Sizes = None,
-    scales: options.Scales = None,
-    arithmetic: Annotated[
-        Arithmetic | None,
-        typer.Option(metavar="NAME", help="Instead of the own runtime's: exact, onnxruntime or openvino."),
-    ] = None,
-    semantics: Annotated[
-        Semantics,
-        typer.Option(metavar="READING", help="Which to take where several exist: runtime, document or reference."),
-    ] = Semantics.RUNTIME,
-    memory: Annotated[
-        int | None,
-        typer.Option(parser=options.memory, metavar="BYTES", help="Of .zarr, how much to take: 1GiB (the default)."),
-    ] = None,
-    levels: Annotated[
-        int | None,
-        typer.Option(
-            parser=options.positive,
-            metavar="INTEGER",
-            help="Of .zarr, write a pyramid: each level from the one before.",
-        ),
-    ] = None,
-    quiet: options.Quiet = False,
+    options: RunOptions,
 ) -> None:
     """Execute one resize.
 
     Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
     ended, stays done.
     """
-    if like is not None:
-        read = semantics if semantics is not Semantics.RUNTIME else None
-        options_of_files: dict[str, Any] = {
-            "--input": source,
-            "--layer": layer,
-            "--arithmetic": arithmetic,
-            "--semantics": read,
-        }
-        options_of_files |= {"--memory": memory, "--levels": levels}
-        for name, given in options_of_files.items():
-            if given is not None:
-                raise IrInterpError(f"{name} has no effect with --like, which resizes {file.name}")
-        _run_like(like, file, output, sizes, scales, quiet=quiet)
+    if options.like is not None:
+        check_place(options, CALL, f"with --like, which resizes {file.name}")
+        _run_call(options.like, file, output, options)
         return
+    source = options.source
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
     if is_in_store(source) or is_in_store(output):
-        op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
-        target = {"sizes": options.integers(sizes, "--sizes"), "scales": options.reals(scales, "--scales")}
-        _run_store(op, source, output, {**target, "arithmetic": arithmetic}, levels, memory, quiet=quiet)
+        _run_store(_resize(file, options), source, output, options)
         return
-    for name, wanted in {"--memory": memory, "--levels": levels}.items():
-        if wanted is not None:
-            raise IrInterpError(f"{name} has no effect on {source.name}, which is no .zarr")
+    check_place(options, ARRAY, f"on {source.name}, which is no .zarr")
     check_outputs([output], [file, source])
-    op = choose(ir_interp.load(file, semantics=semantics), layer, file.name)
+    op = _resize(file, options)
     x = image_arrays.array_or_image(source, op)
     _check_format(output, x.dtype)
-    y = op.run(
-        x, sizes=options.integers(sizes, "--sizes"), scales=options.reals(scales, "--scales"), arithmetic=arithmetic
-    )
+    y = op.run(x, sizes=options.sizes, scales=options.scales, arithmetic=options.arithmetic)
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    if not quiet:
+    if not options.quiet:
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 
-def _run_store(
-    op: ResizeOp,
-    source: Path,
-    output: Path,
-    target: dict[str, Any],
-    levels: int | None,
-    memory: int | None,
-    *,
-    quiet: bool,
-) -> None:
+def _resize(file: Path, options: RunOptions) -> ResizeOp:
+    return choose(ir_interp.load(file, semantics=options.semantics), options.layer, file.name)
+
+
+def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) -> None:
     from ir_interp.large.stores import Request, resize_store
 
     if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
         raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
-    request = Request(source=source, destination=output, spec=op.spec, target=target, levels=levels)
-    if memory is not None:
-        check_bytes(memory, f"--memory {memory / 2**30:.3g}GiB")
-        request = replace(request, memory=memory)
-    with progress.bar(quiet) as report_progress:
+    target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
+    request = Request(source=source, destination=output, spec=op.spec, target=target, levels=options.levels)
+    if options.memory is not None:
+        check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")
+        request = replace(request, memory=options.memory)
+    with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
-    if not quiet:
+    if not options.quiet:
         print(shown(f"{op.name or op.where}: {_lengths(before)} -> {_lengths(after)}, {output}"))
 
 
-def _run_like(like: str, file: Path, output: Path, sizes: str | None, scales: str | None, *, quiet: bool) -> None:
+def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
+    """Resize an image as a call of an image library."""
     check_outputs([output], [file])
     x, mode = likeness.read(file)
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
-    y = likeness.resized(op, x, options.integers(sizes, "--sizes"), options.reals(scales, "--scales"))
+    y = likeness.resized(op, x, options.sizes, options.scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
-    if not quiet:
+    if not options.quiet:
         print(shown(f"{op.dialect} {op.version}, {like}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
 
 

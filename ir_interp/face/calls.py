@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.errors import SpecError
 from ir_interp.executor.resize import as_array
 from ir_interp.files.atomic import check_outputs
+from ir_interp.options.declaration import settled
+from ir_interp.options.image_options import Images
+from ir_interp.options.preprocess_options import PreprocessOptions
 from ir_interp.spec import ResizeSpec
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ir_interp.converters.verify.run.image_inputs import Images
     from ir_interp.views.candidates import Identified
 
 
@@ -80,35 +80,11 @@ def preprocess(
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
     """
-    from ir_interp.converters.preprocess import preprocessed_files as inner
-    from ir_interp.converters.preprocess import preprocessed_model
+    options = settled(PreprocessOptions, locals())
+    from ir_interp.converters.preprocess import preprocessed_files
     from ir_interp.converters.sources.brief import parts
-    from ir_interp.converters.verify.run.image_inputs import Images
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
-    settings = [arguments.path(config, "config")] if config is not None else []
+    settings = [options.config] if options.config is not None else []
     check_outputs([written], [*parts(read), *settings])
-    if settings:
-        if letterbox is not None:
-            raise SpecError("letterbox has no effect with config")
-        wanted = preprocessed_model.of_config(settings[0])
-        if images is not None:
-            extra = replace(images, mean=wanted.images.mean, scale=wanted.images.scale)
-            wanted = replace(wanted, images=extra)
-    elif like is None or size is None:
-        raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
-    else:
-        colour = arguments.optional(letterbox, arguments.whole, "letterbox")
-        wanted = preprocessed_model.Preprocess(
-            like=like, size=_pair(size, "size"), letterbox=colour, images=images or Images()
-        )
-    if image_size is not None:
-        wanted = replace(wanted, image_size=_pair(image_size, "image_size"))
-    return inner.preprocess(read, written, wanted, arguments.optional(name, arguments.word, "name"))
-
-
-def _pair(lengths: Sequence[int], name: str) -> tuple[int, int]:
-    found = arguments.wholes(lengths, name)
-    if len(found) != 2 or min(found) < 1:
-        raise SpecError(f"{name} is {arguments.shown(lengths)}; expected height and width, as in (224, 224)")
-    return found[0], found[1]
+    return preprocessed_files.preprocess(read, written, options)

@@ -11,16 +11,18 @@ from ir_interp import arguments
 from ir_interp.arguments import checked
 from ir_interp.converters.sources import readers
 from ir_interp.converters.sources.readers import Source
-from ir_interp.errors import SpecError
-from ir_interp.face.checks import Files, Progress, inputs_of, progress_of
+from ir_interp.options.audit_options import AuditOptions
+from ir_interp.options.declaration import settled
+from ir_interp.options.fix_options import FixOptions
+from ir_interp.options.image_options import Images
+from ir_interp.options.reproduce_options import ReproduceOptions
+from ir_interp.options.shared_options import Files, Progress
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.preprocessing import Preprocessing
     from ir_interp.converters.fix.fixed_files import Fixed
     from ir_interp.converters.reproduce.conformance_kit import Kit
     from ir_interp.converters.reproduce.folder import Reproduced
-    from ir_interp.converters.verify.run.image_inputs import Images
 
 
 @checked
@@ -53,39 +55,10 @@ def audit(
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
     """
+    options = settled(AuditOptions, locals())
     from ir_interp.converters.audit import audit_report
 
-    options = audit_report.Options(
-        run=arguments.flag(run, "run"),
-        runtimes=arguments.optional(runtimes, arguments.words, "runtimes"),
-        select=arguments.words(select, "select"),
-        ignore=arguments.words(ignore, "ignore"),
-        jobs=arguments.whole(jobs, "jobs"),
-        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
-        preprocessing=_preprocessing(preprocess, trained, image),
-        progress=progress_of(progress),
-    )
     return audit_report.audited(readers.several(models), options)
-
-
-def _preprocessing(
-    deployed: str | None, trained: str | None, image: str | os.PathLike[str] | None
-) -> Preprocessing | None:
-    from ir_interp.converters.audit.preprocessing import Preprocessing
-
-    given = {"preprocess": deployed, "trained": trained}
-    missing = [name for name, each in given.items() if each is None]
-    if len(missing) == 1:
-        raise SpecError(f"{missing[0]} is missing: a resize costs something by comparison with another only")
-    if deployed is None or trained is None:
-        if image is not None:
-            raise SpecError("image has no effect without preprocess and trained")
-        return None
-    return Preprocessing(
-        deployed=arguments.word(deployed, "preprocess"),
-        trained=arguments.word(trained, "trained"),
-        image=None if image is None else arguments.path(image, "image"),
-    )
 
 
 @checked
@@ -115,19 +88,12 @@ def fix(
     Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
     VerificationError where the result does not run. Nothing is written then.
     """
-    from ir_interp.converters.audit.audit_report import Options as Choice
-    from ir_interp.converters.fix import fixed_files as inner
+    options = settled(FixOptions, locals())
+    from ir_interp.converters.fix import fixed_files
 
-    options = inner.Options(
-        choice=Choice(select=arguments.words(select, "select"), ignore=arguments.words(ignore, "ignore")),
-        layers=arguments.words(layers, "layers"),
-        verify=arguments.flag(verify, "verify"),
-        inputs=inputs_of(shapes, inputs, images, seed),
-        progress=progress_of(progress),
-    )
     with readers.as_file(source) as path:
-        found = inner.fix(path, arguments.path(destination, "destination"), options)
-    return replace(found, source=readers.shown_path(source, path))
+        fixed = fixed_files.fix(path, arguments.path(destination, "destination"), options)
+    return replace(fixed, source=readers.shown_path(source, path))
 
 
 @checked
@@ -150,15 +116,10 @@ def reproduce(
 
     Raises IrInterpError where the runtime is not installed, or there is nothing to show.
     """
-    from ir_interp.converters.reproduce import reproduction as inner
+    options = settled(ReproduceOptions, locals())
+    from ir_interp.converters.reproduce import reproduction
 
-    options = inner.Options(
-        runtime=arguments.optional(runtime, arguments.word, "runtime"),
-        layer=arguments.optional(layer, arguments.word, "layer"),
-        shapes=arguments.by_name(shapes, arguments.lengths, "shapes"),
-        progress=progress_of(progress),
-    )
-    return inner.reproduce(arguments.path(source, "source"), arguments.path(folder, "folder"), options)
+    return reproduction.reproduce(arguments.path(source, "source"), arguments.path(folder, "folder"), options)
 
 
 @checked

@@ -15,6 +15,8 @@ from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind
 from ir_interp.op import ResizeOp, choose
+from ir_interp.options.declaration import settled
+from ir_interp.options.resize_options import ExplainOptions
 from ir_interp.spec import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
+    from ir_interp.options.plot_options import PlotOptions
     from ir_interp.views.explanation import Explanation, Lengths, Readings
     from ir_interp.views.figures import Picture
 
@@ -42,10 +45,11 @@ def explain(
 
     Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
     """
+    options = settled(ExplainOptions, locals())
     from ir_interp.views.explanation import explanation
 
-    op = _one(source, layer)
-    return explanation(op, readers.readings(op, source), _lengths(shape, sizes, scales))
+    op = _one(source, options.layer)
+    return explanation(op, readers.readings(op, source), _lengths(options))
 
 
 @checked
@@ -73,26 +77,23 @@ def plot(
 
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
     """
+    from ir_interp.options.plot_options import PlotOptions
     from ir_interp.views import canvas, figures
     from ir_interp.views.explanation import explanation
 
-    chosen = arguments.member(figures.Picture, what, "what")
-    wanted = arguments.optional(axis, arguments.whole, "axis")
+    options = settled(PlotOptions, locals())
     place = None if output is None else _picture(arguments.path(output, "output"))
     read = [
         each for each in (source, x, against) if isinstance(each, str | os.PathLike) and not isinstance(each, bytes)
     ]
     check_outputs([place] if place else [], map(Path, read))
-    op = _one(source, layer)
-    found = readers.readings(op, source)
-    given = _lengths(shape, sizes, scales)
+    op = _one(source, options.layer)
+    readings, lengths = readers.readings(op, source), _lengths(options)
     figure: Figure
-    if chosen is figures.Picture.IMAGE:
-        other = _other(against, op, found)
-        values = arguments.path(x, "x") if isinstance(x, str | os.PathLike) else x
-        figure = figures.of_image(op, other, values, given)
+    if options.what is figures.Picture.IMAGE:
+        figure = figures.of_image(op, _other(against, op, readings), options.x, lengths)
     else:
-        figure = figures.of_axis(explanation(op, found, given), chosen, wanted)
+        figure = figures.of_axis(explanation(op, readings, lengths), options.what, options.axis)
     if place is not None:
         with replacing(place) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
@@ -123,15 +124,11 @@ def _configuration(source: Source) -> tuple[str, ResizeSpec]:
 
 def _one(source: Source, layer: str | None, name: str = "source") -> ResizeOp:
     """Return the resize of a source that is meant; ``name`` is the argument's."""
-    chosen = arguments.optional(layer, arguments.word, "layer")
-    return choose(readers.load(source, name=name), chosen, readers.name_of(source))
+    return choose(readers.load(source, name=name), layer, readers.name_of(source))
 
 
-def _lengths(shape: Sequence[int] | None, sizes: Sequence[int] | None, scales: Sequence[float] | None) -> Lengths:
+def _lengths(options: ExplainOptions | PlotOptions) -> Lengths:
     from ir_interp.views.explanation import Lengths
 
-    return Lengths(
-        shape=arguments.optional(shape, arguments.lengths, "shape"),
-        sizes=arguments.optional(sizes, arguments.wholes, "sizes"),
-        scales=arguments.optional(scales, arguments.reals, "scales"),
-    )
+    shape = options.shape.lengths if options.shape is not None else None
+    return Lengths(shape=shape, sizes=options.sizes, scales=options.scales)

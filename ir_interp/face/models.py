@@ -12,14 +12,17 @@ from ir_interp import arguments
 from ir_interp.arguments import checked
 from ir_interp.converters.sources import readers
 from ir_interp.converters.sources.readers import Source
-from ir_interp.face.checks import Files, Progress, inputs_of, progress_of, reports_of
 from ir_interp.op import ResizeOp
+from ir_interp.options.compare_options import CompareOptions
+from ir_interp.options.convert_options import ConvertOptions, Form, StateForm
+from ir_interp.options.declaration import settled
+from ir_interp.options.image_options import Images
+from ir_interp.options.shared_options import Files, Progress, check_needs
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from ir_interp.converters.report import ConversionReport, Form, StateForm
+    from ir_interp.converters.report import ConversionReport
     from ir_interp.converters.verify.comparison import ModelComparison
-    from ir_interp.converters.verify.run.image_inputs import Images
 
 
 @checked
@@ -88,28 +91,10 @@ def convert(
     ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
     """
-    from ir_interp.converters.conversion import converting as inner
-    from ir_interp.converters.conversion.options import Options
-    from ir_interp.converters.report import Form, StateForm
+    options = settled(ConvertOptions, locals())
+    from ir_interp.converters.conversion import converting
 
-    options = Options(
-        opset=arguments.optional(opset, arguments.whole, "opset"),
-        ir=arguments.optional(ir, arguments.whole, "ir"),
-        interpolate=arguments.optional(interpolate, arguments.whole, "interpolate"),
-        dialect=arguments.optional(dialect, arguments.word, "dialect"),
-        into=None if into is None else arguments.path(into, "into"),
-        semantics=arguments.member(Semantics, semantics, "semantics"),
-        target=arguments.optional(target, arguments.word, "target"),
-        only=Form.ANY if only is None else arguments.member(Form, only, "only"),
-        strict=arguments.flag(strict, "strict"),
-        fp16=arguments.flag(fp16, "fp16"),
-        state=arguments.member(StateForm, state, "state"),
-        verify=arguments.flag(verify, "verify"),
-        inputs=inputs_of(shapes, inputs, images, seed),
-        reports=reports_of(reports),
-        progress=progress_of(progress),
-    )
-    return inner.convert(source, arguments.path(destination, "destination"), options)
+    return converting.convert(source, arguments.path(destination, "destination"), options)
 
 
 @checked
@@ -137,16 +122,19 @@ def compare(
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
     """
+    options = settled(CompareOptions, locals())
+    check_needs(options)
     from ir_interp.converters.verify.model_pairs import compare_models
+    from ir_interp.converters.verify.run.inputs import Inputs
 
     with readers.as_file(first, "first") as mine, readers.as_file(second, "second") as theirs:
-        found = compare_models(
+        comparison = compare_models(
             mine,
             theirs,
-            inputs_of(shapes, inputs, images, seed),
-            tolerance=arguments.optional(tolerance, arguments.not_negative, "tolerance"),
-            per_resize=arguments.flag(per_resize, "per_resize"),
-            per_layer=arguments.flag(per_layer, "per_layer"),
-            progress=progress_of(progress),
+            Inputs.of(options),
+            tolerance=options.tolerance,
+            per_resize=options.per_resize,
+            per_layer=options.per_layer,
+            progress=options.progress,
         )
-    return replace(found, first=readers.shown_path(first, mine), second=readers.shown_path(second, theirs))
+    return replace(comparison, first=readers.shown_path(first, mine), second=readers.shown_path(second, theirs))

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters.audit.audit_report import Options
 from ir_interp.converters.fleet import work
 from ir_interp.converters.fleet.exporters import exporter
 from ir_interp.converters.fleet.results import Results, stamp
 from ir_interp.converters.fleet.summary import Summary
 from ir_interp.converters.workers import pool
+from ir_interp.options.audit_options import AuditOptions
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -119,7 +119,7 @@ def test_a_model_that_took_too_long_is_tried_again_by_the_next_run(monkeypatch: 
     monkeypatch.setattr(pool, "each", each)
     for _ in range(2):
         with Results(Path("r.jsonl"), "") as results:
-            summary = work.run(paths, Options(), results, work.Crew(jobs=2, limit=5))
+            summary = work.run(paths, work.Auditing(options=AuditOptions()), results, work.Crew(jobs=2, limit=5))
         assert (summary.models, summary.errors) == (2, 1)
     assert asked == [["m1.onnx", "m0.onnx"], ["m1.onnx"]]
     assert [each["message"] for each in _lines("r.jsonl")[0]["errors"]] == ["it was stopped after 5 seconds"]

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.options.image_options import Images
 from ir_interp.shapes import PartialShape
 
 from ..graphs import Described, Graph
-from .image_inputs import Images, is_channel_last
+from .image_inputs import is_channel_last
 from .runners import Named
 
 _ORDERS = ((0, 2, 3, 1), (0, 3, 1, 2))  # of axes, from NCHW to NHWC and back

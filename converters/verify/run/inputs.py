@@ -15,12 +15,15 @@ from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind, is_image
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.paths import is_file, is_folder
+from ir_interp.options.compare_options import CompareOptions
+from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.options.fix_options import FixOptions
+from ir_interp.options.image_options import Images
 from ir_interp.views.image_arrays import array as array_of
 
 from ..graphs import Described, Graph
 from . import image_inputs as images
 from .chosen_lengths import Shapes, check_names, fits
-from .image_inputs import Images
 from .meanings import Meaning, meanings
 from .runners import Named
 
@@ -42,6 +45,11 @@ class Inputs:
     files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     seed: int = 0
     images: Images = field(default_factory=Images)
+
+    @classmethod
+    def of(cls, options: ConvertOptions | CompareOptions | FixOptions) -> Inputs:
+        """Return the inputs that the options of a command name."""
+        return cls(shapes=options.shapes, files=options.inputs, seed=options.seed, images=options.images)
 
     @property
     def paths(self) -> list[Path]:

@@ -1,0 +1,131 @@
+"""The flags of a command, made of the options that are declared for it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from ir_interp.options.declaration import Option, declared, flagged
+from ir_interp.options.finding_codes import FAILURES
+from ir_interp.rules import RULES
+
+Result = TypeVar("Result")
+_OPTIONS = "options"  # the parameter of a command that gets all of them
+
+
+def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Return what gives a command the flags of a dataclass; it is called with an instance of that as ``options``."""
+
+    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
+        places = inspect.signature(command, eval_str=True)
+        parameters = {name: each for name, each in places.parameters.items() if name != _OPTIONS}
+        parameters |= {each.name: _parameter(each) for each in flagged(owner)}
+
+        @functools.wraps(command)
+        def call(**values: Any) -> Result:
+            flags = {each.name: values.pop(each.name) for each in flagged(owner)}
+            return command(**values, **{_OPTIONS: options_of(owner, flags)})
+
+        call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
+        call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+        return call
+
+    return decorate
+
+
+def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
+    """Return options of what typer read of their flags; those that are not given keep their defaults.
+
+    Raises IrInterpError, which names the flag, for text that means nothing.
+    """
+    values = {}
+    for each in declared(owner):
+        if each.parts is not None:
+            values[each.name] = options_of(each.parts, flags)
+        elif each.flags and flags[each.name] not in (None, []):
+            values[each.name] = _read(each, flags[each.name])
+    return owner(**values)
+
+
+def _read(option: Option, value: Any) -> Any:
+    word = value.value if option.choices else value
+    return option.kind.check(word, option.name) if option.choices else option.kind.read(value, option.flag)
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """Return the parameter that typer makes a flag of."""
+    kind = option.kind
+    info = typer.Option(
+        *_spelled(option),
+        help=option.help,
+        metavar=option.metavar,
+        parser=_parser(kind.parse) if kind.parse else None,
+        autocompletion=_completion(WORDS[option.complete]) if option.complete else None,
+    )
+    text: Any = value_type(option)
+    default = default_text(option)
+    hint: Any = text | None if default is None else text
+    if kind.is_repeated:
+        hint = list[text] | None
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info]
+    )
+
+
+def _spelled(option: Option) -> tuple[str, ...]:
+    """Return the names of a flag as typer takes them: a switch that can be turned off has both in one."""
+    return ("/".join(option.flags),) if option.default is True else option.flags
+
+
+def value_type(option: Option) -> Any:
+    """Return the type of a value on the command line: of an option with choices, an enumeration of these."""
+    return Enum(option.name, {word: word for word in option.choices}) if option.choices else option.kind.text
+
+
+def default_text(option: Option) -> Any:
+    """Return the default that help shows; None where there is none to show."""
+    return option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
+
+
+def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parsed(text: str) -> Any:
+        try:
+            return parse(str(text))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parsed
+
+
+def _completion(words: Callable[[], Sequence[str]]) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words() if word.startswith(incomplete)]
+
+    return complete
+
+
+def _runtimes() -> Sequence[str]:
+    from ir_interp.converters.forecasts.runtimes_asked import NAMES
+
+    return list(NAMES)
+
+
+def _runners() -> Sequence[str]:
+    from ir_interp.converters.runtimes.running import RUNNERS
+
+    return list(RUNNERS)
+
+
+WORDS: dict[str, Callable[[], Sequence[str]]] = {
+    "codes": lambda: list(RULES),
+    "failures": lambda: [*FAILURES, *RULES],
+    "mistakes": lambda: [code for code in RULES if code.startswith("IRI01")],
+    "runtimes": _runtimes,
+    "runners": _runners,
+}
+"""What a shell completes the values of options from; found when it asks, as some of it takes a while to import."""

@@ -1,0 +1,171 @@
+"""What a conversion can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from ir_interp import arguments
+from ir_interp.files.kinds import FileKind
+from ir_interp.options import shared_options as shared
+from ir_interp.options.declaration import option
+from ir_interp.options.image_options import Images
+from ir_interp.options.value_kinds import PATH, SWITCH, WHOLE, WORD, Kind, member
+from ir_interp.translation.dialect import Semantics
+
+
+class StateForm(Enum):
+    """What becomes of a state that an IR keeps between inferences."""
+
+    INPUTS = "inputs"
+    REFUSE = "refuse"
+
+
+class Form(Enum):
+    """Which nodes a resize may become."""
+
+    ANY = "any"  # native where that is exact, else decomposed
+    NATIVE = "native"
+    DECOMPOSED = "decomposed"
+
+
+FILE, FOLDER = "file", "folder"
+"""The places where an option has an effect: the conversion of one file, of all files in a folder."""
+_LAYERS = (FileKind.JSON, FileKind.TFLITE)
+_MODELS = (FileKind.ONNX, FileKind.IR)
+
+
+def _writes_new_onnx(start: FileKind, end: FileKind) -> bool:
+    return start is not FileKind.ONNX and end is FileKind.ONNX
+
+
+def _writes_new_ir(start: FileKind, end: FileKind) -> bool:
+    return end is FileKind.IR
+
+
+def _writes_layers(start: FileKind, end: FileKind) -> bool:
+    return end in (FileKind.JSON, FileKind.PYTHON)
+
+
+def _fills_tflite(start: FileKind, end: FileKind) -> bool:
+    return (start, end) == (FileKind.JSON, FileKind.TFLITE)
+
+
+def _reads_resizes(start: FileKind, end: FileKind) -> bool:
+    return (start, end) != (FileKind.ONNX, FileKind.ONNX)
+
+
+def _chooses_forms(start: FileKind, end: FileKind) -> bool:
+    return end is FileKind.IR or (start, end) == (FileKind.ONNX, FileKind.ONNX)
+
+
+def _keeps_states(start: FileKind, end: FileKind) -> bool:
+    return (start, end) == (FileKind.IR, FileKind.ONNX)
+
+
+def _writes_weights(start: FileKind, end: FileKind) -> bool:
+    return start in _MODELS and end in _MODELS
+
+
+def _is_verified(start: FileKind, end: FileKind) -> bool:
+    return end in _MODELS
+
+
+def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
+    if not isinstance(value, Mapping):
+        raise arguments.misfit(value, name, "a mapping from paths to functions")
+    return {
+        arguments.path(path, f"a path in {name}"): arguments.function(save, "a report") for path, save in value.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertOptions:
+    """How to translate a file, or all files in a folder; ``ir_interp.convert`` says what each option means."""
+
+    opset: int | None = option(
+        WHOLE, "ONNX operator set: 11 to 24, of a single layer from 7.", "--opset", routes=_writes_new_onnx
+    )
+    ir: int | None = option(WHOLE, "Version of an .xml: 11, or 10 (up to 2021.4).", "--ir", routes=_writes_new_ir)
+    interpolate: int | None = option(
+        WHOLE,
+        "Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1.",
+        "--interpolate",
+        routes=_writes_new_ir,
+    )
+    dialect: str | None = option(
+        WORD, "Dialect of a .json file to write. Default: tensorrt.", "--dialect", routes=_writes_layers
+    )
+    into: Path | None = option(
+        PATH,
+        "Of .json to .tflite: a .tflite whose resizes of these names become as the layers say.",
+        "--into",
+        metavar="MODEL",
+        routes=_fills_tflite,
+        places=(FILE,),
+    )
+    semantics: Semantics = shared.semantics(
+        "Which to take where several exist, types at the ends of an IR v10 included: runtime, document or reference.",
+        routes=_reads_resizes,
+    )
+    target: str | None = option(
+        WORD,
+        "Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino, opencv-dnn, ..., any.",
+        "--target",
+    )
+    only: Form = option(
+        member(Form, "Form | str", "FORM"),
+        "One form for all resizes of an .xml, or for a target: native or decomposed.",
+        "--only",
+        default=Form.ANY,
+        takes_none=True,
+        choices=(Form.NATIVE.value, Form.DECOMPOSED.value),
+        routes=_chooses_forms,
+    )
+    strict: bool = option(SWITCH, "Refuse what is not exact for every shape.", "--strict", routes=_chooses_forms)
+    fp16: bool = option(
+        SWITCH, "Store weights of an .xml or .onnx in half precision.", "--fp16", routes=_writes_weights
+    )
+    state: StateForm = option(
+        member(StateForm, "StateForm | str", "FORM"),
+        "What an IR keeps between inferences: inputs (and outputs) of an .onnx, or refuse.",
+        "--state",
+        default=StateForm.INPUTS,
+        routes=_keeps_states,
+    )
+    verify: bool = option(
+        SWITCH, "Run both in their own runtimes before writing.", "--verify", "--no-verify", default=True
+    )
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes(routes=_is_verified, needs=shared.VERIFICATION)
+    inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(
+        routes=_is_verified, needs=shared.VERIFICATION, places=(FILE,)
+    )
+    seed: int = shared.seed(routes=_is_verified, needs=shared.VERIFICATION)
+    images: Images = shared.images(routes=_is_verified, needs=shared.IMAGES, places=(FILE,))
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    quiet: bool = shared.quiet()
+    report: Path | None = shared.report(places=(FILE,))
+    html: Path | None = shared.html(places=(FILE,))
+    image: Path | None = shared.image(places=(FILE,))
+    to: str | None = shared.of_command_line(
+        WORD,
+        "SOURCE is a folder or @list.txt, DESTINATION a folder: what to write, as .xml.",
+        "--to",
+        places=(FOLDER,),
+    )
+    jobs: int = shared.jobs("With --to, processes that share the files.", "--jobs", is_keyword=False, places=(FOLDER,))
+    results: Path | None = shared.results(places=(FOLDER,))
+    scheduler: str | None = shared.scheduler(places=(FOLDER,))
+    time_limit: int | None = shared.time_limit(places=(FOLDER,))
+    reports: Mapping[Path, Callable[[Any, Path], None]] = shared.of_python(
+        Kind(
+            takes="Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]]",
+            check=_reports,
+            empty=dict,
+        )
+    )
+    progress: shared.Progress = shared.progress()

@@ -1,0 +1,39 @@
+"""Codes of findings, chosen by their beginnings or by their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ir_interp.errors import SpecError, closest
+from ir_interp.rules import RULES
+
+FAILURES = {
+    "differs": ("IRI00", "IRI023"),
+    "refused": ("IRI021", "IRI022"),
+    "unknown": ("IRI025",),
+    "mistake": ("IRI01",),
+}
+"""Kinds of findings, by the beginnings of their codes."""
+
+
+def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:
+    """Raise SpecError, with the closest of ``known``, for a word that no code begins with."""
+    for word in words:
+        if not word or not any(code.startswith(word) for code in RULES):
+            raise SpecError(f"no code begins with {word!r}; {closest(word, known)}")
+
+
+def is_chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
+    """Say whether a code is selected, and not ignored more precisely than it is selected."""
+    chosen = max((len(word) for word in select or ("",) if code.startswith(word)), default=-1)
+    unwanted = max((len(word) for word in ignore if code.startswith(word)), default=-1)
+    return chosen > unwanted
+
+
+def codes_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of the codes that some kinds of findings, or codes, stand for; every code's for none.
+
+    Raises SpecError for other words.
+    """
+    check_codes([word for word in kinds if word not in FAILURES], (*FAILURES, *RULES))
+    return tuple(code for word in kinds for code in FAILURES.get(word, (word,))) or ("",)

@@ -1,0 +1,37 @@
+"""What the repair of a model can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.options import shared_options as shared
+from ir_interp.options.declaration import option
+from ir_interp.options.image_options import Images
+from ir_interp.options.value_kinds import SWITCH, WORDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixOptions:
+    """What to fix, and how to verify it; ``ir_interp.fix`` says what each option means."""
+
+    select: tuple[str, ...] = option(
+        WORDS,
+        "Codes to mend, or their beginnings: IRI012. Default: all of IRI01.",
+        "--select",
+        complete="mistakes",
+    )
+    ignore: tuple[str, ...] = option(WORDS, "Codes not to mend, or their beginnings.", "--ignore", complete="mistakes")
+    layers: tuple[str, ...] = option(WORDS, "Only the resize of this name.", "--layer")
+    verify: bool = option(
+        SWITCH, "Run it before and after, and say what changes.", "--verify", "--no-verify", default=True
+    )
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes(needs=shared.VERIFICATION)
+    inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(needs=shared.VERIFICATION)
+    seed: int = shared.seed(needs=shared.VERIFICATION)
+    images: Images = shared.images(needs=shared.IMAGES)
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    quiet: bool = shared.quiet()
+    progress: shared.Progress = shared.progress()

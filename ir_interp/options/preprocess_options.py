@@ -1,0 +1,36 @@
+"""What a resize in front of a model can be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ir_interp import arguments
+from ir_interp.options import shared_options as shared
+from ir_interp.options.declaration import option
+from ir_interp.options.image_options import Images
+from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD
+
+_COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreprocessOptions:
+    """What was done to images in training; ``ir_interp.preprocess`` says what each option means."""
+
+    like: str | None = option(WORD, "The resize of the training: pillow:bicubic, opencv:linear.", "--like")
+    size: tuple[int, int] | None = option(PAIR, "Height and width that the model takes: 224,224.", "--size")
+    letterbox: int | None = option(
+        _COLOUR,
+        "Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.",
+        "--letterbox",
+    )
+    image_size: tuple[int, int] | None = option(
+        PAIR,
+        "Height and width of all images, where known: 480,640. More calls, and IRs, can be written then.",
+        "--image-size",
+    )
+    config: Path | None = option(PATH, "Instead: a preprocessor_config.json of Hugging Face.", "--config")
+    name: str | None = option(WORD, "Name of the input, if the model has several.", "--input")
+    images: Images = shared.images()
+    quiet: bool = shared.quiet()

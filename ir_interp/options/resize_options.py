@@ -1,0 +1,87 @@
+"""What one resize can be asked for: to be shown, run, or explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_interp.options import shared_options as shared
+from ir_interp.options.declaration import option
+from ir_interp.options.value_kinds import MEMORY, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
+from ir_interp.spec import Arithmetic
+from ir_interp.translation.dialect import Semantics
+
+CALL, ARRAY, STORE = "call", "array", "store"
+"""The places where an option of ``run`` has an effect: a call of an image library, a resize of an array, of a store."""
+RESIZE, RULE = "resize", "rule"
+"""The places where an option of ``explain`` has an effect: a resize of a file, a rule."""
+_READING = "Which to take where several exist: runtime, document or reference."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """How to show the resizes of a file."""
+
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    semantics: Semantics = shared.semantics(_READING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentifyOptions:
+    """How to show which image library resized an image."""
+
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    quiet: bool = shared.quiet()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KitOptions:
+    """How to write a conformance kit."""
+
+    quiet: bool = shared.quiet()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How to run a resize, and on what."""
+
+    source: Path | None = option(PATH, "An array (.npy), an image, or .zarr.", "--input", places=(ARRAY, STORE))
+    like: str | None = option(
+        WORD,
+        "Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear.",
+        "--like",
+        places=(CALL,),
+    )
+    layer: str | None = shared.layer(shared.LAYER, "--layer", places=(ARRAY, STORE))
+    sizes: tuple[int, ...] | None = shared.sizes()
+    scales: tuple[float, ...] | None = shared.scales()
+    arithmetic: Arithmetic | None = option(
+        member(Arithmetic, "Arithmetic | str", "NAME"),
+        "Instead of the own runtime's: exact, onnxruntime or openvino.",
+        "--arithmetic",
+        default=None,
+        places=(ARRAY, STORE),
+    )
+    semantics: Semantics = shared.semantics(_READING, places=(ARRAY, STORE))
+    memory: int | None = option(
+        MEMORY, "Of .zarr, how much to take: 1GiB (the default).", "--memory", metavar="BYTES", places=(STORE,)
+    )
+    levels: int | None = option(
+        POSITIVE, "Of .zarr, write a pyramid: each level from the one before.", "--levels", places=(STORE,)
+    )
+    quiet: bool = shared.quiet()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions:
+    """Which resize to explain, and of which lengths; ``ir_interp.explain`` says what each option means."""
+
+    layer: str | None = shared.layer(shared.LAYER, "--layer", places=(RESIZE,))
+    shape: LayerShape | None = shared.layer_shape(places=(RESIZE,))
+    sizes: tuple[int, ...] | None = shared.sizes(places=(RESIZE,))
+    scales: tuple[float, ...] | None = shared.scales(places=(RESIZE,))
+    every: bool = shared.of_command_line(SWITCH, "Show every output.", "--all", places=(RESIZE,))
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()

@@ -1,0 +1,210 @@
+"""The kinds of values that options take: how a Python value is checked, how the text of a command line is read."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ir_interp import arguments
+from ir_interp.errors import IrInterpError, SpecError, closest
+from ir_interp.files.atomic import OutputError
+from ir_interp.files.kinds import FileKind
+from ir_interp.rules import Severity
+from ir_interp.text.decimals import integer, real
+
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def _nothing() -> None:
+    """Return the value of an option that is not set."""
+
+
+def _as_read(value: Any, flag: str) -> Any:
+    """Return a value that the command line already has in its type."""
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of value, for Python and for the command line.
+
+    ``takes`` is the type hint of a keyword, ``check`` returns its value in the settled type, or raises SpecError under
+    the name of the keyword. On the command line a value is of the type ``text``, several times where ``is_repeated``.
+    ``parse`` makes it of the text, and raises ValueError: a usage error; ``read`` makes the settled value of that, and
+    raises IrInterpError under the name of the flag. ``empty`` makes the value of an option that is not set.
+    """
+
+    takes: str
+    check: Callable[[Any, str], Any]
+    text: Any = str
+    parse: Callable[[str], Any] | None = None
+    read: Callable[[Any, str], Any] = _as_read
+    is_repeated: bool = False
+    metavar: str | None = None
+    empty: Callable[[], Any] = field(default=_nothing)
+
+
+def _bounded(text: str, least: float) -> int:
+    """Return an integer. Raises ValueError for other text, and below ``least``."""
+    number = integer(text)
+    if number < least:
+        raise ValueError(f"{number} is less than {least}")
+    return number
+
+
+def _memory(text: str) -> int:
+    """Return ``1GiB`` and the like in bytes. Raises ValueError for other text."""
+    for unit, size in _UNITS.items():
+        with suppress(ValueError):
+            if text.endswith(unit) and 0 < (count := real(text.removesuffix(unit))) < math.inf:
+                return int(count * size)
+    raise ValueError(f"{text!r} is no amount of memory; expected one as in 512MiB, 1.5GiB")
+
+
+def _integers(text: str, flag: str) -> tuple[int, ...]:
+    try:
+        return tuple(integer(part) for part in text.split(","))
+    except ValueError:
+        raise IrInterpError(f"{flag} {text!r}: expected integers with commas between them, as in 50,60") from None
+
+
+def _reals(text: str, flag: str) -> tuple[float, ...]:
+    try:
+        return tuple(real(part) for part in text.split(","))
+    except ValueError:
+        raise IrInterpError(f"{flag} {text!r}: expected numbers with commas between them, as in 2,1.5") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerShape:
+    """The shape of the input of a resize, and the name of that resize where the command line names it."""
+
+    lengths: tuple[int, ...]
+    name: str = ""
+
+    @classmethod
+    def of(cls, value: Sequence[int], name: str) -> LayerShape:
+        """Return the shape that a keyword gives."""
+        return cls(lengths=arguments.lengths(value, name))
+
+    @classmethod
+    def read(cls, text: str, flag: str) -> LayerShape:
+        """Return the shape that ``1,3,20,30`` or ``up:1,3,20,30`` stands for."""
+        name, colon, lengths = text.rpartition(":")
+        try:
+            if colon and not name:
+                raise ValueError("no name")
+            return cls(name=name, lengths=tuple(integer(part) for part in lengths.split(",")))
+        except ValueError:
+            expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
+            raise IrInterpError(f"{flag} {text!r}: {expected}") from None
+
+
+def _shapes(texts: Sequence[str], flag: str) -> dict[str, tuple[int, ...]]:
+    """Return shapes by the name of their input; ``""`` stands for the only input of a model."""
+    shapes = (LayerShape.read(text, flag) for text in texts)
+    return {shape.name: shape.lengths for shape in shapes}
+
+
+def _files(texts: Sequence[str], flag: str) -> dict[str, tuple[Path, ...]]:
+    """Return the files of each input, in order."""
+    named: dict[str, tuple[Path, ...]] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise IrInterpError(f"{flag} {text!r}: expected NAME=FILE, as in x=image.npy")
+        named[name] = (*named.get(name, ()), Path(path))
+    return named
+
+
+def _severities(texts: Sequence[str], flag: str) -> dict[str, Severity]:
+    """Return the severity of the findings about each runtime."""
+    known, by_runtime = {each.value: each for each in Severity}, {}
+    for text in texts:
+        runtime, equals, level = text.partition("=")
+        if not equals or level not in known:
+            problem = closest(level, known) if equals else "expected RUNTIME=SEVERITY, as in tensorrt=note"
+            raise IrInterpError(f"{flag} {text!r}: {problem}")
+        by_runtime[runtime] = known[level]
+    return by_runtime
+
+
+def _tuple(texts: Sequence[str], flag: str) -> tuple[str, ...]:
+    return tuple(texts)
+
+
+def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
+    lengths = arguments.wholes(value, name)
+    if len(lengths) != 2 or min(lengths) < 1:
+        raise SpecError(f"{name} is {arguments.shown(value)}; expected height and width, as in (224, 224)")
+    return lengths[0], lengths[1]
+
+
+def _of_kind(path: Path, flag: str, *, kind: FileKind, thing: str) -> Path:
+    """Return a path to write. Raises OutputError for the name of another kind of file, such as a model."""
+    if FileKind.of(path) is not kind:
+        raise OutputError(f"{flag} {str(path)!r} is no name of a {thing}; expected {kind.value}")
+    return path
+
+
+def _any(value: Any, name: str) -> Any:
+    """Return a value that the function itself checks."""
+    return value
+
+
+def _array(value: Any, name: str) -> Any:
+    """Return an array as it is, and the name of a file as a path."""
+    return arguments.path(value, name) if isinstance(value, str | os.PathLike) else value
+
+
+def member(enum: type[Enum], takes: str, metavar: str) -> Kind:
+    """Return the kind of a member of an enumeration; its value will do."""
+    return Kind(takes=takes, check=partial(arguments.member, enum), text=enum, metavar=metavar)
+
+
+def file(kind: FileKind, thing: str) -> Kind:
+    """Return the kind of a path that must have the extension of one kind of file."""
+    return Kind(takes=_PATH, check=arguments.path, text=Path, read=partial(_of_kind, kind=kind, thing=thing))
+
+
+_PATH = "str | os.PathLike[str]"
+_INTEGER = partial(Kind, takes="int", text=int, metavar="INTEGER")
+
+SWITCH = Kind(takes="bool", check=arguments.flag, text=bool, empty=bool)
+WHOLE = _INTEGER(check=arguments.whole, parse=integer)
+NATURAL = _INTEGER(check=arguments.natural, parse=partial(_bounded, least=0))
+POSITIVE = _INTEGER(check=arguments.positive, parse=partial(_bounded, least=1))
+MEMORY = _INTEGER(check=arguments.whole, parse=_memory)
+NOT_NEGATIVE = Kind(takes="float", check=arguments.not_negative, text=float, parse=real, metavar="NUMBER")
+WORD = Kind(takes="str", check=arguments.word)
+WORDS = Kind(takes="Iterable[str]", check=arguments.words, read=_tuple, is_repeated=True, empty=tuple)
+PATH = Kind(takes=_PATH, check=arguments.path, text=Path)
+ARRAY = Kind(takes=f"ArrayLike | {_PATH}", check=_array, text=Path)
+CONFIGURATION = Kind(takes="Semantics | Arithmetic | ResizeSpec | Source", check=_any)
+PAIR = Kind(takes="Sequence[int]", check=_pair, read=_integers)
+WHOLES = Kind(takes="Sequence[int]", check=arguments.wholes, read=_integers)
+REALS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals)
+NUMBERS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, empty=tuple)
+LAYER_SHAPE = Kind(takes="Sequence[int]", check=LayerShape.of, read=LayerShape.read)
+SHAPES = Kind(
+    takes="Mapping[str, Sequence[int]]",
+    check=partial(arguments.by_name, arguments.lengths),
+    read=_shapes,
+    is_repeated=True,
+    empty=dict,
+)
+SEVERITIES = Kind(takes="Mapping[str, Severity]", check=_any, read=_severities, is_repeated=True, empty=dict)
+FILES = Kind(
+    takes="Mapping[str, Files]",
+    check=partial(arguments.by_name, arguments.paths),
+    read=_files,
+    is_repeated=True,
+    empty=dict,
+)
