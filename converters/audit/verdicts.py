@@ -23,12 +23,9 @@ from ir_interp.translation.meaning import differences
 
 from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind, Outcome
-from ..verify.compare.differences import differences as elementwise
+from ..verify.compare import tolerances
+from ..verify.compare.array_differences import absolute_differences
 
-TOLERANCE = 1e-3
-"""How far values from 0 to 1 may be off: what float32 coordinates of long axes are worth."""
-
-_COPIED = 1e-6  # the same of a copy: OpenVINO's is one in float32
 _LARGEST = 2**24  # elements that are computed to measure a difference
 _VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
 
@@ -126,16 +123,16 @@ def verdict(
     is_copy: bool,
     reason: str = "",
     scale: float = 1.0,
-    tolerance: float = TOLERANCE,
+    tolerance: float = tolerances.SINGLE_RESIZE,
 ) -> Verdict:
     """Return how an output compares with the one that was wanted."""
     if wanted.shape != made.shape:
         return Verdict(kind=Kind.DIFFERS, reason=reason or _other_shape(made.shape, wanted.shape))
-    off = elementwise(wanted, made)
+    off = absolute_differences(wanted, made)
     largest = float(off.max(initial=0.0)) / scale
-    if largest <= (_COPIED if is_copy else tolerance):
+    if largest <= (tolerances.COPY if is_copy else tolerance):
         return Verdict(kind=Kind.SAME)
-    share = int((off > _COPIED).sum())
+    share = int((off > tolerances.COPY).sum())
     ties = f"{share} of {off.size} pixels" if is_copy else ""
     return Verdict(kind=Kind.DIFFERS, reason="; ".join(filter(None, (reason, ties))), difference=largest)
 

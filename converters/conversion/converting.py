@@ -30,7 +30,7 @@ from .options import DIALECT, Options
 from .routes import PATHS, PORTABLE
 
 if TYPE_CHECKING:
-    from ..verify.run.large_sizes import WriteAlone
+    from ..verify.large_sizes import WriteAlone
 
 _TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
 
@@ -112,7 +112,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: Options)
 
 def _alone(source: Path, result: Path, options: Options) -> WriteAlone | None:
     """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
-    from ..verify.run.large_sizes import WriteAlone
+    from ..verify.large_sizes import WriteAlone
 
     kinds = FileKind.of(source), FileKind.of(result)
     if kinds == (FileKind.ONNX, FileKind.IR):

@@ -15,7 +15,7 @@ from ..audit.audit_report import Options as Choice
 from ..portable.portable_model import weights_beside
 from ..report import Progress, silent
 from ..sources.brief import parts
-from ..verify.compare.differences import TOLERANCE
+from ..verify.compare import tolerances
 from ..verify.comparison import ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
@@ -87,7 +87,7 @@ def _compared(source: Path, result: Path, options: Options) -> tuple[ModelCompar
     Raises VerificationError where the result does not run.
     """
     over = partial(
-        compare_models, inputs=options.inputs, tolerance=TOLERANCE, per_resize=True, progress=options.progress
+        compare_models, inputs=options.inputs, tolerance=tolerances.OUTPUT, per_resize=True, progress=options.progress
     )
     try:
         found = over(source, result)

@@ -20,6 +20,7 @@ from ir_interp.version import VERSION
 
 from ..onnx.resize_nodes import load
 from ..runtimes.running import RUNNERS
+from ..verify.compare import tolerances
 from . import kit_runner
 from .scripts import function
 from .single_nodes import Node
@@ -35,7 +36,6 @@ _TARGETS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 }
 _SHRINKING = {"shrink": _TARGETS["shrink"], "third": {"scales": (1, 1, 0.34, 0.7)}}
 _ROI = (0, 0, 0.2, 0.1, 1, 1, 0.8, 0.9)
-_TOLERANCES = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-4}  # of values from 0 to 1; of integers 1
 _BRIGHTEST = 100
 _PLACE = "# How runtimes are run\n"  # in the runner
 
@@ -108,7 +108,8 @@ def _values(op: ResizeOp) -> np.ndarray[Any, Any]:
 
 
 def _tolerance(op: ResizeOp) -> float:
-    return 0.0 if isinstance(op.spec.kernel, Nearest) else _TOLERANCES.get(op.dtype or "float32", 1.0)
+    is_copy = isinstance(op.spec.kernel, Nearest)
+    return 0.0 if is_copy else tolerances.KIT.get(op.dtype or "float32", tolerances.KIT_INTEGERS)
 
 
 # The cases

@@ -28,6 +28,7 @@ from ..forecasts.runtimes_asked import RUNTIMES
 from ..runtimes.outcome import Kind
 from ..runtimes.runner import Runner
 from ..runtimes.running import RUNNERS
+from ..verify.compare import tolerances
 from .scripts import script
 from .smallest import Shown
 
@@ -110,7 +111,7 @@ def _apart(wanted: NDArray[Any], made: NDArray[Any]) -> float:
     """Return the largest difference, 0 where float32 may be the reason of it."""
     off = np.abs(wanted.astype(np.float64) - made.astype(np.float64))
     largest = float(np.nan_to_num(off, nan=np.inf).max(initial=0.0))
-    return largest if largest > 1e-3 else 0.0
+    return largest if largest > tolerances.SINGLE_RESIZE else 0.0
 
 
 def _verdict(before: Verdict, ran: probe.Ran, wanted: NDArray[Any]) -> Verdict:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Compared
-from .compare.differences import compare, differences
+from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
@@ -148,14 +148,14 @@ class ModelComparison:
         }
 
 
-def of_output(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float | None) -> OutputComparison:
-    """Return how an output of both models compares; see ``compare``."""
+def of_output(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
+    """Return how an output of both models compares, with its values in short."""
     return OutputComparison(
-        name=name,
-        first=_values(mine),
-        second=_values(theirs),
-        compared=compare(name, mine, theirs, tolerance),
-        histogram=_histogram(mine, theirs) if mine.shape == theirs.shape else (),
+        name=compared.name,
+        first=_values(first),
+        second=_values(second),
+        compared=compared,
+        histogram=() if compared.shapes else _histogram(first, second),
     )
 
 
@@ -166,11 +166,11 @@ def _values(array: NDArray[Any]) -> OutputValues:
     return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
 
 
-def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[HistogramBin, ...]:
+def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
     """Return how many differences lie between which powers of ten, the smallest first."""
-    found = differences(mine, theirs).ravel()
-    above = found[np.isfinite(found) & (found > 0)]
-    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((found == 0).sum()))]
+    apart = absolute_differences(first, second).ravel()
+    above = apart[np.isfinite(apart) & (apart > 0)]
+    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]
     if above.size:
         powers = np.floor(np.log10(above)).astype(int)
         lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
@@ -181,7 +181,7 @@ def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[HistogramBin, 
             HistogramBin(lower=start, upper=end, count=int(n))
             for start, end, n in zip(starts, edges[1:], counts, strict=True)
         ]
-    broken = int((~np.isfinite(found)).sum())
+    broken = int((~np.isfinite(apart)).sum())
     return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
 
 

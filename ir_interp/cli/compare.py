@@ -58,7 +58,7 @@ def compare(
         typer.Option(
             parser=options.number,
             metavar="NUMBER",
-            help="Allowed, of the largest value. Default 1e-4, else stretch by stretch.",
+            help="Allowed, of the largest value. Default 1e-4, else segment by segment.",
         ),
     ] = None,
     per_resize: Annotated[bool, typer.Option("--per-resize", help="Walk the resizes, and name the first one.")] = False,

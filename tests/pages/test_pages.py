@@ -279,8 +279,8 @@ def test_convert_that_differs_or_cannot_be_read(
     Path("b.onnx").write_bytes(b"\x08")
     assert command(capsys, "convert", "b.onnx", "b.xml", "--html", "b.html")[0] == 2
     assert "b.onnx: not an ONNX model" in said(read("b.html"))
-    monkeypatch.setattr("ir_interp.converters.verify.compare.differences.TOLERANCE", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.compare.stretches.of_coordinates", lambda *_, **__: -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.OUTPUT", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.array_differences.coordinate_error", lambda *_, **__: -1.0)
     assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
     assert re.search(r"output y differs by \S+ \(tolerance 0\)", said(read("a.html")).replace("'", ""))
 

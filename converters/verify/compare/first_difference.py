@@ -17,8 +17,8 @@ from ...report import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
 from ..run.processes import Runs
 from ..run.runners import Named
-from .differences import compare
-from .stretches import common
+from .array_differences import compare, compare_all
+from .source_segments import common
 
 _PROBES = 16  # tensors that are looked at in one run
 _MOST_INNOCENT = 8  # tensors that differ and change no output, before the search is given up
@@ -171,5 +171,4 @@ def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray
         corrected = run(second, given={name: values})[0]
     except VerificationError:  # of another shape: what follows cannot take it
         return True
-    pairs = [(mine, theirs) for (_, mine), (_, theirs) in zip(outputs, corrected, strict=True)]
-    return name in dict(outputs) or not all(compare(name, *pair).passes for pair in pairs)
+    return name in dict(outputs) or not all(each.passes for each in compare_all(outputs, corrected))

@@ -15,11 +15,12 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import allow_declared, bound_advice, is_of_memory
 
 from ...report import Progress
+from ...workers.forks import Call, forks
 from ..graphs import Described, Graph, read
+from . import runners
 from .chosen_lengths import Shapes, named, shapes, told
 from .ends import for_model, joined
 from .inputs import Inputs, arrays, read_files, ways
-from .ready import Task, ready
 from .runners import NOT_LOADED, USAGE, Named, Request, load, save
 from .tensor_memory import declared_bytes
 
@@ -126,6 +127,12 @@ class Runs:
             except VerificationError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
 
+    def substitute(self, model: Path, path: Path) -> Path:
+        """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
+        if model in self.models.through_openvino:
+            self.models = replace(self.models, through_openvino=self.models.through_openvino | {path})
+        return path
+
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The lengths of the inputs that it runs on, by name."""
@@ -145,7 +152,6 @@ class Runs:
         *,
         given: Mapping[str, NDArray[Any]] | None = None,
         optimised: bool = True,
-        in_openvino: bool | None = None,
         in_8_bits: bool = False,
         threads: int = 0,
     ) -> tuple[Named, dict[str, NDArray[Any]]]:
@@ -159,7 +165,7 @@ class Runs:
             found=str(self.folder / f"found{number}.npz"),
             given=str(self.folder / f"given{number}.npz") if given else "",
             tensors=list(tensors),
-            in_openvino=self.models.in_openvino(model) if in_openvino is None else in_openvino,
+            in_openvino=self.models.in_openvino(model),
             optimised=optimised,
             in_8_bits=in_8_bits,
             threads=threads,
@@ -169,11 +175,17 @@ class Runs:
             save(request.given, list(given.items()))
         file = self.folder / f"request{number}.json"
         request.save(file)
-        files = [model, model.with_suffix(".bin"), Path(request.inputs)]
         declared = self._declared(self.shapes)
         allow_declared(declared)
-        task = Task(request=file, in_openvino=request.in_openvino, seconds=_SECONDS, files=files, declared=declared)
-        _run(task, model)
+        call = Call(
+            function=f"{runners.__name__}:answer",
+            request=file,
+            imports=("openvino",) if request.in_openvino else ("onnx", "onnxruntime"),
+            seconds=_SECONDS,
+            files=(model, model.with_suffix(".bin"), Path(request.inputs)),
+            declared=declared,
+        )
+        _run(call, model)
         return load(request.outputs), dict(load(request.found)) if tensors else {}
 
     def _declared(self, shapes: Shapes) -> float:
@@ -202,12 +214,12 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
             )
 
 
-def _run(task: Task, model: Path) -> None:
+def _run(call: Call, model: Path) -> None:
     try:
-        with ready() as processes:
-            code, errors = processes.run(task)
+        with forks() as processes:
+            code, errors = processes.run(call)
     except TimeoutError:
-        raise VerificationError(f"{model.name} did not finish in {task.seconds} s") from None
+        raise VerificationError(f"{model.name} did not finish in {call.seconds} s") from None
     if code == USAGE:
         raise IrInterpError(errors.strip())
     if code:

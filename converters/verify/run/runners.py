@@ -1,4 +1,4 @@
-"""Run a model in its own runtime, as a process of its own; its argument is a file with the ``Request``."""
+"""Run a model in its own runtime, as a ``Request`` in a file says; ``workers.forks`` calls this in other processes."""
 
 from __future__ import annotations
 
@@ -267,7 +267,3 @@ def _is_shown(node: Any) -> bool:
     """Say whether a node is the Convert of a result that ``_result`` made."""
     ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
     return node.get_type_name() == "Convert" and ends == ["Result"]
-
-
-if __name__ == "__main__":
-    sys.exit(answer(sys.argv[1]))
