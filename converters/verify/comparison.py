@@ -162,8 +162,9 @@ def of_output(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> 
 def _values(array: NDArray[Any]) -> OutputValues:
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
-    known = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
-    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
+    numbers = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
+    smallest, mean, largest = numbers
+    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=smallest, mean=mean, largest=largest)
 
 
 def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:

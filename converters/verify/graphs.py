@@ -18,7 +18,7 @@ Value = NDArray[Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class ModelInput:
     """An input of a model: its lengths, None where dynamic, and its element type as a NumPy name.
 
     ``symbols`` names the dimensions, with nothing for those that have no name; ``most`` are the largest lengths
@@ -60,7 +60,7 @@ class Graph:
     images have: height and width, or nothing.
     """
 
-    inputs: tuple[Described, ...]
+    inputs: tuple[ModelInput, ...]
     outputs: tuple[str, ...]
     steps: tuple[Step, ...]
     shape: Callable[[str], PartialShape | None]
@@ -70,11 +70,11 @@ class Graph:
 
     def readers(self) -> dict[str, list[tuple[Step, int]]]:
         """Return which steps read each tensor, and at which of their inputs."""
-        found: dict[str, list[tuple[Step, int]]] = {}
+        readers: dict[str, list[tuple[Step, int]]] = {}
         for step in self.steps:
             for place, name in enumerate(step.inputs):
-                found.setdefault(name, []).append((step, place))
-        return found
+                readers.setdefault(name, []).append((step, place))
+        return readers
 
 
 def read(path: Path) -> Graph:
@@ -90,7 +90,7 @@ def _of_onnx(path: Path) -> Graph:
 
     values = known_values(path)
     graph = values.graph
-    held = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    constants = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
     steps = tuple(
         Step(
             type=node.op_type.lower(),
@@ -101,7 +101,7 @@ def _of_onnx(path: Path) -> Graph:
         for node in graph.node
     )
     return Graph(
-        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in held),
+        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in constants),
         outputs=tuple(each.name for each in graph.output),
         steps=steps,
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
@@ -115,15 +115,15 @@ def _constant_shape(value: Value) -> PartialShape | None:
     return None if value is None else value.shape
 
 
-def _onnx_input(described: Any, where: str) -> Described:
+def _onnx_input(value: Any, where: str) -> ModelInput:
     from onnx import TensorProto, helper
 
-    tensor = described.type.tensor_type
+    tensor = value.type.tensor_type
     dims = tensor.shape.dim
     if tensor.elem_type not in TensorProto.DataType.values():
-        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {described.name!r}", where)
-    return Described(
-        name=described.name,
+        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {value.name!r}", where)
+    return ModelInput(
+        name=value.name,
         lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),
         dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
         symbols=tuple(each.dim_param for each in dims),
@@ -148,8 +148,8 @@ def _of_ir(path: Path) -> Graph:
         return _ir_value(net, *ports[name]) if name in ports else None
 
     def names(net: Net, layer: Layer) -> tuple[str, ...]:
-        found = (net.source(layer, place) for place in range(len(layer.inputs)))
-        return tuple(tensor_name(*each) if each else "" for each in found)
+        sources = (net.source(layer, place) for place in range(len(layer.inputs)))
+        return tuple(tensor_name(*source) if source else "" for source in sources)
 
     layers = list(net.layers.values())
     return Graph(
@@ -187,7 +187,7 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
         return None
 
 
-def _ir_input(layer: Any) -> Described:
+def _ir_input(layer: Any) -> ModelInput:
     from ir_interp.ir.elements import numpy_name
     from ir_interp.ir.net import tensor_name
 
@@ -195,7 +195,7 @@ def _ir_input(layer: Any) -> Described:
     words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]
     most = tuple(int(each.split("..")[-1]) if each.split("..")[-1].isdecimal() else None for each in words)
     lengths = port.shape or ()
-    return Described(
+    return ModelInput(
         name=tensor_name(layer, port),
         lengths=lengths,
         dtype=numpy_name(layer.attributes.get("element_type", "") or port.dtype or ""),

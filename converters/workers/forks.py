@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ir_interp.files.memory import allow_declared, allow_files, limit_process
 
@@ -29,14 +30,15 @@ _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A ``function`` of a file that returns an exit code, written ``package.module:name``, and what it needs.
+    """A ``function`` of an ``argument`` that returns an exit code, written ``package.module:name``, and what it needs.
 
     It may take ``seconds``, and as much memory as the bound allows beyond ``files``, for a model whose tensors are of
-    ``declared`` bytes. ``imports`` are the modules that it needs.
+    ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``.
     """
 
     function: str
-    request: Path
+    argument: Any
+    folder: Path
     imports: tuple[str, ...]
     seconds: int
     files: tuple[Path, ...]
@@ -45,7 +47,7 @@ class Call:
     @property
     def errors(self) -> Path:
         """The file that takes what it writes to stderr."""
-        return self.request.with_suffix(".errors")
+        return self.folder.absolute() / "errors.txt"
 
 
 @contextmanager
@@ -76,10 +78,10 @@ class Forks:
 
         Raises TimeoutError where it takes longer than its seconds; it is stopped then.
         """
-        call.errors.touch()
+        call.errors.write_bytes(b"")
         # The worker lives longer than this call: what the caller changes meanwhile is part of each question.
-        environment = {**silent_environment(), "TMPDIR": str(call.request.parent.absolute())}
-        self._worker = self._worker or Worker(call.request.parent)
+        environment = {**silent_environment(), "TMPDIR": str(call.folder.absolute())}
+        self._worker = self._worker or Worker(call.folder.parent)
         function = f"{__name__}:{'_in_a_fork' if _CAN_FORK else '_here'}"
         question = Question(function=function, setting=(Path.cwd(), environment), limit=call.seconds, attempts=1)
         try:
@@ -118,7 +120,7 @@ def _in_a_fork(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
         ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
         if os.getppid() == worker:  # else the parent ended before the line above
             code = _here(call, setting)
-    except Exception:  # whatever is wrong with the request
+    except Exception:  # whatever is wrong with the call
         traceback.print_exc()
     finally:
         os._exit(code)
@@ -142,7 +144,7 @@ def _here(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
     allow_files(*call.files)
     allow_declared(call.declared)
     try:
-        code: int = named(call.function)(str(call.request))
+        code: int = named(call.function)(call.argument)
         return code
     finally:
         sys.stderr.flush()
