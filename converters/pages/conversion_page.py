@@ -63,8 +63,8 @@ def _proof(verification: Verification | None) -> str:
 def _summary(report: ConversionReport) -> Iterator[Element]:
     """Yield how many resizes became what, where they are many."""
     if len(report.rows) > _FEW:
-        found = Counter((row.grade, row.form.split(":")[0]) for row in report.rows)
-        rows = ((mark(grade.value, OF_GRADE[grade]), form, str(times)) for (grade, form), times in found.most_common())
+        counts = Counter((row.grade, row.form.split(":")[0]) for row in report.rows)
+        rows = ((mark(grade.value, OF_GRADE[grade]), form, str(times)) for (grade, form), times in counts.most_common())
         columns = ("grade", "form", "resizes")
         yield section("Summary", table(columns, rows, numbers=("resizes",), stacks=False, caption="Resizes by grade"))
 

@@ -108,7 +108,7 @@ def _values(op: ResizeOp) -> np.ndarray[Any, Any]:
 
 def _tolerance(op: ResizeOp) -> float:
     is_copy = isinstance(op.spec.kernel, Nearest)
-    return 0.0 if is_copy else tolerances.KIT.get(op.dtype or "float32", tolerances.KIT_INTEGERS)
+    return 0.0 if is_copy else tolerances.KIT.get(op.dtype or "float32", tolerances.INTEGERS)
 
 
 # The cases

@@ -20,7 +20,7 @@ from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
 from ..workers.forks import forks
 from . import large_sizes
-from .compare import ladder
+from .compare import ladder, tolerances
 from .compare.array_differences import check, compare
 from .compare.first_difference import cause
 from .compare.inconclusive import over_inputs, until_conclusive
@@ -174,7 +174,7 @@ def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any
 
 def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
     """Return how the output of a resize compares. Raises VerificationError where it differs."""
-    least = 1.0 if _rounds(op) else 0.0
+    least = tolerances.INTEGERS if _rounds(op) else 0.0
     return check(compare(op.name or op.where, expected, actual, kind="resize", least=least))
 
 
@@ -187,5 +187,5 @@ def _known_deviation(op: ResizeOp) -> str:
 
 
 def _rounds(op: ResizeOp) -> bool:
-    """Say whether a resize rounds integers: the runtimes do so in several ways, all within 1 of ours."""
+    """Say whether a resize averages integers, and so rounds them."""
     return op.dtype is not None and "int" in op.dtype and not isinstance(op.spec.kernel, Nearest)

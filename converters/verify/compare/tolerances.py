@@ -30,8 +30,9 @@ COPY = 1e-6
 TIES = 1e-3
 """The share of the pixels of a long nearest resize that may be other copies."""
 
-KIT: Mapping[str, float] = {"float16": 1e-2, "float32": OUTPUT, "float64": OUTPUT}
-"""The difference allowed by a conformance kit between values from 0 to 1, by element type."""
+# Runtimes round integers in several ways, all within 1 of each other.
+INTEGERS = 1.0
+"""The difference allowed between integers that a resize averaged."""
 
-KIT_INTEGERS = 1.0  # runtimes round integers in several ways, all within 1 of each other
-"""The same for integers."""
+KIT: Mapping[str, float] = {"float16": 1e-2, "float32": OUTPUT, "float64": OUTPUT}
+"""The difference allowed by a conformance kit between values from 0 to 1, by element type; INTEGERS else."""
