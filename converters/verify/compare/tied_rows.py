@@ -107,36 +107,16 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
         same = [other for other in left if (np.abs(mine[row] - theirs[other]) <= limits).all()]
         order[row] = same[0] if same else -1
         left = [other for other in left if other != order[row]]
-    moves = _Moves(
-        lost=moved[order[moved] < 0],
-        sources=moved[order[moved] >= 0],
-        targets=order[moved[order[moved] >= 0]],
-        extra=np.array(left, np.intp),
-    )
-    return order, _note(moves, mine, theirs, limits)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moves:
-    """Rows that moved, from ``sources`` to ``targets``, those that are ``lost``, and the ``extra`` rows instead."""
-
-    lost: NDArray[np.intp]
-    sources: NDArray[np.intp]
-    targets: NDArray[np.intp]
-    extra: NDArray[np.intp]
-
-
-def _note(moves: _Moves, expected: Rows, actual: Rows, limits: Rows) -> str:
-    """Return a note where rows that moved tie by some score, and lost ones tie with the last; nothing where not."""
-    scores = _scores(expected, limits)
-    for column in scores:
-        score, limit = expected[:, column], 2 * limits[column]  # each of two scores is off by the limit at most
-        apart = float(np.abs(score[moves.sources] - score[moves.targets]).max(initial=0.0))
-        ends = np.concatenate([score[moves.lost], actual[moves.extra, column]])
+    lost, kept = moved[order[moved] < 0], moved[order[moved] >= 0]
+    for column in _scores(mine, limits):
+        score, limit = mine[:, column], 2 * limits[column]  # each of two scores is off by the limit at most
+        apart = float(np.abs(score[kept] - score[order[kept]]).max(initial=0.0))
+        ends = np.concatenate([score[lost], theirs[left, column]])  # they must tie with the last row
         if apart <= limit and (np.abs(ends - score[-1]) <= limit).all():
-            more = f", {len(moves.lost)} tied with the last are others" if len(moves.lost) else ""
-            return f"{len(moves.sources)} rows of scores no further apart than {apart:.3g} change places{more}"
-    return f"{len(moves.sources)} rows in another order" if not scores and not len(moves.lost) else ""
+            more = f", {len(lost)} tied with the last are others" if len(lost) else ""
+            return order, f"{len(kept)} rows of scores no further apart than {apart:.3g} change places{more}"
+    has_ties = not len(lost) and not _scores(mine, limits)
+    return order, f"{len(kept)} rows in another order" if has_ties else ""
 
 
 def _scores(rows: Rows, limits: Rows) -> list[int]:

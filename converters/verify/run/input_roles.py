@@ -175,48 +175,30 @@ def _always(*vector: float) -> Callable[[_Use], Role]:
 
 
 _CONSUMERS: dict[tuple[str, int], Callable[[_Use], Role | None]] = {
-    ("resize", 1): _window,
-    ("resize", 2): _scales,
-    ("resize", 3): _sizes,
-    ("upsample", 1): _scales,
-    ("interpolate", 1): _sizes,
-    ("interpolate", 2): lambda use: _scales(use) if len(use.step.inputs) > 3 else None,
-    ("gather", 1): _indices,
-    ("gatherelements", 1): _indices,
-    ("gathernd", 1): _indices,
-    ("scatterelements", 1): _indices,
-    ("scatterelementsupdate", 1): _indices,
-    ("scatternd", 1): _always(0),
-    ("onehot", 0): _classes,
-    ("reshape", 1): _lengths_of_data,
-    ("expand", 1): _lengths_of_data,
-    ("broadcast", 1): _lengths_of_data,
-    ("tile", 1): _always(1),
-    ("constantofshape", 0): _always(_COUNT),
-    ("range", 0): _always(0),
-    ("range", 1): _always(8),
-    ("range", 2): _always(1),
-    ("topk", 1): _always(_COUNT),
-    ("nonmaxsuppression", 2): _always(10),
-    ("nonmaxsuppression", 3): _always(0.5),
-    ("nonmaxsuppression", 4): _always(0.1),
-    ("slice", 1): _always(0),
-    ("slice", 2): _always(2),
-    ("slice", 4): _always(1),
-    ("pad", 1): _always(1),
-    ("roialign", 1): lambda _: Role(vector=(0.0, 0.0, 8.0, 8.0)),
-    ("roialign", 2): _always(0),
-    ("gridsample", 1): lambda _: Role(low=-1, high=1),
-    ("cumsum", 1): _always(0),
-    ("loop", 0): _always(_COUNT),
-    ("lstm", 4): _steps_of_sequence,
-    ("gru", 4): _steps_of_sequence,
-    ("rnn", 4): _steps_of_sequence,
-    ("lstmsequence", 3): _steps_of_sequence,
-    ("grusequence", 2): _steps_of_sequence,
-    ("rnnsequence", 2): _steps_of_sequence,
+    (step, int(place)): rule
+    for rule, places in {
+        _window: "resize 1",
+        _sizes: "resize 3, interpolate 1",
+        _scales: "resize 2, upsample 1",
+        lambda use: _scales(use) if len(use.step.inputs) > 3 else None: "interpolate 2",  # else these are its axes
+        _indices: "gather 1, gatherelements 1, gathernd 1, scatterelements 1, scatterelementsupdate 1",
+        _classes: "onehot 0",
+        _lengths_of_data: "reshape 1, expand 1, broadcast 1",
+        _steps_of_sequence: "lstm 4, gru 4, rnn 4, lstmsequence 3, grusequence 2, rnnsequence 2",
+        _always(_COUNT): "constantofshape 0, topk 1, loop 0",
+        _always(0): "scatternd 1, range 0, slice 1, roialign 2, cumsum 1",
+        _always(0.1): "nonmaxsuppression 4",  # its threshold of scores
+        _always(0.5): "nonmaxsuppression 3",  # its threshold of overlaps
+        _always(1): "tile 1, range 2, slice 4, pad 1",
+        _always(2): "slice 2",
+        _always(8): "range 1",
+        _always(10): "nonmaxsuppression 2",  # boxes of each class
+        _always(0, 0, 8, 8): "roialign 1",
+        lambda _: Role(low=-1, high=1): "gridsample 1",
+    }.items()
+    for step, place in (words.split() for words in places.split(", "))
 }
-"""Steps, and the places of their inputs, that tell what a number is."""
+"""By steps and the places of their inputs: the role of a number that is read there."""
 
 _SIZE_NAMES = re.compile(r"(im|image|img|orig|origin|target).*(size|shape|hw)s?$|^sizes?$", re.IGNORECASE)
 _SCALE_NAMES = re.compile(r"scale(_?factor)?s?$", re.IGNORECASE)
