@@ -62,6 +62,7 @@ def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown 
         first = _shown(source, [_case(source.op)], runtime, folder, run=True)
         if not first or not _is_like(first[0].verdict, seen):
             return None
+        # One axis shorter at a time: the cheapest of these that shows the same is where the next step starts.
         best, last = first[0], None
         while best is not last:
             last = best
@@ -87,7 +88,7 @@ def _is_visible(verdict: Verdict, seen: Verdict) -> bool:
 
 
 def _plain(reason: str) -> str:
-    return re.sub(r"\d+", "", reason)
+    return re.sub(r"\d+", "", reason)  # lengths and counts, which smaller shapes change
 
 
 def _case(op: ResizeOp) -> Case:

@@ -174,6 +174,7 @@ def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin,
     bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]
     if above.size:
         powers = np.floor(np.log10(above)).astype(int)
+        # The lowest of the bins starts at 0 where smaller differences are counted with it.
         lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
         counts = np.bincount(np.maximum(powers, lowest) - lowest)
         edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]

@@ -104,6 +104,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
     """Compare two models in their own runtimes; resizes with this program's executor where that cannot be."""
     resizes = resizes_with_tensors(source)
     try:
+        # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
         data = [each.inputs["data"] for each in resizes if each.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
@@ -115,6 +116,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         verification = ladder.verified(outputs)
         return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
     except VerificationError as problem:
+        # Where the source's runtime computes something else than its model means, ours is the one to compare with.
         known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")

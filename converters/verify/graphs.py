@@ -104,6 +104,7 @@ def _of_onnx(path: Path) -> Graph:
         inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in constants),
         outputs=tuple(each.name for each in graph.output),
         steps=steps,
+        # Shape inference leaves out constants, whose values are there.
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
         value=values.value,
         names=frozenset(name for step in steps for name in step.outputs),
@@ -124,6 +125,7 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
         raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {value.name!r}", where)
     return ModelInput(
         name=value.name,
+        # A negative value is no length, so the dimension is dynamic.
         lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),
         dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
         symbols=tuple(each.dim_param for each in dims),
@@ -132,7 +134,7 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
 
 def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
     """Return height and width of images, where an exporter noted them: ``imgsz`` of Ultralytics."""
-    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]
+    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
     lengths = tuple(int(each) for each in numbers if each.isdecimal())
     return lengths * 2 if len(lengths) == 1 else lengths
 
@@ -174,7 +176,7 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
     """Return what constants of a net make of a tensor; None where it is known only at run time, or not small."""
     from ir_interp.ir.fold import fold
 
-    readers = net.readers(layer, port)
+    readers = net.readers(layer, port)  # fold() is asked for the input of a layer, so one reader has to stand for it
     places = [
         (each, place)
         for each in readers[:1]
@@ -192,7 +194,7 @@ def _ir_input(layer: Any) -> ModelInput:
     from ir_interp.ir.net import tensor_name
 
     port = layer.outputs[0]
-    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]
+    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
     most = tuple(int(each.split("..")[-1]) if each.split("..")[-1].isdecimal() else None for each in words)
     lengths = port.shape or ()
     return ModelInput(

@@ -32,8 +32,9 @@ from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
 
 _THREADS = 4
+# The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
 ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
-"""Of what goes in or comes out, at least: the last thread begins beyond the limit."""
+"""The number of elements of the input or the output, at least."""
 
 _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
 
@@ -61,18 +62,17 @@ def shape(op: ResizeOp) -> tuple[int, ...] | None:
     """Return lengths of its input at which a resize handles enough elements; None where it has none."""
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
-    growing = [axis for axis in dynamic if axis > 0] or dynamic
+    growing = [axis for axis in dynamic if axis > 0] or dynamic  # of a batch, one image is enough
     length = 16
     while length < ELEMENTS:
-        lengths = [each or 1 for each in op.shape]
-        for axis in growing:
-            lengths[axis] = length
+        lengths = tuple(length if axis in growing else size or 1 for axis, size in enumerate(op.shape))
         try:
-            ends = math.prod(plan(_with_target(op, tuple(lengths)), tuple(lengths)).out_shape)
+            outputs = math.prod(plan(_with_target(op, lengths), lengths).out_shape)
         except SpecError:
             return None
-        if max(ends, math.prod(lengths)) >= ELEMENTS:
-            return tuple(lengths) if max(ends, math.prod(lengths)) <= _MOST else None
+        most = max(outputs, math.prod(lengths))
+        if most >= ELEMENTS:
+            return lengths if most <= _MOST else None
         length = math.ceil(length * 1.1)
     return None
 
@@ -135,12 +135,12 @@ def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy:
 
 
 def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
-    """Yield the inputs of a model of one resize: ``x``, and its target where that is one."""
+    """Yield the inputs of a model of one resize: ``x``, and its target where that is an input."""
     yield x
     for each in run.models.graph.inputs[1:]:
         assert isinstance(spec.target, Scales | Sizes)
         axes = resolve_axes(spec.axes, x.ndim)
         values = dict(zip(axes, spec.target.values, strict=True))
-        kept = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
+        unchanged = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
         listed = axes if each.lengths == (len(axes),) else range(x.ndim)
-        yield np.array([values.get(axis, kept[axis]) for axis in listed], each.dtype)
+        yield np.array([values.get(axis, unchanged[axis]) for axis in listed], each.dtype)

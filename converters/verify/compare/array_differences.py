@@ -76,7 +76,7 @@ def coordinate_error(array: Array, *, least: float = 1.0) -> float:
 
     That is none of the first two of what holds images or signals. Values are taken for ``least`` at least.
     """
-    axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]
+    axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]  # behind batch and channels
     largest = float(np.abs(_finite(array)).max(initial=least))
     return max(axes, default=1) * float(np.finfo(np.float32).eps) * largest
 

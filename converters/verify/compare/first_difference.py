@@ -97,6 +97,7 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
 
     Where there is none, as it became other operations, the names of one model are looked for in the other.
     """
+    # A conversion keeps the names of outputs, but it may write a resize as other operations.
     by_output = {each.output: each for each in theirs}
     in_order = list(theirs) if len(mine) == len(theirs) else []
     pairs = []
@@ -149,7 +150,7 @@ def _first(
     start, end = 0, len(names)
     difference = None
     while start < end:
-        step = -(-(end - start) // _PROBES)
+        step = -(-(end - start) // _PROBES)  # rounded up
         places = [min(place, end) - 1 for place in range(start + step, end + step, step)]
         probes = [names[place] for place in places]
         (_, mine), (_, theirs) = run(first, probes), run(second, probes)

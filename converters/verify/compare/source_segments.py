@@ -116,6 +116,7 @@ class _Segments:
         """Return the segments between ``names``, as far as the result has tensors of these shapes, too."""
         (expected, values), (_, others) = _run(run, source, names), _run(run, result, names)
         values = {name: values[name] for name in names if name in values and name in others}
+        # Of another shape, a name means another tensor.
         values = {
             name: each for name, each in values.items() if each.dtype.kind == "f" and each.shape == others[name].shape
         }
@@ -187,7 +188,7 @@ def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
 def _inside(name: str, expected: Array, actual: Array) -> Compared:
     """Return how a tensor inside compares, however small its values are: a later layer may enlarge them."""
     comparison = compare(name, expected, actual)
-    tolerance = comparison.limit / max(1.0, comparison.largest)
+    tolerance = comparison.limit / max(1.0, comparison.largest)  # undoes the least of 1 that outputs have
     limit = max(tolerance * comparison.largest, array_differences.coordinate_error(expected, least=0.0))
     return replace(comparison, limit=limit)
 

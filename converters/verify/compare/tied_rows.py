@@ -103,7 +103,7 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
     if not moved.size or len(moved) > _MOST_ROWS:
         return order, ""
     left = moved.tolist()
-    for row in moved:
+    for row in moved:  # only rows that moved can be each other's partners
         same = [other for other in left if (np.abs(mine[row] - theirs[other]) <= limits).all()]
         order[row] = same[0] if same else -1
         left = [other for other in left if other != order[row]]

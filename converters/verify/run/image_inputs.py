@@ -69,12 +69,13 @@ def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Im
     Raises ReadError for what is no image, IrInterpError where the input takes none.
     """
     lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
+    # A file holds one image, so that the batch must be 1.
     if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
         raise IrInterpError(f"{path.name}: an image is no input of this kind; {target.text}")
     last = images.layout == "nhwc" if images.layout else is_channel_last(lengths)
     height, width, depth = lengths[-3:] if last else (lengths[-2], lengths[-1], lengths[-3])
     pixels: NDArray[Any] = _pixels(path, depth, height, width)
-    pixels = pixels[:, :, ::-1] if images.bgr else pixels
+    pixels = pixels[:, :, ::-1] if images.bgr else pixels  # before means and scales, which are in the model's order
     pixels = pixels if last else pixels.transpose(2, 0, 1)
     pixels = pixels[None] if len(lengths) == 4 else pixels
     if np.dtype(target.dtype).kind == "f":

@@ -118,7 +118,7 @@ def _random(
         return rng.integers(0, 2, shape).astype(dtype)
     if dtype.kind not in "iu":
         return _floats(rng, shape, distribution).astype(dtype)
-    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None
+    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None  # 8 bits are pixels; wider ones may be indices
     return rng.integers(bounds.min if bounds else 0, bounds.max if bounds else 1, shape, dtype, endpoint=True)
 
 

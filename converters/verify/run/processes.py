@@ -97,12 +97,13 @@ class Runs:
             allow_declared(self._declared(each))
             self.arrays = arrays(graph, each, read, inputs.seed, self.distribution)
             try:
-                ran = self(model, data if len(answers) > 1 else ())
+                ran = self(model, data if len(answers) > 1 else ())  # with one answer there is no choice
             except NotLoadedError:
                 raise
             except VerificationError as problem:
                 problems.append(str(problem))
                 continue
+            # An empty output proves nothing, nor does a resize of an empty tensor.
             if all(array.size for array in (*(array for _, array in ran[0]), *ran[1].values())):
                 return ran
             empty.append(each)
@@ -181,7 +182,7 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
     """Yield what runs two models, once for all files of each input; then on other random floats."""
     samples = both.inputs.samples()
     for place, distribution in enumerate(distributions(both.inputs, both.graph)):
-        for files in samples if not place else samples[:1]:
+        for files in samples if not place else samples[:1]:  # other random floats need no other files
             yield Runs(
                 folder=folder,
                 models=both,

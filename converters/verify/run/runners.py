@@ -110,7 +110,7 @@ class _Onnx:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
+        options.log_severity_level = 4  # fatal errors only
         options.add_session_config_entry(*_IN_FLOAT32)
         if not request.optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -121,6 +121,7 @@ class _Onnx:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def run(self, arrays: Named) -> Named:
+        # A replaced tensor became an input under its own name, or under another that is cast to its type.
         fed = {f"{name}/given": array for name, array in self._replacements.items()} | self._replacements
         known = [each.name for each in self._session.get_inputs()]
         inputs = [name for name in known if name not in fed]

@@ -38,7 +38,7 @@ def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> floa
 def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
     """Return the number of elements of every tensor of the main graph, inferred from inputs of these lengths."""
     model = without_weights(read_model(path))
-    del model.graph.value_info[:]  # of other lengths
+    del model.graph.value_info[:]  # of other lengths, which inference would keep
     for each in model.graph.output:
         each.type.tensor_type.ClearField("shape")
     for each in model.graph.input:
