@@ -14,11 +14,11 @@ from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
+"""Takes what is being done, how much of it is, and how much there is in all (0 where that is unknown)."""
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Verification:
     @property
     def is_conclusive(self) -> bool:
         """Whether every output would have shown a difference."""
-        return all(each.is_conclusive for each in self.outputs)
+        return all(output.is_conclusive for output in self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
 def differs(op: ResizeOp, outcome: Outcome) -> bool:
     """Say whether an outcome differs from a resize by more than which axes are listed; run time may give the same."""
     parts = differences(op.spec, outcome.spec, op.shape) if outcome.spec else ()
-    return any(each.part != "axes" for each in parts) and judge(op, outcome).kind is Kind.DIFFERS
+    return any(part.part != "axes" for part in parts) and judge(op, outcome).kind is Kind.DIFFERS
 
 
 def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:

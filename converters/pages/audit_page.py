@@ -54,12 +54,12 @@ def _sentence(audit: Audit) -> list[Content]:
     """Return the verdict on all that was audited, in a sentence."""
     names = list(dict.fromkeys(row.label or Path(row.file).name for row in audit.rows))
     subject = names[0] if len(names) == 1 else count(len(names), "file")
-    mistakes = sum(each.code.startswith(FAILURES["mistake"]) for each in audit.findings)
+    mistakes = sum(finding.code.startswith(FAILURES["mistake"]) for finding in audit.findings)
     more = f"; {count(mistakes, 'likely mistake')}" if mistakes else ""
-    if any(each.beyond for each in audit.preprocessing):
+    if any(resize.beyond for resize in audit.preprocessing):
         more += "; another resize stands before it than in training"
     more += f"; {count(len(audit.errors), 'file')} could not be read" if audit.errors else ""
-    changed = [row for row in audit.rows if any(each.kind is not Kind.SAME for each in row.verdicts.values())]
+    changed = [row for row in audit.rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
     if changed:
         text = f"{len(changed)} of {count(len(audit.rows), 'resize')} will change or fail elsewhere: "
         return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(audit.rows))}{more}"]
@@ -79,7 +79,7 @@ def _where(rows: Sequence[Audited]) -> Iterator[str]:
 
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
     if errors:
-        yield section("Not read", E.ul(*(E.li(str(each)) for each in errors)))
+        yield section("Not read", E.ul(*(E.li(str(error)) for error in errors)))
 
 
 def _before(audit: Audit) -> Iterator[Element]:
@@ -87,14 +87,14 @@ def _before(audit: Audit) -> Iterator[Element]:
     if audit.preprocessing:
         rows = [
             (
-                each.where,
-                each.image,
-                f"{each.likeness.unequal} of {each.likeness.count}",
-                str(each.beyond),
-                f"{each.likeness.largest:g}",
-                f"{each.likeness.mean:.3g}",
+                resize.where,
+                resize.image,
+                f"{resize.likeness.unequal} of {resize.likeness.count}",
+                str(resize.beyond),
+                f"{resize.likeness.largest:g}",
+                f"{resize.likeness.mean:.3g}",
             )
-            for each in audit.preprocessing
+            for resize in audit.preprocessing
         ]
         first = audit.preprocessing[0].likeness
         numbers = ("values that differ", "by more than 1", "by at most", "in the mean")
@@ -164,7 +164,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
         "Findings",
         table(("code", "severity", "where", "what"), map(_finding, findings), caption="Where, and what to do"),
     )
-    codes = sorted({each.code for each in findings})
+    codes = sorted({finding.code for finding in findings})
     yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
 
 

@@ -24,7 +24,7 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
     called = labels((comparison.first, comparison.second))
     first, second = called[str(comparison.first)], called[str(comparison.second)]
-    verdicts = {each.compared.verdict for each in comparison.outputs}
+    verdicts = {output.compared.verdict for output in comparison.outputs}
     worst = next((each for each in ("DIFFERS", "INCONCLUSIVE") if each in verdicts), "equal")
     return page(
         f"{first} against {second}",
@@ -32,7 +32,7 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
             mark({"DIFFERS": "differ"}.get(worst, worst), OF_VERDICT[worst]),
             f": {comparison.summary} ({first}, {second})",
         ],
-        *(_output(comparison, each) for each in comparison.outputs),
+        *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
         *damage(_changed(comparison, second), made.image),
         making(made),
@@ -80,7 +80,7 @@ def _bar(share: float) -> Element:
 def _resizes(comparison: ModelComparison) -> Iterator[Element]:
     if comparison.resizes is None:
         return
-    rows = ((each.name, each.where, *each.text) for each in comparison.resizes)
+    rows = ((resize.name, resize.where, *resize.text) for resize in comparison.resizes)
     yield section(
         f"{count(len(comparison.resizes), 'resize')}, in order",
         E.p(comparison.first_difference),

@@ -120,7 +120,7 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     axis, count = axes_that_change[0], len(axes_that_change)
     title = f"axis {axis.axis}" + (f", the first of {count} that change" if count > 1 else "")
     if shape != op.shape or isinstance(op.spec.target, AtRunTime):
-        title += "; the file has dynamic dimensions, and those here are made up"
+        title += "; the file has dynamic dimensions, and these sizes are examples"
     yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}")
     if axis.in_size * max(axis.out_sizes) <= _LARGEST:
         yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
@@ -146,6 +146,6 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
 
 
 def _figure(drawn: Any, caption: str) -> Element:
-    """Return a picture that stands in the page itself; ``caption`` is told to those who do not see it, too."""
+    """Return a picture that stands in the page itself; ``caption`` is its text for screen readers, too."""
     source = "data:image/svg+xml;base64," + base64.b64encode(canvas.svg(drawn)).decode("ascii")
     return E.figure(E.figcaption(caption), E.img(src=source, alt=clean(caption)))

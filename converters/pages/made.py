@@ -70,7 +70,7 @@ def _shape(tensor: Tensor, made: Made) -> str:
 
 def _values(tensor: Tensor, made: Made) -> str:
     paths = made.inputs.get(tensor.name)
-    return f"of {', '.join(path.name for path in paths)}" if paths else f"made up, seed {made.seed}"
+    return f"of {', '.join(path.name for path in paths)}" if paths else f"random, seed {made.seed}"
 
 
 def _parts(model: Path) -> list[Path]:

@@ -92,7 +92,7 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
 
 
 def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDArray[Any], probe.Ran]:
-    """Return an input of small whole numbers that shows the difference, what is expected of it, and what is made."""
+    """Return an input of small integers that shows the difference, the expected output, and the runtime's."""
     for seed in range(_ATTEMPTS):
         x = _digits(op, seed)
         array = model.with_name("input.npy")
@@ -101,7 +101,7 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         expected = resize(x, op.spec)
         if ran.output is None or ran.output.shape != expected.shape or _apart(expected, ran.output) > 0:
             return x, expected, ran
-    raise IrInterpError(f"{op.name}: no input of small whole numbers shows a difference in {runtime}")
+    raise IrInterpError(f"{op.name}: no input of small integers shows a difference in {runtime}")
 
 
 def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:

@@ -55,8 +55,8 @@ class Shown:
 def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown | None:
     """Return the smallest case on which a runtime does what it was seen to do to a resize; None where none shows it.
 
-    Smaller cases are looked for by what is forecast, which takes no runs, and the last is run; only where that shows
-    something else each of them is run.
+    Smaller cases are searched by predictions, which take no runs, and the last one is run. Only where that shows
+    something else is each of them run.
     """
     for run in (False, True):
         first = _shown(source, [_case(source.op)], runtime, folder, run=True)
@@ -82,7 +82,7 @@ def _is_like(verdict: Verdict, seen: Verdict) -> bool:
 
 
 def _is_visible(verdict: Verdict, seen: Verdict) -> bool:
-    """Say whether a difference that is forecast is no smaller than can be seen, where that of the whole is not."""
+    """Say whether a predicted difference is large enough to be seen, where that of the whole resize is."""
     least = min(_VISIBLE, seen.difference or math.inf)
     return verdict.kind is not Kind.DIFFERS or (verdict.difference or math.inf) >= least
 
@@ -126,7 +126,7 @@ def _shorter(length: int) -> list[int]:
 
 
 def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, run: bool) -> list[Shown]:
-    """Return what comes of cases: as forecast, and as seen where they are run; without those that nobody can write."""
+    """Return the verdicts on cases, predicted or seen in a run; without those that cannot be written as a model."""
     folder.mkdir(exist_ok=True)
     for each in folder.iterdir():
         each.unlink()
@@ -153,7 +153,7 @@ def _written(source: Found, case: Case, path: Path) -> Path | None:
         return None
     if case.sizes:
         name = model.graph.node[0].input[1 + given_names(op.version).index("sizes")]
-        (constant,) = (each for each in model.graph.initializer if each.name == name)
+        (constant,) = (tensor for tensor in model.graph.initializer if tensor.name == name)
         constant.CopyFrom(numpy_helper.from_array(np.array(case.sizes, np.int64), name))
     onnx.save(model, path.with_suffix(".onnx"))
     return path.with_suffix(".onnx")

@@ -110,7 +110,7 @@ class ModelComparison:
     @property
     def passes(self) -> bool:
         """Whether every output is equal within the tolerance, on inputs that would have shown a difference."""
-        return all(each.compared.passes and each.compared.is_conclusive for each in self.outputs)
+        return all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
 
     @property
     def first_resize(self) -> Located | None:
@@ -129,7 +129,7 @@ class ModelComparison:
     @property
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
-        passed = [each.compared for each in self.outputs if each.compared.passes]
+        passed = [output.compared for output in self.outputs if output.compared.passes]
         equal = sum(each.is_conclusive for each in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
@@ -141,8 +141,8 @@ class ModelComparison:
             "first": str(self.first),
             "second": str(self.second),
             "equal": self.passes,
-            "outputs": [_output_record(each) for each in self.outputs],
-            "resizes": None if self.resizes is None else [_resize_record(each) for each in self.resizes],
+            "outputs": [_output_record(output) for output in self.outputs],
+            "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
             "first_resize_that_differs": first and first.name,
             "first_layer_that_differs": self.first_layer and self.first_layer.name,
         }
@@ -200,8 +200,8 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
         "limit": compared.limit,
         "least_tolerance": output.least_tolerance,
         "histogram": [
-            {"lower": _number(each.lower), "upper": _number(each.upper), "count": each.count}
-            for each in output.histogram
+            {"lower": _number(part.lower), "upper": _number(part.upper), "count": part.count}
+            for part in output.histogram
         ],
     }
 

@@ -46,14 +46,14 @@ def verify(
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
-    it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
-    each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
-    ``result`` are rounded to half precision. With ``alone``, which writes models of one resize, those that find
-    their places at run time are also run alone on large tensors; see ``large``.
+    is an .onnx, read by OpenVINO's own frontend. Random ``inputs`` are such that the model can work with them, and of
+    another distribution where an output proves nothing. Where ``source`` does not run in its own runtime, each resize
+    of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of ``result`` are
+    rounded to half precision. With ``alone``, which writes models of one resize, those that find their places at run
+    time are also run alone on large tensors; see ``large_sizes``.
 
-    What may differ is said in ``compare.ladder``. Raises VerificationError where
-    outputs differ by more, or ``result`` does not run; it names the first resize or layer that differs.
+    ``compare.ladder`` has what may differ. Raises VerificationError where outputs differ by more, or ``result`` does
+    not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
@@ -96,7 +96,7 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
     outputs: dict[tuple[str, str], list[Compared]] = {}
     for each in (output for verification in verifications for output in verification.outputs):
         outputs.setdefault((each.kind, each.name), []).append(each)
-    note = next(filter(None, (each.note for each in verifications)), "")
+    note = next(filter(None, (verification.note for verification in verifications)), "")
     return replace(verifications[0], outputs=tuple(map(over_inputs, outputs.values())), note=note)
 
 
@@ -105,7 +105,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
     resizes = resizes_with_tensors(source)
     try:
         # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
-        data = [each.inputs["data"] for each in resizes if each.inputs.get("data")]
+        data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
         return _by_executor(run, resizes, result, str(problem))
@@ -117,7 +117,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
     except VerificationError as problem:
         # Where the source's runtime computes something else than its model means, ours is the one to compare with.
-        known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+        known = next(filter(None, (_known_deviation(resize.op) for resize in resizes)), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
         is_named = isinstance(problem, SegmentError)
@@ -126,16 +126,16 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
 
 def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
-    names = [name for each in resizes for name in (*each.inputs.values(), each.output)]
+    names = [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
     try:
         _, tensors = run(result, names)
     except VerificationError as other:
         raise VerificationError(f"{problem}; {other}") from None
     outputs = []
-    for each in resizes:
-        if tensors.keys() >= {*each.inputs.values(), each.output}:
-            expected = _executed(each.op, **{kind: tensors[name] for kind, name in each.inputs.items()})
-            outputs.append(_checked(each.op, expected, tensors[each.output]))
+    for resize in resizes:
+        if tensors.keys() >= {*resize.inputs.values(), resize.output}:
+            expected = _executed(resize.op, **{kind: tensors[name] for kind, name in resize.inputs.items()})
+            outputs.append(_checked(resize.op, expected, tensors[resize.output]))
     if not outputs:
         raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"

@@ -39,7 +39,7 @@ class ModelInput:
 
 def shape_text(lengths: PartialShape) -> str:
     """Return lengths as messages show them, ``?`` where dynamic."""
-    return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
+    return f"[{', '.join('?' if length is None else str(length) for length in lengths)}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +90,13 @@ def _of_onnx(path: Path) -> Graph:
 
     values = known_values(path)
     graph = values.graph
-    constants = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    constants = {tensor.name for tensor in (*graph.initializer, *(each.values for each in graph.sparse_initializer))}
     steps = tuple(
         Step(
             type=node.op_type.lower(),
             inputs=tuple(node.input),
             outputs=tuple(node.output),
-            attributes={each.name: onnx.helper.get_attribute_value(each) for each in node.attribute},
+            attributes={attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute},
         )
         for node in graph.node
     )
@@ -108,7 +108,7 @@ def _of_onnx(path: Path) -> Graph:
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
         value=values.value,
         names=frozenset(name for step in steps for name in step.outputs),
-        hints=_hints({each.key: each.value for each in read_file(path).metadata_props}),
+        hints=_hints({entry.key: entry.value for entry in read_file(path).metadata_props}),
     )
 
 
@@ -126,16 +126,16 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
     return ModelInput(
         name=value.name,
         # A negative value is no length, so the dimension is dynamic.
-        lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),
+        lengths=tuple(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in dims),
         dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
-        symbols=tuple(each.dim_param for each in dims),
+        symbols=tuple(dim.dim_param for dim in dims),
     )
 
 
 def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
     """Return height and width of images, where an exporter noted them: ``imgsz`` of Ultralytics."""
     numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
-    lengths = tuple(int(each) for each in numbers if each.isdecimal())
+    lengths = tuple(int(number) for number in numbers if number.isdecimal())
     return lengths * 2 if len(lengths) == 1 else lengths
 
 
@@ -155,20 +155,20 @@ def _of_ir(path: Path) -> Graph:
 
     layers = list(net.layers.values())
     return Graph(
-        inputs=tuple(_ir_input(each) for each in layers if each.type.lower() == "parameter" and each.outputs),
-        outputs=tuple(name for each in layers if each.type.lower() == "result" for name in names(net, each)),
+        inputs=tuple(_ir_input(layer) for layer in layers if layer.type.lower() == "parameter" and layer.outputs),
+        outputs=tuple(name for layer in layers if layer.type.lower() == "result" for name in names(net, layer)),
         steps=tuple(
             Step(
-                type=each.type.lower(),
-                inputs=names(net, each),
-                outputs=tuple(tensor_name(each, port) for port in each.outputs),
-                attributes=each.attributes,
+                type=layer.type.lower(),
+                inputs=names(net, layer),
+                outputs=tuple(tensor_name(layer, port) for port in layer.outputs),
+                attributes=layer.attributes,
             )
-            for each in layers
+            for layer in layers
         ),
         shape=lambda name: ports[name][1].shape if name in ports else None,
         value=value,
-        names=frozenset(name for each in layers for port in each.outputs for name in (port.names or (each.name,))),
+        names=frozenset(name for layer in layers for port in layer.outputs for name in (port.names or (layer.name,))),
     )
 
 
@@ -195,7 +195,7 @@ def _ir_input(layer: Any) -> ModelInput:
 
     port = layer.outputs[0]
     words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
-    most = tuple(int(each.split("..")[-1]) if each.split("..")[-1].isdecimal() else None for each in words)
+    most = tuple(int(word.split("..")[-1]) if word.split("..")[-1].isdecimal() else None for word in words)
     lengths = port.shape or ()
     return ModelInput(
         name=tensor_name(layer, port),

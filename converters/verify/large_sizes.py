@@ -108,7 +108,7 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
 def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
     x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
     spec = _with_target(op, lengths)
-    run.arrays = list(zip((each.name for each in run.models.graph.inputs), _given(run, spec, x), strict=True))
+    run.arrays = list(zip((tensor.name for tensor in run.models.graph.inputs), _given(run, spec, x), strict=True))
     actual = run(model, threads=_THREADS)[0][0][1]
     expected = resize(x, spec)
     largest = float(expected.max(initial=0.0))

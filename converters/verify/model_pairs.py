@@ -16,6 +16,7 @@ from ..report import Progress, silent
 from ..workers.forks import forks
 from .compare import first_difference as locate
 from .compare import ladder
+from .compare.array_differences import all_pass
 from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs
 from .comparison import ModelComparison, OutputComparison, of_output
@@ -71,7 +72,7 @@ def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:
     """Return how outputs compare; without a tolerance, what differs may do so as far as the ladder lets it."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
     compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
-    if outputs.tolerance is not None or all(each.passes for each in outputs.comparisons):
+    if outputs.tolerance is not None or all_pass(outputs.comparisons):
         return compared
     try:
         allowed = ladder.verified(outputs).outputs

@@ -64,6 +64,11 @@ def check(comparison: Compared) -> Compared:
     return comparison
 
 
+def all_pass(comparisons: Iterable[Compared]) -> bool:
+    """Say whether no difference is larger than its limit."""
+    return all(comparison.passes for comparison in comparisons)
+
+
 def worst(comparisons: Iterable[Compared]) -> Compared:
     """Return the comparison whose difference takes the largest part of its limit; NaN, which never passes, is most."""
     return max(

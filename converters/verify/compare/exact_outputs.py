@@ -8,5 +8,5 @@ from .model_outputs import ModelOutputs
 
 def prove(outputs: ModelOutputs) -> Verification | None:
     """Return the comparisons of outputs of which none differs; None where one does."""
-    is_exact = all(each.absolute == 0 for each in outputs.comparisons)
+    is_exact = all(comparison.absolute == 0 for comparison in outputs.comparisons)
     return Verification(outputs=outputs.comparisons) if is_exact else None

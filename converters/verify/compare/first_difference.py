@@ -16,7 +16,7 @@ from ...report import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
 from ..run.processes import Runs
 from ..run.runners import Named
-from .array_differences import compare, compare_all
+from .array_differences import all_pass, compare, compare_all
 from .source_segments import common
 
 _PROBES = 16  # tensors that are looked at in one run
@@ -98,7 +98,7 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
     Where there is none, as it became other operations, the names of one model are looked for in the other.
     """
     # A conversion keeps the names of outputs, but it may write a resize as other operations.
-    by_output = {each.output: each for each in theirs}
+    by_output = {resize.output: resize for resize in theirs}
     in_order = list(theirs) if len(mine) == len(theirs) else []
     pairs = []
     for place, each in enumerate(mine or theirs):
@@ -172,4 +172,4 @@ def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray
         corrected = run(second, given={name: values})[0]
     except VerificationError:  # of another shape: what follows cannot take it
         return True
-    return name in dict(outputs) or not all(each.passes for each in compare_all(outputs, corrected))
+    return name in dict(outputs) or not all_pass(compare_all(outputs, corrected))

@@ -23,4 +23,4 @@ def until_conclusive(runs: Iterable[Runs], is_conclusive: Callable[[], bool]) ->
 
 def over_inputs(comparisons: Sequence[Compared]) -> Compared:
     """Return an output's comparison over several inputs: the worst, and how far its values lie apart in any."""
-    return replace(worst(comparisons), span=max(each.span for each in comparisons))
+    return replace(worst(comparisons), span=max(comparison.span for comparison in comparisons))

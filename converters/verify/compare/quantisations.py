@@ -91,7 +91,7 @@ def dynamic_quantisations(source: Path, result: Path) -> list[DynamicQuantisatio
 
 def quantisations(graph: Graph) -> list[Quantisation]:
     """Return what a model quantises by scales of its file, in the order of that; weights are not among it."""
-    variable = {each.name for each in graph.inputs}
+    variable = {tensor.name for tensor in graph.inputs}
     makers: dict[str, Step] = {}
     known = []
     for step in graph.steps:

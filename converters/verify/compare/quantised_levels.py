@@ -45,7 +45,7 @@ def prove(outputs: ModelOutputs) -> Verification | None:
     ends = every.shown_in(values)
     actual, others = run(result, ends.tensors_of_result(values), given=ends.replacements(values))
     segments = list(ends.segments(values, others))
-    at_edges = sum(each.count_at_edges() for each in segments)
+    at_edges = sum(segment.count_at_edges() for segment in segments)
     compared = tuple(map(check, _outputs(expected, actual, segments)))
     return Verification(outputs=compared, note=f"{_note(every, segments, at_edges)}; {whole}")
 
@@ -119,40 +119,40 @@ class _Ends:
     @classmethod
     def of(cls, source: Path, result: Path) -> _Ends:
         fixed = quantisations(read(source))
-        names = {each.after for each in fixed}
-        elsewhere = [each for each in quantisations(read(result)) if each.after not in names]
+        names = {end.after for end in fixed}
+        elsewhere = [end for end in quantisations(read(result)) if end.after not in names]
         return cls(fixed=fixed, dynamic=dynamic_quantisations(source, result), elsewhere=elsewhere)
 
     @property
     def tensors(self) -> list[str]:
         """The tensors that the source is to show."""
-        names = [*(each.after for each in self.fixed), *(each.before for each in self.fixed)]
-        names += [each.after for each in self.elsewhere]
-        return names + [name for each in self.dynamic for name in (each.before, each.scale, *each.outputs)]
+        names = [*(end.after for end in self.fixed), *(end.before for end in self.fixed)]
+        names += [end.after for end in self.elsewhere]
+        return names + [name for end in self.dynamic for name in (end.before, end.scale, *end.outputs)]
 
     def shown_in(self, values: Values) -> _Ends:
         """Return the ends without those that depend on a tensor that the source does not show."""
         return _Ends(
             fixed=self.fixed,
-            dynamic=[each for each in self.dynamic if values.keys() >= {each.before, *each.outputs}],
-            elsewhere=[each for each in self.elsewhere if each.after in values],
+            dynamic=[end for end in self.dynamic if values.keys() >= {end.before, *end.outputs}],
+            elsewhere=[end for end in self.elsewhere if end.after in values],
         )
 
     @property
     def _afters(self) -> list[str]:
         names = [each.after for each in (*self.fixed, *self.elsewhere)]
-        return names + [name for each in self.dynamic for name in (each.scale, *each.outputs)]
+        return names + [name for end in self.dynamic for name in (end.scale, *end.outputs)]
 
     def _integers(self, values: Values) -> Iterator[tuple[str, Quantisation, Array]]:
         """Yield names of integers that the result may have where scales differ by channel, and what 0 stands for."""
-        for each in self.fixed:
-            if each.has_channels and each.after in values:
-                yield from ((name, each, zero) for name, zero in each.integers().items())
+        for end in self.fixed:
+            if end.has_channels and end.after in values:
+                yield from ((name, end, zero) for name, zero in end.integers().items())
 
     def tensors_of_result(self, values: Values) -> list[str]:
         """Return the tensors that the result is to show."""
         names = [name for name, _, _ in self._integers(values)]
-        return [*self._afters, *names, *(each.before for each in self.elsewhere)]
+        return [*self._afters, *names, *(end.before for end in self.elsewhere)]
 
     def replacements(self, values: Values) -> dict[str, Array]:
         """Return the source's values that the result is given at the beginnings of segments."""
@@ -226,17 +226,19 @@ class _Segment:
 
 def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment]) -> Iterator[Compared]:
     """Yield how outputs compare; one that is rounded itself may differ by a level, for its segment was looked at."""
-    levels = {each.end.after: float(np.abs(each.end.level).max()) * (1 + tolerances.LEVEL) for each in segments}
+    levels = {
+        segment.end.after: float(np.abs(segment.end.level).max()) * (1 + tolerances.LEVEL) for segment in segments
+    }
     for (name, mine), (_, theirs) in zip(expected, actual, strict=True):
         least = max(levels.get(name, 0.0), coordinate_error(mine))
         yield compare(name, mine, theirs, tolerances.OUTPUT, least=least)
 
 
 def _note(every: _Ends, segments: Sequence[_Segment], at_edges: int) -> str:
-    elsewhere = {each.after for each in every.elsewhere}
-    shown = sum(each.end.after not in elsewhere for each in segments)
+    elsewhere = {end.after for end in every.elsewhere}
+    shown = sum(segment.end.after not in elsewhere for segment in segments)
     hidden = len(every.fixed) + len(every.dynamic) - shown
     more = f" ({hidden} quantisations are not shown by both)" if hidden else ""
-    count = sum(each.expected.size for each in segments)
+    count = sum(segment.expected.size for segment in segments)
     edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
     return f"{len(segments)} segments between quantisations{more}, each on the source's own values: {edges}"

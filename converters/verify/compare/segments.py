@@ -11,7 +11,7 @@ from ...onnx.half_models import is_half
 from ...report import Verification
 from ..run.processes import Runs
 from . import source_segments
-from .array_differences import worst
+from .array_differences import all_pass, worst
 from .comparable_models import in_float32, with_half_weights
 from .model_outputs import ModelOutputs, outputs_difference
 from .tied_rows import compare_aligned
@@ -29,7 +29,9 @@ def prove(outputs: ModelOutputs) -> Verification:
         whole = f"output {most.name!r} {most.difference}; {itself}"
         raise type(problem)(_joined(whole, precision, str(problem))) from None
     remarks = (f"as a whole by {difference:.3g}, {itself}", precision)
-    return replace(proof, outputs=tuple(replace(each, remark=_joined(*remarks, each.remark)) for each in proof.outputs))
+    return replace(
+        proof, outputs=tuple(replace(output, remark=_joined(*remarks, output.remark)) for output in proof.outputs)
+    )
 
 
 def _joined(*parts: str) -> str:
@@ -53,4 +55,4 @@ def _as_a_whole(run: Runs, source: Path, result: Path) -> Verification | None:
     except VerificationError:
         return None
     comparisons = compare_aligned(expected, actual, run.models.graph)
-    return Verification(outputs=comparisons) if all(each.passes for each in comparisons) else None
+    return Verification(outputs=comparisons) if all_pass(comparisons) else None

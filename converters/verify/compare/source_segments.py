@@ -1,7 +1,7 @@
 """Models compared segment by segment: each between two tensors that both have, on the source's own values.
 
-A deep model enlarges last bits, until outputs of two runtimes, or of one runtime in two ways, are far apart; how far
-they may be, nobody can tell. One segment of a few layers enlarges little. So the result is given the source's values
+A deep model enlarges last bits, until outputs of two runtimes, or of one runtime in two ways, are far apart, and no
+bound follows from anything. One segment of a few layers enlarges little. So the result is given the source's values
 wherever both have a tensor, and its values at the next such tensor may differ as outputs of any model may; or as
 the source's own do where its values are off by as much as float32 sums are.
 """
@@ -25,7 +25,7 @@ from ..graphs import Graph, read
 from ..run.processes import Runs
 from ..run.runners import Named
 from . import array_differences, tolerances
-from .array_differences import compare
+from .array_differences import all_pass, compare
 from .model_outputs import SegmentError
 from .tied_rows import compare_aligned
 
@@ -48,7 +48,7 @@ _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmu
 def common(first: Path, second: Path) -> list[str]:
     """Return the tensors that steps of both models make, as far as names tell, in the order of the first."""
     graph, names = read(first), read(second).names
-    inputs = {each.name for each in graph.inputs}
+    inputs = {tensor.name for tensor in graph.inputs}
     outputs = [name for step in graph.steps for name in step.outputs if name and name not in inputs]
     return [name for name in dict.fromkeys(outputs) if name in names]
 
@@ -90,7 +90,7 @@ class _Ends:
 
     @property
     def passes(self) -> bool:
-        return all(each.passes for each in (*self.inside.values(), *self.outputs))
+        return all_pass((*self.inside.values(), *self.outputs))
 
     def widened(self, moves: _Ends) -> _Ends:
         """Return the comparisons with the limits that the moves of the source's own values allow."""
@@ -133,8 +133,8 @@ class _Segments:
         if left_out:
             ends = self._compared({name: each for name, each in self.values.items() if name not in left_out})
         inside = [(name in left_out, left_out.get(name) or ends.inside[name]) for name in self.values]
-        _check([*inside, *((False, each) for each in ends.outputs)])
-        worst = max((each.relative for each in ends.inside.values()), default=0.0)
+        _check([*inside, *((False, output) for output in ends.outputs)])
+        worst = max((comparison.relative for comparison in ends.inside.values()), default=0.0)
         return Verification(
             outputs=ends.outputs,
             note=f"{len(ends.inside) + 1} segments, each on the source's own values, differ by up to {worst:.2g}",

@@ -13,7 +13,7 @@ from ...report import Compared, Verification
 from ..graphs import Graph
 from ..run.runners import Named
 from . import array_differences, tolerances
-from .array_differences import compare_all
+from .array_differences import all_pass, compare_all
 from .model_outputs import ModelOutputs
 
 _SORTS = ("topk", "nonmaxsuppression", "nms", "detectionoutput", "detectron", "proposal", "ctcgreedy")
@@ -27,14 +27,14 @@ def prove(outputs: ModelOutputs) -> Verification | None:
         return None
     rows = aligned(outputs.expected, outputs.actual)
     comparisons = compare_all(outputs.expected, rows.outputs)
-    return Verification(outputs=comparisons, note=rows.note) if all(each.passes for each in comparisons) else None
+    return Verification(outputs=comparisons, note=rows.note) if all_pass(comparisons) else None
 
 
 def compare_aligned(expected: Named, actual: Named, graph: Graph) -> tuple[Compared, ...]:
     """Return how outputs compare once rows that tie stand in the same places, if the model sorts; remarks say which."""
     rows = aligned(expected, actual) if sorts(graph) else Aligned(outputs=actual)
     comparisons = compare_all(expected, rows.outputs, least=array_differences.coordinate_error)
-    return tuple(replace(each, remark=rows.note) for each in comparisons)
+    return tuple(replace(comparison, remark=rows.note) for comparison in comparisons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

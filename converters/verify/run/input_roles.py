@@ -73,12 +73,12 @@ def roles(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Role
     """Return the roles of inputs, as far as they can be inferred; ``shapes`` are those of all inputs."""
     readers = graph.readers()
     roles = {}
-    for each in graph.inputs:
-        uses = _uses(graph, each.name, shapes, readers)
+    for tensor in graph.inputs:
+        uses = _uses(graph, tensor.name, shapes, readers)
         role = next(filter(None, (_CONSUMERS[use.step.type, use.place](use) for use in uses)), None)
-        role = role or _by_name(each, graph, shapes)
+        role = role or _by_name(tensor, graph, shapes)
         if role is not None:
-            roles[each.name] = role
+            roles[tensor.name] = role
     return roles
 
 
@@ -149,7 +149,7 @@ def _window(use: _Use) -> Role:
 def _indices(use: _Use) -> Role | None:
     lengths = use.lengths(0)
     if use.step.type == "gathernd":
-        return Role(high=min((each or _COUNT for each in lengths), default=1) - 1)
+        return Role(high=min((length or _COUNT for length in lengths), default=1) - 1)
     axis = use.number(2 if use.step.type == "gather" else 3, "axis", 0)
     length = lengths[axis] if -len(lengths) <= axis < len(lengths) else None
     return Role(high=length - 1) if length else None

@@ -24,10 +24,10 @@ def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Shapes]:
     ``chosen`` are those that somebody chose by input name. Raises IrInterpError for lengths that an input cannot have.
     """
     check_names(graph, chosen)
-    inputs = {each.name: _fixed(each, chosen) for each in graph.inputs}
+    inputs = {tensor.name: _fixed(tensor, chosen) for tensor in graph.inputs}
     answers: list[Shapes] = []
     for height, width in _candidates(graph):
-        answer = {each.name: _closed(graph, each, inputs, height, width) for each in graph.inputs}
+        answer = {tensor.name: _closed(graph, tensor, inputs, height, width) for tensor in graph.inputs}
         answers += [] if answer in answers else [answer]
     return answers
 
@@ -40,17 +40,17 @@ def _candidates(graph: Graph) -> Iterator[tuple[int, int]]:
 
 def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
     """Return chosen lengths by name, without one the only input's. Raises IrInterpError where there are several."""
-    if "" not in chosen or any(not each.name for each in inputs):
+    if "" not in chosen or any(not tensor.name for tensor in inputs):
         return dict(chosen)
     if len(inputs) != 1:
-        names = ", ".join(each.name for each in inputs)
+        names = ", ".join(tensor.name for tensor in inputs)
         raise IrInterpError(f"a shape is given without a name; the inputs are {names}")
     return {name or inputs[0].name: shape for name, shape in chosen.items()}
 
 
 def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:
     """Raise IrInterpError for a name that no input has."""
-    names = [each.name for each in graph.inputs]
+    names = [tensor.name for tensor in graph.inputs]
     for name in chosen:
         if name not in names:
             raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(names)}")
@@ -106,8 +106,8 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
     """Return the lengths of named dimensions that are settled in one place and dynamic in another."""
     return {
         symbol: length
-        for each in graph.inputs
-        for symbol, length, declared in zip(each.symbols, inputs[each.name], each.lengths, strict=False)
+        for tensor in graph.inputs
+        for symbol, length, declared in zip(tensor.symbols, inputs[tensor.name], tensor.lengths, strict=False)
         if symbol and length is not None and declared is None
     }
 
@@ -133,7 +133,7 @@ def _channels_of(graph: Graph, step: Step) -> int | None:
 
 def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
     """Return what was tried, and how to choose: nothing where nothing is dynamic."""
-    dynamic = [each for each in graph.inputs if None in each.lengths]
+    dynamic = [tensor for tensor in graph.inputs if None in tensor.lengths]
     if not dynamic or not answers:
         return ""
     name = dynamic[0].name

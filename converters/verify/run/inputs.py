@@ -76,14 +76,14 @@ def _is_sample(path: Path) -> bool:
 
 def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
     """Return the distributions that differ for a model: one where no random floats are needed."""
-    is_random = any(each.name not in inputs.files and each.dtype.startswith("float") for each in graph.inputs)
+    is_random = any(tensor.name not in inputs.files and tensor.dtype.startswith("float") for tensor in graph.inputs)
     return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
 def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
     """Return what the files of one run hold. Raises ReadError, IrInterpError where that is no input of the model."""
     check_names(graph, files)
-    return {each.name: _read(files[each.name], each, inputs) for each in graph.inputs if each.name in files}
+    return {tensor.name: _read(files[tensor.name], tensor, inputs) for tensor in graph.inputs if tensor.name in files}
 
 
 def arrays(
@@ -93,27 +93,24 @@ def arrays(
     known, rng = roles(graph, shapes), np.random.default_rng(seed)
     return [
         (
-            each.name,
-            read[each.name] if each.name in read else _random(each, shapes, known.get(each.name), rng, distribution),
+            tensor.name,
+            read[tensor.name]
+            if tensor.name in read
+            else _random(tensor, shapes, known.get(tensor.name), rng, distribution),
         )
-        for each in graph.inputs
+        for tensor in graph.inputs
     ]
 
 
 def _random(
-    each: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
+    tensor: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
 ) -> NDArray[Any]:
     """Return floats of a distribution, integers of a pixel, or 0 and 1: larger ones may lie beyond what they index."""
-    shape = shapes[each.name]
-    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {each.name!r} of shape {list(shape)}")
-    try:
-        dtype = np.dtype(each.dtype)
-    except TypeError:
-        raise IrInterpError(f"input {each.name!r} holds {each.dtype or 'no tensor'}, and that is not made up") from None
-    if dtype.kind in "OSU":
-        raise IrInterpError(f"input {each.name!r} holds strings, and those are not made up")
+    shape = shapes[tensor.name]
+    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
+    dtype = _dtype(tensor)
     if role is not None:
-        return np.asarray(role.values(rng, shape, each.dtype))
+        return np.asarray(role.values(rng, shape, tensor.dtype))
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(dtype)
     if dtype.kind not in "iu":
@@ -122,14 +119,22 @@ def _random(
     return rng.integers(bounds.min if bounds else 0, bounds.max if bounds else 1, shape, dtype, endpoint=True)
 
 
+def _dtype(tensor: ModelInput) -> np.dtype[Any]:
+    """Return the element type of random values. Raises IrInterpError where there are none of it."""
+    try:
+        dtype = np.dtype(tensor.dtype)
+    except TypeError:
+        kind = tensor.dtype or "no tensor"
+        raise IrInterpError(f"input {tensor.name!r} holds {kind}, and there are no random values of that") from None
+    if dtype.kind in "OSU":
+        raise IrInterpError(f"input {tensor.name!r} holds strings, and there are no random strings")
+    return dtype
+
+
 def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str) -> NDArray[np.float64]:
-    if distribution == "normal":
-        return rng.standard_normal(shape)
-    return (
-        rng.random(shape)
-        if distribution == "uniform"
-        else rng.integers(0, _BRIGHTEST, shape, endpoint=True).astype(float)
-    )
+    if distribution == "pixels":
+        return rng.integers(0, _BRIGHTEST, shape, endpoint=True).astype(float)
+    return rng.standard_normal(shape) if distribution == "normal" else rng.random(shape)
 
 
 def _read(file: Path, target: ModelInput, inputs: Inputs) -> NDArray[Any]:

@@ -25,7 +25,7 @@ def paired(inputs: Sequence[ModelInput], others: Sequence[ModelInput]) -> dict[s
         names = ", ".join(other.name for other in others)
         raise IrInterpError(f"{len(others)} inputs ({names}), but {len(inputs)} are given")
     by_name = {other.name: other for other in others}
-    named = by_name.keys() == {each.name for each in inputs}
+    named = by_name.keys() == {tensor.name for tensor in inputs}
     return {each.name: by_name[each.name] if named else other for each, other in zip(inputs, others, strict=True)}
 
 
@@ -35,7 +35,7 @@ def joined(graph: Graph, other: Graph) -> Graph:
     Raises IrInterpError where an input of the one can be none of the other.
     """
     partners = paired(graph.inputs, other.inputs)
-    return replace(graph, inputs=tuple(_joined(each, partners[each.name]) for each in graph.inputs))
+    return replace(graph, inputs=tuple(_joined(tensor, partners[tensor.name]) for tensor in graph.inputs))
 
 
 def _joined(mine: ModelInput, theirs: ModelInput) -> ModelInput:
@@ -71,8 +71,8 @@ def _same_kind(mine: str, theirs: str) -> bool:
     return bool(mine and theirs) and {np.dtype(mine).kind, np.dtype(theirs).kind} <= set("fiu")
 
 
-def _takes_pixels(model_input: ModelInput) -> bool:
-    return model_input.dtype in ("uint8", "int8")
+def _takes_pixels(tensor: ModelInput) -> bool:
+    return tensor.dtype in ("uint8", "int8")
 
 
 def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: Images) -> NDArray[Any]:
@@ -90,6 +90,7 @@ def for_model(arrays: Mapping[str, NDArray[Any]], graph: Graph, inputs: Sequence
     """Return arrays for the inputs of ``graph`` as those of another model take them: by name, in its order."""
     partners = paired(graph.inputs, inputs)
     fit = {
-        partners[each.name].name: fitted(arrays[each.name], each, partners[each.name], images) for each in graph.inputs
+        partners[tensor.name].name: fitted(arrays[tensor.name], tensor, partners[tensor.name], images)
+        for tensor in graph.inputs
     }
-    return [(each.name, fit[each.name]) for each in inputs]
+    return [(tensor.name, fit[tensor.name]) for tensor in inputs]

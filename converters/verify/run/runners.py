@@ -123,7 +123,7 @@ class _Onnx:
     def run(self, arrays: Named) -> Named:
         # A replaced tensor became an input under its own name, or under another that is cast to its type.
         fed = {f"{name}/given": array for name, array in self._replacements.items()} | self._replacements
-        known = [each.name for each in self._session.get_inputs()]
+        known = [tensor.name for tensor in self._session.get_inputs()]
         inputs = [name for name in known if name not in fed]
         feeds = dict(zip(inputs, (array for _, array in arrays), strict=True))
         feeds |= {name: array for name, array in fed.items() if name in known}
@@ -152,7 +152,7 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
 
 
 def _opset(model: Any) -> int:
-    return next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+    return next((imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")), 0)
 
 
 def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
