@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import VerificationError
 
 from ...report import Compared
-from ..run.runners import Named
+from ..run.array_files import Named
 from . import tolerances
 
 Array = NDArray[Any]

@@ -14,8 +14,8 @@ from ir_interp.op import ResizeOp
 
 from ...report import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
+from ..run.array_files import Named
 from ..run.processes import Runs
-from ..run.runners import Named
 from .array_differences import all_pass, compare, compare_all
 from .source_segments import common
 

@@ -10,8 +10,8 @@ import numpy as np
 from ir_interp.errors import VerificationError
 
 from ...report import Compared
+from ..run.array_files import Named
 from ..run.processes import Runs
-from ..run.runners import Named
 from .array_differences import compare_all, largest_difference
 
 

@@ -18,8 +18,8 @@ from ir_interp.errors import VerificationError
 from ...onnx import qoperator
 from ...report import Compared, Verification
 from ..graphs import read
+from ..run.array_files import Named
 from ..run.processes import Runs
-from ..run.runners import Named
 from . import tolerances
 from .array_differences import absolute_differences, check, compare, coordinate_error
 from .comparable_models import in_float32

@@ -22,8 +22,8 @@ from ir_interp.errors import VerificationError
 
 from ...report import Compared, Verification
 from ..graphs import Graph, read
+from ..run.array_files import Named
 from ..run.processes import Runs
-from ..run.runners import Named
 from . import array_differences, tolerances
 from .array_differences import all_pass, compare
 from .model_outputs import SegmentError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...report import Compared, Verification
 from ..graphs import Graph
-from ..run.runners import Named
+from ..run.array_files import Named
 from . import array_differences, tolerances
 from .array_differences import all_pass, compare_all
 from .model_outputs import ModelOutputs

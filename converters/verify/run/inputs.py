@@ -19,10 +19,10 @@ from ir_interp.views.image_arrays import array as array_of
 
 from ..graphs import Graph, ModelInput
 from . import image_inputs as images
+from .array_files import Named
 from .image_inputs import Images
 from .input_roles import Role, roles
 from .input_shapes import Shapes, check_names, fits
-from .runners import Named
 
 _BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
 _BRIGHTEST = 255

@@ -13,8 +13,8 @@ from ir_interp.errors import IrInterpError
 from ir_interp.shapes import PartialShape
 
 from ..graphs import Graph, ModelInput
+from .array_files import Named
 from .image_inputs import Images, is_channel_last
-from .runners import Named
 
 _ORDERS = ((0, 2, 3, 1), (0, 3, 1, 2))  # of axes, from NCHW to NHWC and back
 

@@ -18,10 +18,11 @@ from ...report import Progress
 from ...workers.forks import Call, forks
 from ..graphs import Graph, ModelInput, read
 from . import runners
+from .array_files import Named, load, save
 from .input_shapes import Shapes, attempts, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files
 from .paired_inputs import for_model, joined
-from .runners import INPUTS, NOT_LOADED, OUTPUTS, REPLACEMENTS, TENSORS, USAGE, Named, Request, load, save
+from .runners import INPUTS, NOT_LOADED, OUTPUTS, REPLACEMENTS, TENSORS, USAGE, Request
 from .tensor_memory import declared_bytes
 
 _SECONDS = 600  # for one run of a model

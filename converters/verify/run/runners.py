@@ -15,6 +15,7 @@ from ir_interp.files.memory import allow_files
 
 from ...runtimes.messages import reason
 from ...runtimes.telemetry import openvino_silent
+from .array_files import Named, load, save
 
 USAGE = 3
 """The exit code for a request that makes no sense; its message is the last line of stderr."""
@@ -32,12 +33,10 @@ _AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
 _IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
 # Left alone, onnxruntime rounds to 8 bits what matrices of few bits multiply.
 
-Named = list[tuple[str, NDArray[Any]]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A model to run, on the files of a ``folder``, into which its outputs go; ``save`` writes such files.
+    """A model to run, on the files of a ``folder``, into which its outputs go; see ``array_files``.
 
     INPUTS holds arrays by name, in the order of the model's inputs. OUTPUTS gets its outputs, and TENSORS those of
     ``tensors`` that it has. REPLACEMENTS, if there, holds tensors inside: nodes that read one read the array of the
@@ -57,21 +56,6 @@ class Request:
 
 INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs.npz", "outputs.npz", "tensors.npz", "replacements.npz"
 """The names of files in the folder of a request."""
-
-
-def save(path: Path, arrays: Named) -> None:
-    """Write arrays under any names, in order. Raises IrInterpError for one of strings: NumPy would pickle it."""
-    for name, array in arrays:
-        if array.dtype.hasobject:
-            raise IrInterpError(f"tensor {name!r} holds strings, and those are not compared")
-    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
-
-
-def load(path: Path) -> Named:
-    """Return what ``save`` wrote."""
-    with np.load(path) as file:
-        names, *arrays = file.values()
-        return list(zip(names.tolist(), arrays, strict=True))
 
 
 def answer(request: Request) -> int:
