@@ -111,7 +111,7 @@ class Verification:
     @property
     def is_conclusive(self) -> bool:
         """Whether every output would have shown a difference."""
-        return all(each.is_conclusive for each in self.outputs)
+        return all(output.is_conclusive for output in self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,7 @@ at the edge between two. An IR in half precision has another number for 1 / 255:
 ConvInteger has unsigned weights, for which onnxruntime has the faster kernel. Of a DynamicQuantizeLSTM OpenVINO makes
 one of floats, which is written as it is.
 
-Verification compares each stretch between two quantisations ([verification.md](verification.md)). On processors with
+Verification compares each segment between two quantisations ([verification.md](verification.md)). On processors with
 AVX2 and no VNNI onnxruntime's integer products overflow, unless it is told `session.x64quantprecision` 1.
 
 ## The layers

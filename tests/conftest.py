@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from ir_interp.converters.verify.run.ready import ready
+from ir_interp.converters.workers.forks import forks
 from ir_interp.executor.compiled.dispatch import VARIABLE
 
 os.environ.setdefault(VARIABLE, "0")
@@ -22,5 +22,5 @@ settings.load_profile("ci" if os.environ.get("CI") else "anew")
 @pytest.fixture(autouse=True, scope="session")
 def runtimes() -> Iterator[None]:
     """Load the runtimes once for all tests of a process."""
-    with ready():
+    with forks():
         yield

@@ -37,5 +37,5 @@ def test_a_real_model(name: str, tmp_path: Path) -> None:
         report = ir_interp.convert(source, tmp_path / "model.xml", shapes=shapes)
         assert [row.grade.value for row in report.rows] == ["exact"] * resizes
         assert report.verification is not None
-        assert re.fullmatch(r"(\d+ stretches, each on the source's own values, .*)?", report.verification.note)
+        assert re.fullmatch(r"(\d+ segments, each on the source's own values, .*)?", report.verification.note)
         assert all(output.absolute <= min(output.limit, 2e-4) for output in report.verification.outputs)

@@ -17,8 +17,8 @@ from ..onnx.onnx_files import read_model
 from ..onnx.resize_nodes import FoundNode, nodes_in
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
-from ..verify.graphs import Described, read, shape_text
-from ..verify.run.chosen_lengths import fits, named
+from ..verify.graphs import ModelInput, read, shape_text
+from ..verify.run.input_shapes import fits, named
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -30,7 +30,7 @@ def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     return {each.name: _fitting(each, by_name[each.name], path) for each in inputs if each.name in by_name}
 
 
-def _fitting(each: Described, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
+def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
     if fits(shape, each.lengths):
         return shape
     raise ReadError(f"no {each.dtype} of shape {list(shape)}; {each.text}", path.name)

@@ -19,7 +19,7 @@ from ir_interp.text.quoting import shell
 from ir_interp.views.image_arrays import opened, pixels
 from ir_interp.views.likeness import Likeness, compared
 
-from ..verify.graphs import Described, read
+from ..verify.graphs import ModelInput, read
 from ..verify.run.image_inputs import is_channel_last
 from .chosen_shapes import chosen
 from .findings import Finding
@@ -123,7 +123,7 @@ def _checked(text: str) -> ResizeOp:
     return op
 
 
-def _size(each: Described, lengths: tuple[int | None, ...], path: Path) -> tuple[int, int, int] | None:
+def _size(each: ModelInput, lengths: tuple[int | None, ...], path: Path) -> tuple[int, int, int] | None:
     """Return height, width and channels of the images that an input takes; None where it takes none."""
     if len(lengths) not in (3, 4):
         return None

@@ -30,6 +30,7 @@ from ..openvino.given_layer import write_layer
 from ..report import Progress
 from ..runtimes.outcome import Kind
 from ..tflite import single_operator as operator
+from ..verify.compare import tolerances
 from . import chosen_shapes, probe
 from .audited_resizes import Found
 from .findings import Audited
@@ -177,8 +178,9 @@ def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
     if answer.output is None:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
     wanted, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
-    if wanted.dtype.kind in "iu":  # they may be rounded in either way
-        return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=1 / _BRIGHTEST)
+    if wanted.dtype.kind in "iu":
+        tolerance = tolerances.INTEGERS / _BRIGHTEST
+        return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=tolerance)
     return verdict(wanted, answer.output, is_copy=is_copy)
 
 

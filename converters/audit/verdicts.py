@@ -23,13 +23,10 @@ from ir_interp.translation.meaning import differences
 
 from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind, Outcome
-from ..verify.compare.differences import differences as elementwise
+from ..verify.compare import tolerances
+from ..verify.compare.array_differences import absolute_differences
 
-TOLERANCE = 1e-3
-"""How far values from 0 to 1 may be off: what float32 coordinates of long axes are worth."""
-
-_COPIED = 1e-6  # the same of a copy: OpenVINO's is one in float32
-_LARGEST = 2**24  # elements that are computed to measure a difference
+_LARGEST = 2**24  # elements that are computed to measure a difference: 128 MB as float64
 _VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
 
 
@@ -71,25 +68,25 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
 
 
-def differs(op: ResizeOp, made: Outcome) -> bool:
-    """Say whether what is made of a resize differs, by more than which axes are listed; run time may give the same."""
-    apart = differences(op.spec, made.spec, op.shape) if made.spec else ()
-    return any(each.part != "axes" for each in apart) and judge(op, made).kind is Kind.DIFFERS
+def differs(op: ResizeOp, outcome: Outcome) -> bool:
+    """Say whether an outcome differs from a resize by more than which axes are listed; run time may give the same."""
+    parts = differences(op.spec, outcome.spec, op.shape) if outcome.spec else ()
+    return any(part.part != "axes" for part in parts) and judge(op, outcome).kind is Kind.DIFFERS
 
 
 def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
     """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
     for runtime in runtimes_of(op).values():
-        made = runtime.forecast(op)
-        if made.spec is not None and differs(op, made):
-            yield runtime.title, made.spec
+        forecast = runtime.forecast(op)
+        if forecast.spec is not None and differs(op, forecast):
+            yield runtime.title, forecast.spec
 
 
 def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     assert forecast.spec is not None
-    found = differences(op.spec, forecast.spec, op.shape)
-    if found:
-        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or f"in {', '.join(map(str, found))}")
+    parts = differences(op.spec, forecast.spec, op.shape)
+    if parts:
+        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or f"in {', '.join(map(str, parts))}")
     if arithmetics_agree(op.spec, forecast.spec):
         return Verdict(kind=Kind.SAME)
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
@@ -120,25 +117,25 @@ def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdi
 
 
 def verdict(
-    wanted: NDArray[Any],
-    made: NDArray[Any],
+    expected: NDArray[Any],
+    actual: NDArray[Any],
     *,
     is_copy: bool,
     reason: str = "",
     scale: float = 1.0,
-    tolerance: float = TOLERANCE,
+    tolerance: float = tolerances.SINGLE_RESIZE,
 ) -> Verdict:
-    """Return how an output compares with the one that was wanted."""
-    if wanted.shape != made.shape:
-        return Verdict(kind=Kind.DIFFERS, reason=reason or _other_shape(made.shape, wanted.shape))
-    off = elementwise(wanted, made)
+    """Return how an output compares with the expected one; differences are divided by ``scale``."""
+    if expected.shape != actual.shape:
+        return Verdict(kind=Kind.DIFFERS, reason=reason or _other_shape(actual.shape, expected.shape))
+    off = absolute_differences(expected, actual)
     largest = float(off.max(initial=0.0)) / scale
-    if largest <= (_COPIED if is_copy else tolerance):
+    if largest <= (tolerances.COPY if is_copy else tolerance):
         return Verdict(kind=Kind.SAME)
-    share = int((off > _COPIED).sum())
+    share = int((off > tolerances.COPY).sum())
     ties = f"{share} of {off.size} pixels" if is_copy else ""
     return Verdict(kind=Kind.DIFFERS, reason="; ".join(filter(None, (reason, ties))), difference=largest)
 
 
-def _other_shape(made: tuple[int, ...], wanted: tuple[int, ...]) -> str:
-    return f"shape {list(made)}, not {list(wanted)}"
+def _other_shape(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    return f"shape {list(actual)}, not {list(expected)}"

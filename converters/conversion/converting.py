@@ -24,7 +24,7 @@ from .effects import check_options
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
-    from ..verify.run.large_sizes import WriteAlone
+    from ..verify.large_sizes import WriteAlone
 
 
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
@@ -99,7 +99,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
 
 def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:
     """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
-    from ..verify.run.large_sizes import WriteAlone
+    from ..verify.large_sizes import WriteAlone
 
     kinds = FileKind.of(source), FileKind.of(result)
     if kinds == (FileKind.ONNX, FileKind.IR):

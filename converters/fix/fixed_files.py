@@ -16,7 +16,7 @@ from ir_interp.options.shared_options import check_needs
 
 from ..portable.portable_model import weights_beside
 from ..sources.brief import parts
-from ..verify.compare.differences import TOLERANCE
+from ..verify.compare import tolerances
 from ..verify.comparison import ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
@@ -80,7 +80,11 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
     Raises VerificationError where the result does not run.
     """
     over = partial(
-        compare_models, inputs=Inputs.of(options), tolerance=TOLERANCE, per_resize=True, progress=options.progress
+        compare_models,
+        inputs=Inputs.of(options),
+        tolerance=tolerances.OUTPUT,
+        per_resize=True,
+        progress=options.progress,
     )
     try:
         found = over(source, result)

@@ -14,16 +14,16 @@ from ..runtimes.outcome import Outcome, computes, refused
 
 def openvino(op: ResizeOp) -> Outcome:
     """Return what OpenVINO does with the IR that this program makes of a resize."""
-    from ..openvino.single_layer import one_op_model
+    from ..openvino.single_layer import interpolate_model
 
-    return _written(op, one_op_model)
+    return _written(op, interpolate_model)
 
 
 def onnxruntime(op: ResizeOp) -> Outcome:
     """Return what onnxruntime does with the ONNX model that this program makes of a resize."""
-    from ..onnx.single_node import one_op_model
+    from ..onnx.single_node import resize_model
 
-    return _written(op, one_op_model)
+    return _written(op, resize_model)
 
 
 def tensorrt(op: ResizeOp) -> Outcome:

@@ -99,7 +99,7 @@ def operator_version(opset: int) -> int:
     return max(version for version in DIALECT.versions if version <= opset)
 
 
-def one_op_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
+def native_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
     """Return a model of nothing but ``op``: from x, and sizes or scales where they are inputs, to y.
 
     Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
@@ -116,7 +116,7 @@ def _translated(op: ResizeOp, opset: int | None) -> Translation:
 
 
 def model_of(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
-    """Return the model of ``one_op_model`` that expresses ``op`` as ``translation`` does."""
+    """Return the model of ``native_model`` that expresses ``op`` as ``translation`` does."""
     shape = _shape(op)
     nodes, tensors = _pad_nodes(op.spec, shape, "x", opset) if op.spec.pads else ([], [])
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])

@@ -19,13 +19,13 @@ _PRIMITIVES = 13
 
 
 def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
-    """Write a model of nothing but ``op``; see ``one_op_model``."""
-    model, row = one_op_model(op, opset)
+    """Write a model of nothing but ``op``; see ``resize_model``."""
+    model, row = resize_model(op, opset)
     save(model, output)
     return row
 
 
-def one_op_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
+def resize_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
     """Return a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
 
     Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError

@@ -21,13 +21,13 @@ from .openvino_primitives import element_name
 
 def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -> Row:
     """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
-    model, made = one_op_model(op, policy)
+    model, made = interpolate_model(op, policy)
     save(model, output)
     name = op.name or op.where
     return Row(name=name, source=op, form=made.form, grade=made.grade, note=made.note, within=made.within)
 
 
-def one_op_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
+def interpolate_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
     """Return a model of nothing but ``op``: input x, sizes or scales and roi where they are inputs; output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")

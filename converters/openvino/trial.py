@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import onnx
 import onnx.shape_inference
 from openvino.frontend import FrontEndManager
 
 from ir_interp.errors import ReadError
-from ir_interp.files.scratch import scratch
+from ir_interp.files.memory import allow_files
 
 from ..onnx.inference import without_weights
 from ..onnx.native import invalid
 from ..onnx.onnx_files import external_files
-from ..workers.child import started
+from ..workers.worker import Died, Late, Question, Worker
 
 _SECONDS = 30.0
 
@@ -32,18 +30,18 @@ def check(source: Path, model: onnx.ModelProto) -> None:
 
 def _end(source: Path) -> str:
     """Return how the frontend comes to its end with a file; nothing where it takes or refuses it."""
-    files, silent = [source, *external_files(source)], subprocess.DEVNULL
-    streams: dict[str, Any] = {"stdout": silent, "stderr": silent}
-    with scratch() as folder:
-        where = str(source.absolute())
-        with started(__name__, where, folder=folder, seconds=_SECONDS, files=files, **streams) as child:
-            try:
-                return "dies" if child.wait(_SECONDS) else ""
-            except subprocess.TimeoutExpired:
-                return f"makes nothing in {_SECONDS:g} s"
+    files = [source, *external_files(source)]
+    question = Question(function=f"{__name__}:take", setting=files, limit=_SECONDS, attempts=1)
+    with closing(Worker()) as worker:
+        answer = worker.answer(question, str(source.absolute()))
+    if isinstance(answer, Late):
+        return f"makes nothing in {_SECONDS:g} s"
+    return "dies" if isinstance(answer, Died) else ""
 
 
-if __name__ == "__main__":
+def take(source: str, files: Sequence[Path]) -> None:
+    """Let the frontend take a file, in this process, or refuse it."""
+    allow_files(*files)
     frontend = FrontEndManager().load_by_framework("onnx")
     with suppress(Exception):
-        frontend.convert(frontend.load(sys.argv[1]))
+        frontend.convert(frontend.load(source))

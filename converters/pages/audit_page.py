@@ -29,18 +29,18 @@ _MEASURE = (
 )
 
 
-def audit_page(found: Audit, made: Made) -> Element:
+def audit_page(audit: Audit, made: Made) -> Element:
     """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
-    rows, findings, unread = found.rows, found.findings, found.errors
+    rows, findings, unread = audit.rows, audit.findings, audit.errors
     files = len({row.file for row in rows})
     counts = f"{count(len(rows), 'resize')} in {count(files, 'file')}, {count(len(findings), 'finding')}"
     return page(
         "Audit of resizes",
-        _sentence(found),
+        _sentence(audit),
         E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
         note(_MEASURE),
         *_unread(unread),
-        *_before(found),
+        *_before(audit),
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
         *(_resizes(those) for those in by_runtimes(rows)),
@@ -51,73 +51,73 @@ def audit_page(found: Audit, made: Made) -> Element:
     )
 
 
-def _sentence(found: Audit) -> list[Content]:
+def _sentence(audit: Audit) -> list[Content]:
     """Return the verdict on all that was audited, in a sentence."""
-    names = list(dict.fromkeys(row.label or Path(row.file).name for row in found.rows))
+    names = list(dict.fromkeys(row.label or Path(row.file).name for row in audit.rows))
     subject = names[0] if len(names) == 1 else count(len(names), "file")
-    mistakes = sum(each.code.startswith(FAILURES["mistake"]) for each in found.findings)
+    mistakes = sum(finding.code.startswith(FAILURES["mistake"]) for finding in audit.findings)
     more = f"; {count(mistakes, 'likely mistake')}" if mistakes else ""
-    if any(each.beyond for each in found.preprocessing):
+    if any(resize.beyond for resize in audit.preprocessing):
         more += "; another resize stands before it than in training"
-    more += f"; {count(len(found.errors), 'file')} could not be read" if found.errors else ""
-    changed = [row for row in found.rows if any(each.kind is not Kind.SAME for each in row.verdicts.values())]
+    more += f"; {count(len(audit.errors), 'file')} could not be read" if audit.errors else ""
+    changed = [row for row in audit.rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
     if changed:
-        text = f"{len(changed)} of {count(len(found.rows), 'resize')} will change or fail elsewhere: "
-        return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(found.rows))}{more}"]
-    if not found.rows:
+        text = f"{len(changed)} of {count(len(audit.rows), 'resize')} will change or fail elsewhere: "
+        return [mark("not portable", "bad"), f", {subject}: {text}{', '.join(_where(audit.rows))}{more}"]
+    if not audit.rows:
         return [mark("nothing to audit", "plain"), f": no resize was found{more}"]
-    text = f"{count(len(found.rows), 'resize')}, the same in every runtime that was asked{more}"
+    text = f"{count(len(audit.rows), 'resize')}, the same in every runtime that was asked{more}"
     return [mark("same", "doubt" if more else "good"), f", {subject}: {text}"]
 
 
 def _where(rows: Sequence[Audited]) -> Iterator[str]:
     """Yield how many resizes come to what in which runtime, but for those that stay the same."""
-    found = Counter((row.titles.get(name, name), each.kind) for row in rows for name, each in row.verdicts.items())
-    for (title, kind), times in found.items():
+    counts = Counter((row.titles.get(name, name), each.kind) for row in rows for name, each in row.verdicts.items())
+    for (title, kind), times in counts.items():
         if kind is not Kind.SAME:
             yield f"{title}: {times} {kind.value}"
 
 
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
     if errors:
-        yield section("Not read", E.ul(*(E.li(str(each)) for each in errors)))
+        yield section("Not read", E.ul(*(E.li(str(error)) for error in errors)))
 
 
-def _before(found: Audit) -> Iterator[Element]:
+def _before(audit: Audit) -> Iterator[Element]:
     """Yield what the resize before the models costs, where that was asked for."""
-    if found.preprocessing:
+    if audit.preprocessing:
         rows = [
             (
-                each.where,
-                each.image,
-                f"{each.likeness.unequal} of {each.likeness.count}",
-                str(each.beyond),
-                f"{each.likeness.largest:g}",
-                f"{each.likeness.mean:.3g}",
+                resize.where,
+                resize.image,
+                f"{resize.likeness.unequal} of {resize.likeness.count}",
+                str(resize.beyond),
+                f"{resize.likeness.largest:g}",
+                f"{resize.likeness.mean:.3g}",
             )
-            for each in found.preprocessing
+            for resize in audit.preprocessing
         ]
-        first = found.preprocessing[0].likeness
+        first = audit.preprocessing[0].likeness
         numbers = ("values that differ", "by more than 1", "by at most", "in the mean")
-        told = f"{first.first} in place of {first.second}"
+        caption = f"{first.first} in place of {first.second}"
         yield section(
-            "The resize before the model", table(("input", "image", *numbers), rows, numbers=numbers, caption=told)
+            "The resize before the model", table(("input", "image", *numbers), rows, numbers=numbers, caption=caption)
         )
 
 
 def _runtimes(rows: Sequence[Audited]) -> Element:
     """Return how many resizes come to which verdict in which runtime."""
-    known = runtimes_of(rows[0].op)
+    runtimes = runtimes_of(rows[0].op)
     kinds = [kind.value for kind in Kind]
-    counted = []
+    lines = []
     for name, title in rows[0].titles.items():
-        found = Counter(row.verdicts[name].kind for row in rows)
+        counts = Counter(row.verdicts[name].kind for row in rows)
         run = sum(name in row.seen for row in rows)
-        counted.append((title, known[name].version, *(str(found[kind] or "") for kind in Kind), str(run or "")))
+        lines.append((title, runtimes[name].version, *(str(counts[kind] or "") for kind in Kind), str(run or "")))
     columns = ("runtime", "rules for", *kinds, "run")
     return section(
         f"Runtimes {_among(rows)}",
-        table(columns, counted, numbers=(*kinds, "run"), caption="Resizes by runtime and verdict"),
+        table(columns, lines, numbers=(*kinds, "run"), caption="Resizes by runtime and verdict"),
     )
 
 
@@ -127,14 +127,14 @@ def _among(rows: Sequence[Audited]) -> str:
 
 def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
     """Yield where an installed runtime did otherwise than was forecast, if it did so anywhere."""
-    found = [
+    lines = [
         (row.name, row.titles[name], str(row.forecast[name]), str(seen))
         for row in rows
         for name, seen in row.seen.items()
         if seen.kind is not row.forecast[name].kind
     ]
-    if found:
-        yield section("Forecast and run disagree", table(("resize", "runtime", "forecast", "run"), found))
+    if lines:
+        yield section("Forecast and run disagree", table(("resize", "runtime", "forecast", "run"), lines))
 
 
 def _resizes(rows: Sequence[Audited]) -> Element:
@@ -165,7 +165,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
         "Findings",
         table(("code", "severity", "where", "what"), map(_finding, findings), caption="Where, and what to do"),
     )
-    codes = sorted({each.code for each in findings})
+    codes = sorted({finding.code for finding in findings})
     yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
 
 

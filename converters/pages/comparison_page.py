@@ -20,37 +20,37 @@ from .gallery import Other, damage
 from .made import Made, making
 
 
-def comparison_page(found: ModelComparison, made: Made) -> Element:
+def comparison_page(comparison: ModelComparison, made: Made) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
-    called = labels((found.first, found.second))
-    first, second = called[str(found.first)], called[str(found.second)]
-    verdicts = {each.compared.verdict for each in found.outputs}
+    called = labels((comparison.first, comparison.second))
+    first, second = called[str(comparison.first)], called[str(comparison.second)]
+    verdicts = {output.compared.verdict for output in comparison.outputs}
     worst = next((each for each in ("DIFFERS", "INCONCLUSIVE") if each in verdicts), "equal")
     return page(
         f"{first} against {second}",
         [
             mark({"DIFFERS": "differ"}.get(worst, worst), OF_VERDICT[worst]),
-            f": {found.summary} ({first}, {second})",
+            f": {comparison.summary} ({first}, {second})",
         ],
-        *(_output(found, each) for each in found.outputs),
-        *_resizes(found),
-        *damage(_changed(found, second), made.image),
+        *(_output(comparison, output) for output in comparison.outputs),
+        *_resizes(comparison),
+        *damage(_changed(comparison, second), made.image),
         making(made),
     )
 
 
-def _changed(found: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Other]]:
+def _changed(comparison: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Other]]:
     """Yield the resizes of the first model of which the second has another in the same place."""
     with suppress(IrInterpError):
-        mine, theirs = load(found.first), load(found.second)
+        mine, theirs = load(comparison.first), load(comparison.second)
         for op, other in zip(mine, theirs, strict=False) if len(mine) == len(theirs) else ():
             if differs(op, computes(other.spec)):
                 yield op, (second, other.spec)
 
 
-def _output(found: ModelComparison, output: OutputComparison) -> Element:
-    called = labels((found.first, found.second))
-    models = ((called[str(found.first)], output.first), (called[str(found.second)], output.second))
+def _output(comparison: ModelComparison, output: OutputComparison) -> Element:
+    called = labels((comparison.first, comparison.second))
+    models = ((called[str(comparison.first)], output.first), (called[str(comparison.second)], output.second))
     columns = ("model", "shape", "min", "mean", "max")
     return section(
         f"Output {output.name}",
@@ -77,12 +77,12 @@ def _bar(share: float) -> Element:
     return E.div({"class": "lane"}, E.div({"class": "bar", "style": f"width: {100 * share:.2f}%"}) if share else "")
 
 
-def _resizes(found: ModelComparison) -> Iterator[Element]:
-    if found.resizes is None:
+def _resizes(comparison: ModelComparison) -> Iterator[Element]:
+    if comparison.resizes is None:
         return
-    rows = ((each.name, each.where, *each.text) for each in found.resizes)
+    rows = ((resize.name, resize.where, *resize.text) for resize in comparison.resizes)
     yield section(
-        f"{count(len(found.resizes), 'resize')}, in order",
-        E.p(found.first_difference),
+        f"{count(len(comparison.resizes), 'resize')}, in order",
+        E.p(comparison.first_difference),
         table(("resize", "where", "its data", "its output"), rows),
     )

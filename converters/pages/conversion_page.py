@@ -55,7 +55,7 @@ def _proof(verification: Verification | None) -> str:
     """Return how sure it is that both files compute the same, at the end of a sentence."""
     if verification is None:
         return "; not verified"
-    doubtful = sum(not each.is_conclusive for each in verification.outputs)
+    doubtful = sum(not output.is_conclusive for output in verification.outputs)
     more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
     return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance{more}"
 
@@ -63,8 +63,8 @@ def _proof(verification: Verification | None) -> str:
 def _summary(report: ConversionReport) -> Iterator[Element]:
     """Yield how many resizes became what, where they are many."""
     if len(report.rows) > _FEW:
-        found = Counter((row.grade, row.form.split(":")[0]) for row in report.rows)
-        rows = ((mark(grade.value, OF_GRADE[grade]), form, str(times)) for (grade, form), times in found.most_common())
+        counts = Counter((row.grade, row.form.split(":")[0]) for row in report.rows)
+        rows = ((mark(grade.value, OF_GRADE[grade]), form, str(times)) for (grade, form), times in counts.most_common())
         columns = ("grade", "form", "resizes")
         yield section("Summary", table(columns, rows, numbers=("resizes",), stacks=False, caption="Resizes by grade"))
 
@@ -85,9 +85,9 @@ def _verification(verification: Verification | None) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     every = (*verification.outputs, *verification.alone)
-    doubts = ["what to know"] if any(each.doubt for each in every) else []
+    doubts = ["what to know"] if any(item.doubt for item in every) else []
     columns = ("compared", "verdict", "largest difference", "relative", "allowed", *doubts)
-    rows = (_compared(each)[: len(columns)] for each in every)
+    rows = (_compared(item)[: len(columns)] for item in every)
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     return section("Verification", *([note(verification.note)] if verification.note else []), compared)
 
@@ -113,13 +113,13 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
     """Return a page of a conversion that was refused: why, and which resizes the source holds."""
     problems = list(leaves(error))
     resizes = _resizes_of(source, semantics)
-    refused = {each.name for each in problems if isinstance(each, InexactError)}
+    refused = {problem.name for problem in problems if isinstance(problem, InexactError)}
     resizes.sort(key=lambda op: (op.name or op.where) not in refused)
     rows = [(op.name, op.where, describe.summary(op.spec)) for op in resizes]
     return page(
         f"{source.name} to {destination.name}",
         [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
-        section("What stands in the way", E.ul(*(E.li(str(each)) for each in problems))),
+        section("What stands in the way", E.ul(*(E.li(str(problem)) for problem in problems))),
         *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
         *damage(elsewhere(resizes), made.image),
         *gallery((source, op) for op in resizes),

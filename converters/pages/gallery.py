@@ -54,12 +54,12 @@ def elsewhere(resizes: Iterable[ResizeOp]) -> Iterator[tuple[ResizeOp, Other]]:
             yield op, other
 
 
-def damage(found: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Iterator[Element]:
+def damage(resizes: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Iterator[Element]:
     """Yield pictures of an image as resizes have it, and as what computes another has it.
 
     Each configuration once, and of many only some. Raises ReadError for an ``image`` that is none.
     """
-    changed = {_key(op): (op, other) for op, other in found}
+    changed = {_key(op): (op, other) for op, other in resizes}
     if not changed or not canvas.are_possible():
         return
     pixels, name = (image_arrays.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
@@ -76,8 +76,8 @@ def _damaged(op: ResizeOp, other: Other, pixels: NDArray[Any] | None, image: str
     return _figure(drawn, f"{name}: as the model means it, in {other[0]}, and the difference; of {image}")
 
 
-def _section(found: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
-    return section("Pictures", *map(_drawn, found[:_MOST]), *_left_out(len(found) - _MOST))
+def _section(groups: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
+    return section("Pictures", *map(_drawn, groups[:_MOST]), *_left_out(len(groups) - _MOST))
 
 
 def _left_out(count: int) -> list[Element]:
@@ -113,14 +113,14 @@ def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
     target = _target(op.spec, axes, shape)
     _check_lengths(bind(op.spec, shape, **target), shape)
     read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
-    found = tables(read, shape, **target)
-    if not found:
+    axes_that_change = tables(read, shape, **target)
+    if not axes_that_change:
         yield note("no axis changes: the input is copied")
         return
-    axis = found[0]
-    title = f"axis {axis.axis}" + (f", the first of {len(found)} that change" if len(found) > 1 else "")
+    axis, count = axes_that_change[0], len(axes_that_change)
+    title = f"axis {axis.axis}" + (f", the first of {count} that change" if count > 1 else "")
     if shape != op.shape or isinstance(op.spec.target, AtRunTime):
-        title += "; the file has dynamic dimensions, and those here are made up"
+        title += "; the file has dynamic dimensions, and these sizes are examples"
     yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}")
     if axis.in_size * max(axis.out_sizes) <= _LARGEST:
         yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
@@ -146,6 +146,6 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
 
 
 def _figure(drawn: Any, caption: str) -> Element:
-    """Return a picture that stands in the page itself; ``caption`` is told to those who do not see it, too."""
+    """Return a picture that stands in the page itself; ``caption`` is its text for screen readers, too."""
     source = "data:image/svg+xml;base64," + base64.b64encode(canvas.svg(drawn)).decode("ascii")
     return E.figure(E.figcaption(caption), E.img(src=source, alt=clean(caption)))

@@ -41,11 +41,11 @@ def making(made: Made) -> Element:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     facts = [("date", when), *([("command", made.command)] if made.command else []), ("versions", versions())]
     facts += [(f"input {name}", text) for name, text in _inputs(made)]
-    held = [row for path in dict.fromkeys(files) for row in _file(path)]
+    hashes = [row for path in dict.fromkeys(files) for row in _file(path)]
     return section(
         "How this page was made",
         table(("what", "value"), facts, stacks=False),
-        *([table(("file", "bytes", "SHA-256"), held, numbers=("bytes",))] if held else []),
+        *([table(("file", "bytes", "SHA-256"), hashes, numbers=("bytes",))] if hashes else []),
     )
 
 
@@ -54,10 +54,10 @@ def _inputs(made: Made) -> Iterator[tuple[str, str]]:
     if made.seed is None or not made.models:
         return
     try:
-        found = brief(made.models[0])
+        model = brief(made.models[0])
     except IrInterpError:
         return
-    for each in found.inputs if found else ():
+    for each in model.inputs if model else ():
         yield each.name, f"{_shape(each, made)}, {_values(each, made)}"
 
 
@@ -70,7 +70,7 @@ def _shape(tensor: Tensor, made: Made) -> str:
 
 def _values(tensor: Tensor, made: Made) -> str:
     paths = made.inputs.get(tensor.name)
-    return f"of {', '.join(path.name for path in paths)}" if paths else f"made up, seed {made.seed}"
+    return f"of {', '.join(path.name for path in paths)}" if paths else f"random, seed {made.seed}"
 
 
 def _parts(model: Path) -> list[Path]:

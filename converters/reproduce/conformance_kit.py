@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -20,9 +21,10 @@ from ir_interp.version import VERSION
 
 from ..onnx.resize_nodes import load
 from ..runtimes.running import RUNNERS
+from ..verify.compare import tolerances
 from . import kit_runner
 from .scripts import function
-from .single_nodes import Node
+from .single_nodes import Node, operator
 
 _IMAGE = (1, 2, 5, 6)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
@@ -35,7 +37,6 @@ _TARGETS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 }
 _SHRINKING = {"shrink": _TARGETS["shrink"], "third": {"scales": (1, 1, 0.34, 0.7)}}
 _ROI = (0, 0, 0.2, 0.1, 1, 1, 0.8, 0.9)
-_TOLERANCES = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-4}  # of values from 0 to 1; of integers 1
 _BRIGHTEST = 100
 _PLACE = "# How runtimes are run\n"  # in the runner
 
@@ -56,17 +57,14 @@ class Kit:
 def write(folder: Path) -> Kit:
     """Write a kit; see ``ir_interp.kit``."""
     records: list[dict[str, Any]] = []
-    with making(folder) as made:
-        (made / "cases").mkdir()
+    with making(folder) as new:
+        (new / "cases").mkdir()
         for name, group, node in cases():
-            records.append(_written(made / "cases", f"{len(records):03}-{name}", group, node))
-        (made / "cases.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
-        (made / "run.py").write_text(runner(), encoding="utf-8")
-        (made / "README.md").write_text(_readme(len(records)), encoding="utf-8")
-    groups = dict.fromkeys((each["group"] for each in records), 0)
-    for each in records:
-        groups[each["group"]] += 1
-    return Kit(folder=folder, groups=groups)
+            records.append(_written(new / "cases", f"{len(records):03}-{name}", group, node))
+        (new / "cases.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+        (new / "run.py").write_text(runner(), encoding="utf-8")
+        (new / "README.md").write_text(_readme(len(records)), encoding="utf-8")
+    return Kit(folder=folder, groups=dict(Counter(record["group"] for record in records)))
 
 
 def runner() -> str:
@@ -75,7 +73,8 @@ def runner() -> str:
     written = "\n\n\n".join(function(RUNNERS[name].run, called) for name, called in functions.items())
     table = ", ".join(f'"{name}": {called}' for name, called in functions.items())
     start, end = inspect.getsource(kit_runner).split(_PLACE)
-    return f"{start}{_PLACE}\n{written}\n\n\nRUNTIMES.update({{{table}}}){end}"
+    settings = f"COPY = {tolerances.COPY}\nRUNTIMES.update({{{table}}})"
+    return f"{start}{_PLACE}\n{written}\n\n\n{settings}{end}"
 
 
 def _written(folder: Path, name: str, group: str, node: Node) -> dict[str, Any]:
@@ -89,7 +88,7 @@ def _written(folder: Path, name: str, group: str, node: Node) -> dict[str, Any]:
     return {
         "name": name,
         "group": group,
-        "operator": "Upsample" if op.version < 10 else "Resize",
+        "operator": operator(op.version),
         "version": op.version,
         "input": list(node.shape),
         "dtype": node.dtype,
@@ -108,7 +107,8 @@ def _values(op: ResizeOp) -> np.ndarray[Any, Any]:
 
 
 def _tolerance(op: ResizeOp) -> float:
-    return 0.0 if isinstance(op.spec.kernel, Nearest) else _TOLERANCES.get(op.dtype or "float32", 1.0)
+    is_copy = isinstance(op.spec.kernel, Nearest)
+    return 0.0 if is_copy else tolerances.KIT.get(op.dtype or "float32", tolerances.INTEGERS)
 
 
 # The cases

@@ -28,13 +28,17 @@ from ..forecasts.runtimes_asked import RUNTIMES
 from ..runtimes.outcome import Kind
 from ..runtimes.runner import Runner
 from ..runtimes.running import RUNNERS
+from ..verify.compare import tolerances
+from ..verify.compare.array_differences import absolute_differences
 from .scripts import script
+from .single_nodes import operator
 from .smallest import Shown
 
+_ATTEMPTS = 8  # of random inputs, before a difference is given up
 _DIGITS = 10  # the largest value of an input, and one more: small numbers that people can follow
 _OF_DIALECT = {
-    "onnx": 'ONNX\'s operator page "{}", version {}: https://onnx.ai/onnx/operators/onnx__{}.html',
-    "openvino": 'OpenVINO\'s operator page "Interpolate-{}": https://docs.openvino.ai',
+    "onnx": 'ONNX\'s operator page "{name}", version {version}: https://onnx.ai/onnx/operators/onnx__{name}.html',
+    "openvino": 'OpenVINO\'s operator page "Interpolate-{version}": https://docs.openvino.ai',
 }
 
 
@@ -72,32 +76,32 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
     for path in (shown.path, shown.path.with_suffix(".bin")):
         if path.exists():
             shutil.copyfile(path, folder / f"model{path.suffix}")
-    x, wanted, ran = _telling(op, runtime, shown.path)  # beside that, where some runtimes leave files of their own
+    x, expected, ran = _telling(op, runtime, shown.path)  # beside that, where some runtimes leave files of their own
     np.save(folder / "input.npy", x)
-    np.save(folder / "expected.npy", wanted)
+    np.save(folder / "expected.npy", expected)
     if ran.output is not None:
         np.save(folder / "output.npy", ran.output)
-    verdict = _verdict(shown.verdict, ran, wanted)
+    verdict = _verdict(shown.verdict, ran, expected)
     versions = _versions(runner)
-    told = f"{RUNTIMES[runtime].title} {versions[_distribution(runner)]}: {verdict}"
+    headline = f"{RUNTIMES[runtime].title} {versions[_distribution(runner)]}: {verdict}"
     needs = f"Needs: pip install numpy {' '.join(f'{name}=={versions[name]}' for name in _needed(runner))}"
-    (folder / "reproduce.py").write_text(script(f"{told}\n\n{needs}\n", runner.run, model.name), encoding="utf-8")
-    found = Reproduced(folder=folder, runtime=runtime, op=op, verdict=verdict, versions=versions)
-    (folder / "README.md").write_text(story(found, told, x, wanted, ran), encoding="utf-8")
-    return found
+    (folder / "reproduce.py").write_text(script(f"{headline}\n\n{needs}\n", runner.run, model.name), encoding="utf-8")
+    reproduced = Reproduced(folder=folder, runtime=runtime, op=op, verdict=verdict, versions=versions)
+    (folder / "README.md").write_text(story(reproduced, headline, x, expected, ran), encoding="utf-8")
+    return reproduced
 
 
 def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDArray[Any], probe.Ran]:
-    """Return an input of small whole numbers that shows the difference, what is expected of it, and what is made."""
-    for seed in range(8):
+    """Return an input of small integers that shows the difference, the expected output, and the runtime's."""
+    for seed in range(_ATTEMPTS):
         x = _digits(op, seed)
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])
-        wanted = resize(x, op.spec)
-        if ran.output is None or ran.output.shape != wanted.shape or _apart(wanted, ran.output) > 0:
-            return x, wanted, ran
-    raise IrInterpError(f"{op.name}: no input of small whole numbers shows a difference in {runtime}")
+        expected = resize(x, op.spec)
+        if ran.output is None or ran.output.shape != expected.shape or _apart(expected, ran.output) > 0:
+            return x, expected, ran
+    raise IrInterpError(f"{op.name}: no input of small integers shows a difference in {runtime}")
 
 
 def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:
@@ -106,21 +110,25 @@ def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:
     return np.random.default_rng(seed).integers(lowest, _DIGITS, static_shape(op.shape)).astype(dtype)
 
 
-def _apart(wanted: NDArray[Any], made: NDArray[Any]) -> float:
+def _differences(expected: NDArray[Any], actual: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how far every pixel is off, infinite where one alone is NaN."""
+    return np.nan_to_num(absolute_differences(expected, actual), nan=np.inf)
+
+
+def _apart(expected: NDArray[Any], actual: NDArray[Any]) -> float:
     """Return the largest difference, 0 where float32 may be the reason of it."""
-    off = np.abs(wanted.astype(np.float64) - made.astype(np.float64))
-    largest = float(np.nan_to_num(off, nan=np.inf).max(initial=0.0))
-    return largest if largest > 1e-3 else 0.0
+    largest = float(_differences(expected, actual).max(initial=0.0))
+    return largest if largest > tolerances.SINGLE_RESIZE else 0.0
 
 
-def _verdict(before: Verdict, ran: probe.Ran, wanted: NDArray[Any]) -> Verdict:
+def _verdict(before: Verdict, ran: probe.Ran, expected: NDArray[Any]) -> Verdict:
     """Return what was seen, with the reason that is known."""
     if ran.output is None:
         kind = Kind.CRASHES if ran.crash else Kind.REFUSED
         return Verdict(kind=kind, reason=before.cause or ran.crash or ran.refusal)
-    if ran.output.shape != wanted.shape:
+    if ran.output.shape != expected.shape:
         return Verdict(kind=Kind.DIFFERS, reason=before.cause)
-    return Verdict(kind=Kind.DIFFERS, reason=before.cause, difference=_apart(wanted, ran.output))
+    return Verdict(kind=Kind.DIFFERS, reason=before.cause, difference=_apart(expected, ran.output))
 
 
 def _distribution(runner: Runner) -> str:
@@ -134,48 +142,43 @@ def _needed(runner: Runner) -> list[str]:
 
 def _versions(runner: Runner) -> dict[str, str]:
     names = [*_needed(runner), "numpy"]
-    own = {"ir-interp": VERSION, "Python": platform.python_version(), "machine": platform.machine()}
-    return {**{name: metadata.version(name) for name in names}, **own}
+    system = {"ir-interp": VERSION, "Python": platform.python_version(), "machine": platform.machine()}
+    return {**{name: metadata.version(name) for name in names}, **system}
 
 
 # The story
 
 
-def story(found: Reproduced, told: str, x: NDArray[Any], wanted: NDArray[Any], ran: probe.Ran) -> str:
+def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDArray[Any], ran: probe.Ran) -> str:
     """Return the README of a folder, in Markdown."""
-    op = found.op
+    op = reproduced.op
     lines = [
-        f"# {markdown(told)}",
+        f"# {markdown(headline)}",
         "",
-        f"    python reproduce.py  # in this folder; needs {', '.join(_needed(RUNNERS[found.runtime]))} and NumPy",
+        f"    python reproduce.py  # in this folder; needs {', '.join(_needed(RUNNERS[reproduced.runtime]))} and NumPy",
         "",
         f"The model is one {markdown(f'{_kind(op)}: {op.spec}')}.",
         "",
         f"Expected is what ir_interp computes by this formula. Its source: {_source(op)}",
         "",
-        f"Input {list(x.shape)} {x.dtype}, expected {list(wanted.shape)}; {_seen(ran)}",
+        f"Input {list(x.shape)} {x.dtype}, expected {list(expected.shape)}; {_seen(ran)}",
         "",
-        *_pixel(op, wanted, ran),
+        *_pixel(op, expected, ran),
         "| | version |",
         "|---|---|",
-        *(f"| {name} | {version} |" for name, version in found.versions.items()),
+        *(f"| {name} | {version} |" for name, version in reproduced.versions.items()),
     ]
     return "\n".join([*lines, ""])
 
 
 def _kind(op: ResizeOp) -> str:
-    kind = "Interpolate" if op.dialect == "openvino" else _type(op)
+    kind = "Interpolate" if op.dialect == "openvino" else operator(op.version)
     stated = ", ".join(f"{name}={value}" for name, value in op.attributes.items())
     return f"{kind}-{op.version} ({stated})"
 
 
-def _type(op: ResizeOp) -> str:
-    return "Upsample" if op.version < 10 else "Resize"
-
-
 def _source(op: ResizeOp) -> str:
-    page = _OF_DIALECT[op.dialect]
-    return page.format(op.version) if op.dialect == "openvino" else page.format(_type(op), op.version, _type(op))
+    return _OF_DIALECT[op.dialect].format(name=operator(op.version), version=op.version)
 
 
 def _seen(ran: probe.Ran) -> str:
@@ -184,13 +187,14 @@ def _seen(ran: probe.Ran) -> str:
     return f"made {list(ran.output.shape)}."
 
 
-def _pixel(op: ResizeOp, wanted: NDArray[Any], ran: probe.Ran) -> Iterator[str]:
+def _pixel(op: ResizeOp, expected: NDArray[Any], ran: probe.Ran) -> Iterator[str]:
     """Tell of the output that is furthest off: what it is, what it should be, and of which pixels."""
-    if ran.output is None or ran.output.shape != wanted.shape:
+    if ran.output is None or ran.output.shape != expected.shape:
         return
-    off = np.abs(wanted.astype(np.float64) - ran.output.astype(np.float64))
-    place = tuple(map(int, np.unravel_index(int(np.nan_to_num(off, nan=np.inf).argmax()), off.shape)))
-    yield f"Furthest off is output {list(place)}: expected {wanted[place]:g}, made {ran.output[place]:g}. It is made of"
+    off = _differences(expected, ran.output)
+    place = tuple(map(int, np.unravel_index(int(off.argmax()), off.shape)))
+    values = f"expected {expected[place]:g}, made {ran.output[place]:g}"
+    yield f"Furthest off is output {list(place)}: {values}. It is made of"
     yield ""
     bound = plan(op.spec, static_shape(op.shape) or ())
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):

@@ -23,39 +23,40 @@ HERE = Path(__file__).resolve().parent
 SECONDS = 120  # for a case
 KINDS = ("same", "differs", "refused", "crashes")
 RUNTIMES: dict[str, Callable[..., Any]] = {}
+COPY = 0.0  # what a copy may be off by: kits hold another number
 
 # How runtimes are run
 
 
-def judged(case: dict[str, Any], made: Any) -> tuple[str, str]:
+def compared(case: dict[str, Any], output: Any) -> tuple[str, str]:
     """Return what became of a case, and how far it is off."""
-    wanted = np.load(HERE / "cases" / f"{case['name']}.y.npy")
-    made = np.asarray(made)
-    if made.shape != wanted.shape:
-        return "differs", f"shape {list(made.shape)}, not {list(wanted.shape)}"
-    off = float(np.abs(made.astype(float) - wanted.astype(float)).max(initial=0.0))
-    return ("same", "") if off <= case["tolerance"] + 1e-6 else ("differs", f"by {off:.3g}")
+    expected = np.load(HERE / "cases" / f"{case['name']}.y.npy")
+    actual = np.asarray(output)
+    if actual.shape != expected.shape:
+        return "differs", f"shape {list(actual.shape)}, not {list(expected.shape)}"
+    off = float(np.abs(actual.astype(float) - expected.astype(float)).max(initial=0.0))
+    return ("same", "") if off <= case["tolerance"] + COPY else ("differs", f"by {off:.3g}")
 
 
 def run_case(case: dict[str, Any], run: Callable[..., Any]) -> tuple[str, str]:
     """Run a case and return what became of it."""
     try:
-        made = run(str(HERE / "cases" / f"{case['name']}.onnx"), np.load(HERE / "cases" / f"{case['name']}.x.npy"))
+        output = run(str(HERE / "cases" / f"{case['name']}.onnx"), np.load(HERE / "cases" / f"{case['name']}.x.npy"))
     except Exception as error:  # whatever a runtime throws
         return "refused", " ".join(str(error).split())[:200] or type(error).__name__
-    return judged(case, made)
+    return compared(case, output)
 
 
 def work(name: str, places: list[int]) -> None:
     """Run cases, and write a line for each to the real standard output."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime and OpenVINO report how they are used
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
-    told = os.fdopen(os.dup(1), "w")
+    verdicts = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # runtimes print as well
     cases = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
     run = runtime(name)
     for place in places:
-        print(json.dumps(run_case(cases[place], run)), file=told, flush=True)
+        print(json.dumps(run_case(cases[place], run)), file=verdicts, flush=True)
 
 
 def runtime(name: str) -> Callable[..., Any]:
@@ -71,9 +72,9 @@ def runtime(name: str) -> Callable[..., Any]:
 
 def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
     """Run cases in a process, which is started again behind each case that it dies of."""
-    found: list[tuple[str, str]] = []
-    while len(found) < len(places):
-        left = places[len(found) :]
+    verdicts: list[tuple[str, str]] = []
+    while len(verdicts) < len(places):
+        left = places[len(verdicts) :]
         command = [sys.executable, str(HERE / "run.py"), name, "--worker", json.dumps(left)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert child.stdout is not None
@@ -85,16 +86,16 @@ def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
             if not line:
                 break
             kind, detail = json.loads(line)
-            found.append((kind, detail))
-        if child.wait() and len(found) < len(places):
-            found.append(("crashes", f"status {child.returncode}"))
-    return found
+            verdicts.append((kind, detail))
+        if child.wait() and len(verdicts) < len(places):
+            verdicts.append(("crashes", f"status {child.returncode}"))
+    return verdicts
 
 
 def read(case: dict[str, Any], folder: Path) -> tuple[str, str]:
     """Judge an output that another machine made."""
     path = folder / f"{case['name']}.npy"
-    return judged(case, np.load(path)) if path.exists() else ("refused", "no output")
+    return compared(case, np.load(path)) if path.exists() else ("refused", "no output")
 
 
 def show(verdicts: list[dict[str, Any]]) -> None:
@@ -128,17 +129,17 @@ def main() -> int:
     places = [n for n, case in enumerate(cases) if case["group"] in words or case["name"][4:].startswith(words)]
     chosen = [cases[place] for place in places]
     if options.outputs:
-        found = [read(case, options.outputs) for case in chosen]
+        results = [read(case, options.outputs) for case in chosen]
     else:
         runtime(options.runtime)
-        found = run_all(options.runtime, places)
+        results = run_all(options.runtime, places)
     verdicts = [
-        {"name": case["name"], "group": case["group"], "kind": found[number][0], "detail": found[number][1]}
-        for number, case in enumerate(chosen)
+        {"name": case["name"], "group": case["group"], "kind": kind, "detail": detail}
+        for case, (kind, detail) in zip(chosen, results, strict=True)
     ]
     show(verdicts)
     options.results.write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf-8")
-    return int(any(kind in ("differs", "crashes") for kind, _ in found))
+    return int(any(kind in ("differs", "crashes") for kind, _ in results))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from ir_interp.errors import ReadError, closest, spelled
 from ir_interp.files.scratch import scratch
 from ir_interp.op import ResizeOp
@@ -21,12 +19,9 @@ from ..forecasts.runtimes_asked import RUNTIMES, runtimes_of
 from ..runtimes.outcome import Kind
 from .single_nodes import Layer, Node
 
-_IR_VERSION = 8
-_UPSAMPLE_ENDS = 10
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # what runs IRs as they are
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
-_DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}
 
 
 def _sizes(*values: float) -> dict[str, tuple[float, ...]]:
@@ -179,18 +174,18 @@ def causes(reason: str) -> set[str]:
 @cache
 def faults() -> Mapping[str, Fault]:
     """Return the faults that are known, by name: of each runtime the first place for each reason."""
-    found: dict[str, Fault] = {}
-    known: set[tuple[str, str]] = set()
+    by_name: dict[str, Fault] = {}
+    covered: set[tuple[str, str]] = set()
     with scratch() as folder:
-        for each in _told(PLACES, folder, _RUNTIMES):
-            new = {(each.runtime, cause) for cause in each.causes} - known
-            if new and each.kind is not Kind.UNKNOWN:
-                known |= new
-                found[each.name] = each
-    return dict(sorted(found.items(), key=lambda each: (each[1].runtime, _KINDS.index(each[1].kind))))
+        for fault in _predicted(PLACES, folder, _RUNTIMES):
+            new = {(fault.runtime, cause) for cause in fault.causes} - covered
+            if new and fault.kind is not Kind.UNKNOWN:
+                covered |= new
+                by_name[fault.name] = fault
+    return dict(sorted(by_name.items(), key=lambda item: (item[1].runtime, _KINDS.index(item[1].kind))))
 
 
-def _told(names: Iterable[str], folder: Path, runtimes: Collection[str]) -> Iterator[Fault]:
+def _predicted(names: Iterable[str], folder: Path, runtimes: Collection[str]) -> Iterator[Fault]:
     """Yield what runtimes do wrong at some places, which are written into a folder."""
     for kind, asked in ((Node, set(runtimes)), (Layer, _OF_LAYERS & set(runtimes))):
         paths = [_path(name, folder) for name in names if isinstance(PLACES[name], kind)]
@@ -209,20 +204,20 @@ def _path(name: str, folder: Path) -> Path:
 
 def reason(row: Audited, runtime: str) -> str:
     """Return why a runtime does what is forecast; where its rules say it by another meaning, in what that differs."""
-    told = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
-    made = runtimes_of(row.op)[runtime].forecast(row.op)
-    if told or made.spec is None:
-        return told or made.reason
-    apart = differences(row.op.spec, made.spec, row.op.shape)
-    named = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
-    return named or "float32 decides ties otherwise"
+    cause = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
+    prediction = runtimes_of(row.op)[runtime].forecast(row.op)
+    if cause or prediction.spec is None:
+        return cause or prediction.reason
+    apart = differences(row.op.spec, prediction.spec, row.op.shape)
+    parts = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
+    return parts or "float32 decides ties otherwise"
 
 
 def save(name: str, folder: Path) -> tuple[Path, Fault]:
     """Write the place of a fault as a model. Raises ReadError for a name that none has."""
     runtime, _, place = name.partition(":")
-    told = _told([place], folder, [runtime]) if place in PLACES and runtime in _RUNTIMES else iter(())
-    fault = next(told, None)
+    is_known = place in PLACES and runtime in _RUNTIMES
+    fault = next(_predicted([place], folder, [runtime]), None) if is_known else None
     if fault is None:
         raise ReadError(f"no fault {name!r} is known; {closest(name, faults())}")
     return _path(place, folder), fault

@@ -95,5 +95,5 @@ def _nothing(rows: list[Audited], runtime: str, layer: str | None) -> str:
     if not asked:
         return "no resize in it"
     unseen = [f"{row.op.name}: {row.ran or 'not run'}" for row in asked if runtime not in row.seen]
-    told = f"{RUNTIMES[runtime].title} computes every resize that was run as it means"
-    return "; ".join([told, *unseen])
+    verdict = f"{RUNTIMES[runtime].title} computes every resize that was run as it means"
+    return "; ".join([verdict, *unseen])

@@ -18,8 +18,13 @@ from ..onnx.resize_nodes import given_names
 from ..openvino.given_layer import write_layer
 
 _IR_VERSION = 8
-_UPSAMPLE_ENDS = 10
+_UPSAMPLE_ENDS = 10  # the operator set that renamed it to Resize
 _DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}
+
+
+def operator(version: int) -> str:
+    """Return the name of the operator in an operator set: Upsample, or Resize."""
+    return "Upsample" if version < _UPSAMPLE_ENDS else "Resize"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +44,18 @@ class Node:
         values = {name: np.array(value, _DTYPES[name]) for name, value in self.given.items()}
         if self.version in (11, 12):  # where a name may not be left out
             values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
-        known = given_names(self.version)
-        own: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in known}
-        values = {name: value for name, value in values.items() if name in known}
-        names = [name if name in values else "" for name in known]
+        input_names = given_names(self.version)
+        scales: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in input_names}
+        values = {name: value for name, value in values.items() if name in input_names}
+        names = [name if name in values else "" for name in input_names]
         names = names[: max((place for place, name in enumerate(names) if name), default=-1) + 1]
         node = helper.make_node(
-            "Upsample" if self.version < _UPSAMPLE_ENDS else "Resize",
+            operator(self.version),
             ["x", *names],
             ["y"],
             name="resize",
             **self.attributes,
-            **own,  # the scales of Upsample-7
+            **scales,  # of Upsample-7, where they are an attribute
         )
         element = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         x = helper.make_tensor_value_info("x", element, self.shape)

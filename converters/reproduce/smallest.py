@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Sizes
@@ -51,64 +52,55 @@ class Shown:
         return math.prod(shape) + math.prod(plan(self.row.op.spec, shape).out_shape)
 
 
-def smallest(source: Found, runtime: str, wanted: Verdict, folder: Path) -> Shown | None:
+def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown | None:
     """Return the smallest case on which a runtime does what it was seen to do to a resize; None where none shows it.
 
-    Smaller cases are looked for by what is forecast, which takes no runs, and the last is run; only where that shows
-    something else each of them is run.
+    Smaller cases are searched by predictions, which take no runs, and the last one is run. Only where that shows
+    something else is each of them run.
     """
     for run in (False, True):
-        first = _shown(source, [_case(source)], runtime, folder, run=True)
-        if not first or not _is_like(first[0].verdict, wanted):
+        first = _shown(source, [_case(source.op)], runtime, folder, run=True)
+        if not first or not _is_like(first[0].verdict, seen):
             return None
+        # One axis shorter at a time: the cheapest of these that shows the same is where the next step starts.
         best, last = first[0], None
         while best is not last:
             last = best
             smaller = _shown(source, list(_smaller(source, best.row)), runtime, folder, run=run)
-            alike = [each for each in smaller if each.cost < best.cost and _is_like(each.verdict, wanted)]
-            alike = [each for each in alike if run or _is_visible(each.verdict, wanted)]
+            alike = [each for each in smaller if each.cost < best.cost and _is_like(each.verdict, seen)]
+            alike = [each for each in alike if run or _is_visible(each.verdict, seen)]
             best = min(alike, key=lambda each: each.cost, default=best)
-        proven = _shown(source, [_case_of(best.row)], runtime, folder, run=True)
-        if proven and _is_like(proven[0].verdict, wanted):
+        proven = _shown(source, [_case(best.row.op)], runtime, folder, run=True)
+        if proven and _is_like(proven[0].verdict, seen):
             return proven[0]
     return first[0]
 
 
-def _is_like(verdict: Verdict, wanted: Verdict) -> bool:
+def _is_like(verdict: Verdict, seen: Verdict) -> bool:
     """Say whether a runtime does the same, for the same reason."""
-    return (verdict.kind, _plain(verdict.cause)) == (wanted.kind, _plain(wanted.cause))
+    return (verdict.kind, _plain(verdict.cause)) == (seen.kind, _plain(seen.cause))
 
 
-def _is_visible(verdict: Verdict, wanted: Verdict) -> bool:
-    """Say whether a difference that is forecast is no smaller than can be seen, where that of the whole is not."""
-    least = min(_VISIBLE, wanted.difference or math.inf)
+def _is_visible(verdict: Verdict, seen: Verdict) -> bool:
+    """Say whether a predicted difference is large enough to be seen, where that of the whole resize is."""
+    least = min(_VISIBLE, seen.difference or math.inf)
     return verdict.kind is not Kind.DIFFERS or (verdict.difference or math.inf) >= least
 
 
 def _plain(reason: str) -> str:
-    return re.sub(r"\d+", "", reason)
+    return re.sub(r"\d+", "", reason)  # lengths and counts, which smaller shapes change
 
 
-def _case(source: Found) -> Case:
-    """Return a resize as it stands, its open lengths 1."""
-    shape = tuple(length or 1 for length in source.op.shape or ())
-    return Case(shape=shape, sizes=_sizes(source))
-
-
-def _case_of(row: Audited) -> Case:
-    target = row.op.spec.target
+def _case(op: ResizeOp) -> Case:
+    """Return a resize as it stands, its dynamic dimensions 1."""
+    target = op.spec.target
     sizes = tuple(map(int, target.values)) if isinstance(target, Sizes) else ()
-    return Case(shape=static_shape(row.op.shape) or (), sizes=sizes)
-
-
-def _sizes(source: Found) -> tuple[int, ...]:
-    target = source.op.spec.target
-    return tuple(map(int, target.values)) if isinstance(target, Sizes) else ()
+    return Case(shape=tuple(length or 1 for length in op.shape or ()), sizes=sizes)
 
 
 def _smaller(source: Found, row: Audited) -> Iterator[Case]:
     """Yield cases with one axis shorter, before or behind the resize."""
-    case = _case_of(row)
+    case = _case(row.op)
     axes = resolve_axes(source.op.spec.axes, len(case.shape))
     for axis, length in enumerate(case.shape):
         place = axes.index(axis) if axis in axes and case.sizes else -1
@@ -134,7 +126,7 @@ def _shorter(length: int) -> list[int]:
 
 
 def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, run: bool) -> list[Shown]:
-    """Return what comes of cases: as forecast, and as seen where they are run; without those that nobody can write."""
+    """Return the verdicts on cases, predicted or seen in a run; without those that cannot be written as a model."""
     folder.mkdir(exist_ok=True)
     for each in folder.iterdir():
         each.unlink()
@@ -161,7 +153,7 @@ def _written(source: Found, case: Case, path: Path) -> Path | None:
         return None
     if case.sizes:
         name = model.graph.node[0].input[1 + given_names(op.version).index("sizes")]
-        (held,) = (each for each in model.graph.initializer if each.name == name)
-        held.CopyFrom(numpy_helper.from_array(np.array(case.sizes, np.int64), name))
+        (constant,) = (tensor for tensor in model.graph.initializer if tensor.name == name)
+        constant.CopyFrom(numpy_helper.from_array(np.array(case.sizes, np.int64), name))
     onnx.save(model, path.with_suffix(".onnx"))
     return path.with_suffix(".onnx")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report import Compared
-from .compare.differences import compare, differences
+from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
 
 _BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
@@ -110,7 +110,7 @@ class ModelComparison:
     @property
     def passes(self) -> bool:
         """Whether every output is equal within the tolerance, on inputs that would have shown a difference."""
-        return all(each.compared.passes and each.compared.is_conclusive for each in self.outputs)
+        return all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
 
     @property
     def first_resize(self) -> Located | None:
@@ -129,7 +129,7 @@ class ModelComparison:
     @property
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
-        passed = [each.compared for each in self.outputs if each.compared.passes]
+        passed = [output.compared for output in self.outputs if output.compared.passes]
         equal = sum(each.is_conclusive for each in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
@@ -141,38 +141,40 @@ class ModelComparison:
             "first": str(self.first),
             "second": str(self.second),
             "equal": self.passes,
-            "outputs": [_output_record(each) for each in self.outputs],
-            "resizes": None if self.resizes is None else [_resize_record(each) for each in self.resizes],
+            "outputs": [_output_record(output) for output in self.outputs],
+            "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
             "first_resize_that_differs": first and first.name,
             "first_layer_that_differs": self.first_layer and self.first_layer.name,
         }
 
 
-def of_output(name: str, mine: NDArray[Any], theirs: NDArray[Any], tolerance: float | None) -> OutputComparison:
-    """Return how an output of both models compares; see ``compare``."""
+def of_output(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
+    """Return how an output of both models compares, with its values in short."""
     return OutputComparison(
-        name=name,
-        first=_values(mine),
-        second=_values(theirs),
-        compared=compare(name, mine, theirs, tolerance),
-        histogram=_histogram(mine, theirs) if mine.shape == theirs.shape else (),
+        name=compared.name,
+        first=_values(first),
+        second=_values(second),
+        compared=compared,
+        histogram=() if compared.shapes else _histogram(first, second),
     )
 
 
 def _values(array: NDArray[Any]) -> OutputValues:
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
-    known = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
-    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=known[0], mean=known[1], largest=known[2])
+    numbers = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
+    smallest, mean, largest = numbers
+    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=smallest, mean=mean, largest=largest)
 
 
-def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[HistogramBin, ...]:
+def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
     """Return how many differences lie between which powers of ten, the smallest first."""
-    found = differences(mine, theirs).ravel()
-    above = found[np.isfinite(found) & (found > 0)]
-    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((found == 0).sum()))]
+    apart = absolute_differences(first, second).ravel()
+    above = apart[np.isfinite(apart) & (apart > 0)]
+    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]
     if above.size:
         powers = np.floor(np.log10(above)).astype(int)
+        # The lowest of the bins starts at 0 where smaller differences are counted with it.
         lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
         counts = np.bincount(np.maximum(powers, lowest) - lowest)
         edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]
@@ -181,7 +183,7 @@ def _histogram(mine: NDArray[Any], theirs: NDArray[Any]) -> tuple[HistogramBin, 
             HistogramBin(lower=start, upper=end, count=int(n))
             for start, end, n in zip(starts, edges[1:], counts, strict=True)
         ]
-    broken = int((~np.isfinite(found)).sum())
+    broken = int((~np.isfinite(apart)).sum())
     return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
 
 
@@ -198,8 +200,8 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
         "limit": compared.limit,
         "least_tolerance": output.least_tolerance,
         "histogram": [
-            {"lower": _number(each.lower), "upper": _number(each.upper), "count": each.count}
-            for each in output.histogram
+            {"lower": _number(part.lower), "upper": _number(part.upper), "count": part.count}
+            for part in output.histogram
         ],
     }
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,17 @@ from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
-from .compare import differences
-from .compare.differences import merged, passed
+from ..workers.forks import forks
+from . import large_sizes
+from .compare import ladder, tolerances
+from .compare.array_differences import check, compare
 from .compare.first_difference import cause
-from .compare.judged import judged
+from .compare.inconclusive import over_inputs, until_conclusive
+from .compare.model_outputs import ModelOutputs, SegmentError
+from .large_sizes import WriteAlone
 from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
-from .run import large_sizes
 from .run.inputs import Inputs
-from .run.large_sizes import WriteAlone
-from .run.processes import Models, NoSourceError, Runs, models, runs
-from .run.ready import ready
+from .run.processes import NoSourceError, Runs, models, runs
 
 
 @running()
@@ -46,25 +46,24 @@ def verify(
     """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. What is made up of ``inputs`` is such that the model can work with
-    it, and made up in another way where an output tells nothing. Where ``source`` does not run in its own runtime,
-    each resize of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of
-    ``result`` are rounded to half precision. With ``alone``, which writes models of one resize, those that find
-    their places at run time are also run alone on large tensors; see ``large``.
+    is an .onnx, read by OpenVINO's own frontend. Random ``inputs`` are such that the model can work with them, and of
+    another distribution where an output proves nothing. Where ``source`` does not run in its own runtime, each resize
+    of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of ``result`` are
+    rounded to half precision. With ``alone``, which writes models of one resize, those that find their places at run
+    time are also run alone on large tensors; see ``large_sizes``.
 
-    What may differ is said in ``spread`` and, of models that quantise, in ``quantised``. Raises VerificationError where
-    outputs differ by more, or ``result`` does not run; it names the first resize or layer that differs.
+    ``compare.ladder`` has what may differ. Raises VerificationError where outputs differ by more, or ``result`` does
+    not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
     try:
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
-        verified = partial(_verified, source, result, rows, half_weights=half_weights)
-        with scratch() as folder, ready():
-            found = _over_inputs(both, folder, progress, verified)
-            large_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
-            return replace(found, alone=tuple(large_ones))
+        with scratch() as folder, forks():
+            verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
+            alone_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
+            return replace(verification, alone=tuple(alone_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 
@@ -76,61 +75,67 @@ def _advice(problem: str) -> str:
     return ""
 
 
-def _over_inputs(
-    both: Models, folder: Path, progress: Progress, verified: Callable[[Runs], Verification]
+def _verified(
+    source: Path, result: Path, rows: Sequence[Row], runs: Iterable[Runs], *, half_weights: bool
 ) -> Verification:
-    """Verify on all inputs that there are, and on more that are made up until every output tells something."""
-    found: list[Verification] = []
-    for run in runs(both, folder, progress):
-        if found and run.is_another and _merged(found).is_conclusive:
-            break
-        found.append(replace(verified(run), shapes=run.shapes))
-    return _merged(found)
+    """Verify on all inputs that there are, and on other random ones until every output tells something."""
+    verifications: list[Verification] = []
+    for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
+        if is_model(source):
+            verification = _of_models(run, source, result, half_weights=half_weights)
+        else:
+            verification = _single(run, rows[0].source, result)
+        verifications.append(replace(verification, shapes=run.shapes))
+    return _merged(verifications)
 
 
-def _merged(found: Sequence[Verification]) -> Verification:
+def _merged(verifications: Sequence[Verification]) -> Verification:
     """Return what verification came to over several inputs."""
-    if len(found) == 1:
-        return found[0]
-    names = dict.fromkeys((each.kind, each.name) for one in found for each in one.outputs)
-    every = {name: [each for one in found for each in one.outputs if (each.kind, each.name) == name] for name in names}
-    note = next(filter(None, (one.note for one in found)), "")
-    return replace(found[0], outputs=tuple(map(merged, every.values())), note=note)
+    if len(verifications) == 1:
+        return verifications[0]
+    outputs: dict[tuple[str, str], list[Compared]] = {}
+    for each in (output for verification in verifications for output in verification.outputs):
+        outputs.setdefault((each.kind, each.name), []).append(each)
+    note = next(filter(None, (verification.note for verification in verifications)), "")
+    return replace(verifications[0], outputs=tuple(map(over_inputs, outputs.values())), note=note)
 
 
-def _verified(source: Path, result: Path, rows: Sequence[Row], run: Runs, *, half_weights: bool) -> Verification:
-    if not is_model(source):
-        return _single(run, rows[0].source, result)
+def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Verification:
+    """Compare two models in their own runtimes; resizes with this program's executor where that cannot be."""
     resizes = resizes_with_tensors(source)
     try:
-        data = [each.inputs["data"] for each in resizes if each.inputs.get("data")]
-        wanted, got, elsewhere = run.settle_both(source, result, data)
+        # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
+        data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
+        expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
         return _by_executor(run, resizes, result, str(problem))
     try:
-        found = judged(run, source, result, wanted, got, half_weights=half_weights)
-        return replace(found, note="; ".join(filter(None, (elsewhere, found.note))))
+        outputs = ModelOutputs(
+            run=run, source=source, result=result, expected=expected, actual=actual, has_half_weights=half_weights
+        )
+        verification = ladder.verified(outputs)
+        return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
     except VerificationError as problem:
-        known = next(filter(None, (_known_deviation(each.op) for each in resizes)), "")
+        # Where the source's runtime computes something else than its model means, ours is the one to compare with.
+        known = next(filter(None, (_known_deviation(resize.op) for resize in resizes)), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
-        is_named = isinstance(problem, differences.StretchError)
+        is_named = isinstance(problem, SegmentError)
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
 def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
     """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
-    tensors = [name for each in resizes for name in (*each.inputs.values(), each.output)]
+    names = [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
     try:
-        _, found = run(result, tensors)
+        _, tensors = run(result, names)
     except VerificationError as other:
         raise VerificationError(f"{problem}; {other}") from None
     outputs = []
-    for each in resizes:
-        names = (*each.inputs.values(), each.output)
-        if all(name in found for name in names):
-            wanted = _executed(each.op, **{kind: found[name] for kind, name in each.inputs.items()})
-            outputs.append(_passed(each.op, wanted, found[each.output]))
+    for resize in resizes:
+        if tensors.keys() >= {*resize.inputs.values(), resize.output}:
+            expected = _executed(resize.op, **{kind: tensors[name] for kind, name in resize.inputs.items()})
+            outputs.append(_checked(resize.op, expected, tensors[resize.output]))
     if not outputs:
         raise VerificationError(problem)
     extent = f"{len(outputs)} of {len(resizes)} resizes compared with ir_interp's own executor"
@@ -139,11 +144,11 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
 
 def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
     """Compare a model of one resize with this program's own executor."""
-    ((_, got),), _ = run.settle(result)
+    ((_, actual),), _ = run.settle(result)
     data, *rest = [array for _, array in run.arrays]
     kind = op.spec.target.value if isinstance(op.spec.target, AtRunTime) else "sizes"
-    wanted = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
-    return Verification(outputs=(_passed(op, wanted, got),), note="compared with ir_interp's own executor")
+    expected = _executed(op, data, **dict(zip((kind,), rest, strict=False)))
+    return Verification(outputs=(_checked(op, expected, actual),), note="compared with ir_interp's own executor")
 
 
 def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
@@ -169,19 +174,20 @@ def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any
     return replace(op, spec=spec).run(data)
 
 
-def _passed(op: ResizeOp, wanted: NDArray[Any], got: NDArray[Any]) -> Compared:
-    least = 1.0 if _rounds(op) else 0.0
-    return passed(op.name or op.where, wanted, got, differences.TOLERANCE, kind="resize", least=least)
+def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
+    """Return how the output of a resize compares. Raises VerificationError where it differs."""
+    least = tolerances.INTEGERS if _rounds(op) else 0.0
+    return check(compare(op.name or op.where, expected, actual, kind="resize", least=least))
 
 
 def _known_deviation(op: ResizeOp) -> str:
     """Return why the source's own runtime does not compute what a resize means; nothing where it is known to."""
     if _rounds(op):
         return "integers are rounded"
-    found = onnxruntime.deviation(op) if op.dialect == "onnx" else None
-    return f"onnxruntime is at fault: {found.reason}" if found else ""
+    deviation = onnxruntime.deviation(op) if op.dialect == "onnx" else None
+    return f"onnxruntime is at fault: {deviation.reason}" if deviation else ""
 
 
 def _rounds(op: ResizeOp) -> bool:
-    """Say whether a resize rounds integers: the runtimes do so in several ways, all within 1 of ours."""
+    """Say whether a resize averages integers, and so rounds them."""
     return op.dtype is not None and "int" in op.dtype and not isinstance(op.spec.kernel, Nearest)

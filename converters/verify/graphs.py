@@ -18,7 +18,7 @@ Value = NDArray[Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class ModelInput:
     """An input of a model: its lengths, None where dynamic, and its element type as a NumPy name.
 
     ``symbols`` names the dimensions, with nothing for those that have no name; ``most`` are the largest lengths
@@ -39,7 +39,7 @@ class Described:
 
 def shape_text(lengths: PartialShape) -> str:
     """Return lengths as messages show them, ``?`` where dynamic."""
-    return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
+    return f"[{', '.join('?' if length is None else str(length) for length in lengths)}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Graph:
     images have: height and width, or nothing.
     """
 
-    inputs: tuple[Described, ...]
+    inputs: tuple[ModelInput, ...]
     outputs: tuple[str, ...]
     steps: tuple[Step, ...]
     shape: Callable[[str], PartialShape | None]
@@ -70,11 +70,11 @@ class Graph:
 
     def readers(self) -> dict[str, list[tuple[Step, int]]]:
         """Return which steps read each tensor, and at which of their inputs."""
-        found: dict[str, list[tuple[Step, int]]] = {}
+        readers: dict[str, list[tuple[Step, int]]] = {}
         for step in self.steps:
             for place, name in enumerate(step.inputs):
-                found.setdefault(name, []).append((step, place))
-        return found
+                readers.setdefault(name, []).append((step, place))
+        return readers
 
 
 def read(path: Path) -> Graph:
@@ -90,24 +90,25 @@ def _of_onnx(path: Path) -> Graph:
 
     values = known_values(path)
     graph = values.graph
-    held = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    constants = {tensor.name for tensor in (*graph.initializer, *(each.values for each in graph.sparse_initializer))}
     steps = tuple(
         Step(
             type=node.op_type.lower(),
             inputs=tuple(node.input),
             outputs=tuple(node.output),
-            attributes={each.name: onnx.helper.get_attribute_value(each) for each in node.attribute},
+            attributes={attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute},
         )
         for node in graph.node
     )
     return Graph(
-        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in held),
+        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in constants),
         outputs=tuple(each.name for each in graph.output),
         steps=steps,
+        # Shape inference leaves out constants, whose values are there.
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
         value=values.value,
         names=frozenset(name for step in steps for name in step.outputs),
-        hints=_hints({each.key: each.value for each in read_file(path).metadata_props}),
+        hints=_hints({entry.key: entry.value for entry in read_file(path).metadata_props}),
     )
 
 
@@ -115,25 +116,26 @@ def _constant_shape(value: Value) -> PartialShape | None:
     return None if value is None else value.shape
 
 
-def _onnx_input(described: Any, where: str) -> Described:
+def _onnx_input(value: Any, where: str) -> ModelInput:
     from onnx import TensorProto, helper
 
-    tensor = described.type.tensor_type
+    tensor = value.type.tensor_type
     dims = tensor.shape.dim
     if tensor.elem_type not in TensorProto.DataType.values():
-        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {described.name!r}", where)
-    return Described(
-        name=described.name,
-        lengths=tuple(each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in dims),
+        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {value.name!r}", where)
+    return ModelInput(
+        name=value.name,
+        # A negative value is no length, so the dimension is dynamic.
+        lengths=tuple(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in dims),
         dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
-        symbols=tuple(each.dim_param for each in dims),
+        symbols=tuple(dim.dim_param for dim in dims),
     )
 
 
 def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
     """Return height and width of images, where an exporter noted them: ``imgsz`` of Ultralytics."""
-    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]
-    lengths = tuple(int(each) for each in numbers if each.isdecimal())
+    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
+    lengths = tuple(int(number) for number in numbers if number.isdecimal())
     return lengths * 2 if len(lengths) == 1 else lengths
 
 
@@ -148,25 +150,25 @@ def _of_ir(path: Path) -> Graph:
         return _ir_value(net, *ports[name]) if name in ports else None
 
     def names(net: Net, layer: Layer) -> tuple[str, ...]:
-        found = (net.source(layer, place) for place in range(len(layer.inputs)))
-        return tuple(tensor_name(*each) if each else "" for each in found)
+        sources = (net.source(layer, place) for place in range(len(layer.inputs)))
+        return tuple(tensor_name(*source) if source else "" for source in sources)
 
     layers = list(net.layers.values())
     return Graph(
-        inputs=tuple(_ir_input(each) for each in layers if each.type.lower() == "parameter" and each.outputs),
-        outputs=tuple(name for each in layers if each.type.lower() == "result" for name in names(net, each)),
+        inputs=tuple(_ir_input(layer) for layer in layers if layer.type.lower() == "parameter" and layer.outputs),
+        outputs=tuple(name for layer in layers if layer.type.lower() == "result" for name in names(net, layer)),
         steps=tuple(
             Step(
-                type=each.type.lower(),
-                inputs=names(net, each),
-                outputs=tuple(tensor_name(each, port) for port in each.outputs),
-                attributes=each.attributes,
+                type=layer.type.lower(),
+                inputs=names(net, layer),
+                outputs=tuple(tensor_name(layer, port) for port in layer.outputs),
+                attributes=layer.attributes,
             )
-            for each in layers
+            for layer in layers
         ),
         shape=lambda name: ports[name][1].shape if name in ports else None,
         value=value,
-        names=frozenset(name for each in layers for port in each.outputs for name in (port.names or (each.name,))),
+        names=frozenset(name for layer in layers for port in layer.outputs for name in (port.names or (layer.name,))),
     )
 
 
@@ -174,7 +176,7 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
     """Return what constants of a net make of a tensor; None where it is known only at run time, or not small."""
     from ir_interp.ir.fold import fold
 
-    readers = net.readers(layer, port)
+    readers = net.readers(layer, port)  # fold() is asked for the input of a layer, so one reader has to stand for it
     places = [
         (each, place)
         for each in readers[:1]
@@ -187,15 +189,15 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
         return None
 
 
-def _ir_input(layer: Any) -> Described:
+def _ir_input(layer: Any) -> ModelInput:
     from ir_interp.ir.elements import numpy_name
     from ir_interp.ir.net import tensor_name
 
     port = layer.outputs[0]
-    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]
-    most = tuple(int(each.split("..")[-1]) if each.split("..")[-1].isdecimal() else None for each in words)
+    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
+    most = tuple(int(word.split("..")[-1]) if word.split("..")[-1].isdecimal() else None for word in words)
     lengths = port.shape or ()
-    return Described(
+    return ModelInput(
         name=tensor_name(layer, port),
         lengths=lengths,
         dtype=numpy_name(layer.attributes.get("element_type", "") or port.dtype or ""),

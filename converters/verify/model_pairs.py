@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.kinds import MODELS, FileKind, expect
@@ -16,15 +13,16 @@ from ir_interp.files.scratch import scratch
 from ir_interp.files.sources import check_regular
 
 from ..report import Progress, silent
+from ..workers.forks import forks
 from .compare import first_difference as locate
-from .compare.differences import merged
-from .compare.judged import judged
+from .compare import ladder
+from .compare.array_differences import all_pass
+from .compare.inconclusive import over_inputs, until_conclusive
+from .compare.model_outputs import ModelOutputs
 from .comparison import ModelComparison, OutputComparison, of_output
 from .resize_tensors import is_model
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
-from .run.ready import ready
-from .run.runners import Named
 
 
 @running()
@@ -41,7 +39,7 @@ def compare_models(
     """Run both models in their own runtimes, in processes of their own, and compare their outputs.
 
     ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
-    follows the element type, and what differs by more is compared stretch by stretch. Outputs are paired by name, else
+    follows the element type, and what differs by more is compared segment by segment. Outputs are paired by name, else
     by place.
     With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
     first layer that differs is looked for, on the inputs on which outputs do.
@@ -52,62 +50,63 @@ def compare_models(
     for path in (first, second):
         _check(path)
     both = models(first, second, inputs)
-    found: list[tuple[OutputComparison, ...]] = []
+    compared: list[tuple[OutputComparison, ...]] = []
     shapes: dict[str, tuple[int, ...]] = {}
     located, layer = None, None
-    with scratch() as folder, ready():
-        for run in runs(both, folder, progress):
-            if found and run.is_another and all(each.compared.is_conclusive for each in _merged(found)):
-                break
-            mine, theirs = _outputs(run, first, settles=True), _outputs(run, second)
+    with scratch() as folder, forks():
+        every = runs(both, folder, progress)
+        for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in _merged(compared))):
+            outputs = _outputs(run, first, second, tolerance)
             shapes = shapes or run.shapes
-            outputs = tuple(of_output(*each, tolerance) for each in _paired(mine, theirs, second.name))
-            found.append(outputs if tolerance is not None else _by_spread(run, first, second, outputs, mine, theirs))
+            compared.append(_compared(outputs))
             if per_resize and located is None:
                 located = tuple(locate.resizes(run, first, second, tolerance))
-            if per_layer and layer is None and not all(each.compared.passes for each in found[-1]):
+            if per_layer and layer is None and not all(each.compared.passes for each in compared[-1]):
                 layer = locate.first_layer(run, first, second, tolerance)
-    outputs = _merged(found)
     return ModelComparison(
-        first=first, second=second, outputs=outputs, resizes=located, first_layer=layer, shapes=shapes
+        first=first, second=second, outputs=_merged(compared), resizes=located, first_layer=layer, shapes=shapes
     )
 
 
-def _by_spread(
-    run: Runs, first: Path, second: Path, outputs: tuple[OutputComparison, ...], mine: Named, theirs: Named
-) -> tuple[OutputComparison, ...]:
-    """Return outputs that differ by what the first model's own runtime lets expect."""
-    if all(each.compared.passes for each in outputs):
-        return outputs
-    by_name = dict(theirs)
-    in_order = [(name, other) for (name, _), (_, other) in zip(mine, theirs, strict=True)]
-    if by_name.keys() == dict(mine).keys():
-        in_order = [(name, by_name[name]) for name, _ in mine]
+def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:
+    """Return how outputs compare; without a tolerance, what differs may do so as far as the ladder lets it."""
+    pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
+    compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
+    if outputs.tolerance is not None or all_pass(outputs.comparisons):
+        return compared
     try:
-        allowed = judged(run, first, second, mine, in_order).outputs
+        allowed = ladder.verified(outputs).outputs
     except VerificationError:
-        return outputs
-    return tuple(
-        replace(each, compared=compared, whole=each.compared) for each, compared in zip(outputs, allowed, strict=True)
-    )
+        return compared
+    return tuple(replace(each, compared=own, whole=each.compared) for each, own in zip(compared, allowed, strict=True))
 
 
-def _merged(found: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
+def _merged(compared: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
     """Return each output where it differs most, over several inputs."""
     outputs = []
-    for those in zip(*found, strict=True):
-        worst = merged([each.compared for each in those])
-        alike = (each for each in those if replace(each.compared, span=worst.span) == worst)
-        outputs.append(replace(next(alike, those[0]), compared=worst))
+    for one in zip(*compared, strict=True):
+        worst = over_inputs([each.compared for each in one])
+        alike = (each for each in one if replace(each.compared, span=worst.span) == worst)
+        outputs.append(replace(next(alike, one[0]), compared=worst))
     return tuple(outputs)
 
 
-def _outputs(run: Runs, model: Path, *, settles: bool = False) -> Named:
+def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> ModelOutputs:
+    """Return the outputs of both models: of the same name where all have one, else in their order."""
     try:
-        return run.settle(model)[0] if settles else run(model)[0]
+        expected, _ = run.settle(first)
     except VerificationError as problem:  # nothing is known to differ then
-        hint = "" if settles else run.hint()
-        raise IrInterpError("; ".join(filter(None, (str(problem), hint)))) from None
+        raise IrInterpError(str(problem)) from None
+    try:
+        actual, _ = run(second)
+    except VerificationError as problem:
+        raise IrInterpError("; ".join(filter(None, (str(problem), run.hint())))) from None
+    if len(expected) != len(actual):
+        raise VerificationError(f"{second.name} has {len(actual)} outputs, the first model {len(expected)}")
+    by_name = dict(actual)
+    if by_name.keys() == dict(expected).keys():
+        actual = [(name, by_name[name]) for name, _ in expected]
+    return ModelOutputs(run=run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance)
 
 
 def _check(path: Path) -> None:
@@ -122,13 +121,3 @@ def _check(path: Path) -> None:
         from ..onnx.onnx_files import external_files
 
         external_files(path)  # raises where a runtime would wait for what has no end
-
-
-def _paired(first: Named, second: Named, name: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
-    """Yield outputs of both models: of the same name where all have one, else in their order."""
-    if len(first) != len(second):
-        raise VerificationError(f"{name} has {len(second)} outputs, the first model {len(first)}")
-    by_name = dict(second)
-    named = by_name.keys() == dict(first).keys()
-    for (output, mine), (_, theirs) in zip(first, second, strict=True):
-        yield output, mine, by_name[output] if named else theirs

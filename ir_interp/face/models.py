@@ -116,7 +116,7 @@ def compare(
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
     absolute where that is below 1; by default 1e-4 (in half precision 2^-10), and what differs by more is compared
-    stretch by stretch. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in
+    segment by segment. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in
     order, with ``per_layer`` the first layer that differs is looked for.
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models

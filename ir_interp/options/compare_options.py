@@ -40,7 +40,7 @@ class CompareOptions:
     images: Images = shared.images(places=(MODELS,), needs=shared.IMAGES)
     tolerance: float | None = option(
         NOT_NEGATIVE,
-        "Allowed, of the largest value. Default 1e-4, else stretch by stretch.",
+        "Allowed, of the largest value. Default 1e-4, else segment by segment.",
         "--tolerance",
         places=(MODELS,),
     )

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError
 from ir_interp.converters.onnx import onnx_files
-from ir_interp.converters.openvino.single_layer import one_op_model
+from ir_interp.converters.openvino.single_layer import interpolate_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
 
@@ -317,7 +317,7 @@ def test_a_length_that_openvino_takes_for_a_dynamic_one() -> None:
             dim.dim_value = length
     (op,) = ir_interp.load(model)
     with pytest.raises(InexactError, match=r"^up: no exact form in openvino; OpenVINO cannot hold it: ") as refusal:
-        one_op_model(op)
+        interpolate_model(op)
     assert ".py" not in str(refusal.value)
     assert ".hpp" not in str(refusal.value)
 

@@ -127,7 +127,7 @@ def test_levels_of_levels_are_rounded_twice(tmp_path: Path, x: Any) -> None:
 
 @pytest.mark.long
 def test_a_wrong_place_of_a_pool_is_caught(tmp_path: Path, x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is pooled before it is rounded ends a stretch behind the pool."""
+    """What is pooled before it is rounded ends a segment behind the pool."""
     y = ops.max_pool(quantised(ops.tanh(x), -1, 127 / 128), [1, 1], [1, 1], [0, 0], [0, 0], [3, 3]).output(0)
     source = saved(tmp_path, quantised(convolved(y, False), 0, 3), x)
     right = channel_scales.in_floats

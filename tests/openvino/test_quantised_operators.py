@@ -67,7 +67,7 @@ def test_levels_are_the_same(network: Path, tmp_path: Path) -> None:
     whole = (
         r"as a whole they differ by \d\S*, by \d\S* where OpenVINO works in 8 bits; the source differs from itself by "
     )
-    assert re.search(f"^5 stretches between quantisations, .*; {whole}", report.verification.note)
+    assert re.search(f"^5 segments between quantisations, .*; {whole}", report.verification.note)
     x = np.random.default_rng(1).random((1, 3, 20, 24), np.float32)
     plainly = onnxruntime.SessionOptions()  # optimised, onnxruntime rounds otherwise, and differs from itself by more
     plainly.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -279,8 +279,8 @@ def test_convert_that_differs_or_cannot_be_read(
     Path("b.onnx").write_bytes(b"\x08")
     assert command(capsys, "convert", "b.onnx", "b.xml", "--html", "b.html")[0] == 2
     assert "b.onnx: not an ONNX model" in said(read("b.html"))
-    monkeypatch.setattr("ir_interp.converters.verify.compare.differences.TOLERANCE", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.compare.stretches.of_coordinates", lambda *_, **__: -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.OUTPUT", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.array_differences.coordinate_error", lambda *_, **__: -1.0)
     assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
     assert re.search(r"output y differs by \S+ \(tolerance 0\)", said(read("a.html")).replace("'", ""))
 
@@ -334,7 +334,7 @@ def test_pictures_of_each_configuration_once_and_not_of_all() -> None:
 def test_pictures_of_what_is_open(target: str) -> None:
     spec = ResizeSpec(kernel=Linear(), axes=(1, 2), target=AtRunTime[target])
     (section,) = gallery.gallery([op("a", spec, (1, None, 5))])
-    assert "the file has dynamic dimensions, and those here are made up" in said(section)
+    assert "the file has dynamic dimensions, and these sizes are examples" in said(section)
     assert len(section.findall(".//img")) == 2
     (section,) = gallery.gallery([op("a", spec, None)])
     assert "not drawn: the rank of its input is unknown" in said(section)
@@ -365,7 +365,7 @@ def test_how_a_page_was_made(capsys: pytest.CaptureFixture[str]) -> None:
     np.save("x.npy", np.zeros((1, 2, 8, 8), np.float32))
     given = ("compare", "a.onnx", "a.onnx", "--html", "c d.html")
     for more, shown in (
-        ((), "float32 1x2x8x8, made up, seed 0"),
+        ((), "float32 1x2x8x8, random, seed 0"),
         (("--input", "x=x.npy"), "float32 1x2x8x8, of x.npy"),
     ):
         command(capsys, *given, *more)
@@ -388,7 +388,7 @@ def test_the_lengths_that_verification_chose(capsys: pytest.CaptureFixture[str])
     for verb in ("convert", "compare"):
         assert command(capsys, verb, *given)[0] == 0
         facts = dict(table(read("d.html"), "How this page was made")[1:])
-        assert re.fullmatch(r"float32 \d+x2x\d+x\d+, made up, seed 0", facts["input x"])
+        assert re.fullmatch(r"float32 \d+x2x\d+x\d+, random, seed 0", facts["input x"])
 
 
 def on_image(page: str) -> list[str]:

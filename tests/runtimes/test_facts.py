@@ -19,7 +19,7 @@ from ir_interp.converters.audit.auditing import audit
 from ir_interp.converters.onnx import native
 from ir_interp.converters.onnx.resize_nodes import nodes_in
 from ir_interp.converters.openvino import interpolate_subgraph
-from ir_interp.converters.openvino.single_layer import one_op_model
+from ir_interp.converters.openvino.single_layer import interpolate_model
 from ir_interp.converters.report import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
@@ -49,7 +49,7 @@ def _op(case: OnnxCase | IrCase) -> ResizeOp:
 
 
 def _model(op: ResizeOp) -> ov.Model:
-    return one_op_model(op, FormPolicy(form=Form.NATIVE))[0]
+    return interpolate_model(op, FormPolicy(form=Form.NATIVE))[0]
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -104,7 +104,7 @@ def test_what_is_written_for_onnxruntime_is_forecast_to_run() -> None:
             assert [onnxruntime.outcome(each.op).reason for each in nodes_in(made.model, Path("x"))] in ([], [""])
             written += 1
         elif why.startswith("onnxruntime: ") and not why.startswith("onnxruntime: it"):
-            (node,) = nodes_in(native.one_op_model(op).model, Path("x"))
+            (node,) = nodes_in(native.native_model(op).model, Path("x"))
             assert onnxruntime.outcome(node.op).kind is Kind.REFUSED
             refused += 1
     assert written > NODES / 4
@@ -146,7 +146,7 @@ def test_other_axes_of_pillow_modes_are_never_written() -> None:
     mixed = IrCase(version=11, shape=(3, 6, 3, 6), attributes={"mode": "bilinear_pillow"}, axes=(1, 3), sizes=(4, 4))
     others = [replace(mixed, axes=axes, sizes=(4,) * len(axes)) for axes in ((1,), (1, 2, 3))]
     for case in (alone, mixed, *others):
-        _, made = one_op_model(_op(case))
+        _, made = interpolate_model(_op(case))
         assert made.form.startswith("weighted sums")
         assert "corrupts memory" in made.note
     with Child() as child:
@@ -165,7 +165,7 @@ def test_a_float64_cubic_of_rank_5_is_written_as_it_is() -> None:
         sizes=(7, 9),
     )
     op = _op(case)
-    model, made = one_op_model(op, FormPolicy(form=Form.NATIVE))
+    model, made = interpolate_model(op, FormPolicy(form=Form.NATIVE))
     assert made.form.startswith("openvino 11: mode=cubic")
     x = case.array()
     ours: Array = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x])[0]

@@ -135,7 +135,7 @@ def test_a_folder_is_audited_to_its_end(capsys: pytest.CaptureFixture[str], monk
 def test_a_child_has_a_limit_that_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "0.25")
     for size, code in (("2**27", 0), ("2**29", 1)):
-        with started("timeit", "-n1", "-r1", f"bytearray({size})", folder=tmp_path, stdout=subprocess.DEVNULL) as child:
+        with started("timeit", "-n1", "-r1", f"bytearray({size})", folder=tmp_path) as child:
             assert child.wait(timeout=60) == code
 
 

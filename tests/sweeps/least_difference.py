@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ir_interp import Antialias, Coordinates, Cubic, Linear, ResizeSpec, Sizes, resize
-from ir_interp.converters.verify.compare.differences import TOLERANCE
+from ir_interp.converters.verify.compare.tolerances import OUTPUT
 
 _ROUNDING = 2e-6  # what is less is the same resize, said otherwise
 _COORDINATES = (
@@ -55,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     found = np.sort([each for each in differences(options.cases, options.seed) if each > _ROUNDING])
     parts = ", ".join(f"{1 - part:.1%} beyond {np.quantile(found, part):.3g}" for part in (0.001, 0.01, 0.1))
-    below = int((found <= TOLERANCE).sum())
-    print(f"{len(found)} pairs of seed {options.seed}: the least {found[0]:.3g}, {parts}; {below} within {TOLERANCE}")
+    below = int((found <= OUTPUT).sum())
+    print(f"{len(found)} pairs of seed {options.seed}: the least {found[0]:.3g}, {parts}; {below} within {OUTPUT}")
     return 0
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
 from ir_interp.converters import registry
-from ir_interp.converters.onnx.single_node import one_op_model, write_resize
+from ir_interp.converters.onnx.single_node import resize_model, write_resize
 from ir_interp.library import get, names
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
@@ -118,9 +118,9 @@ def test_models_of_one_call(tmp_path: Path) -> None:
         for x in extremes(np.random.default_rng(0), SHAPE):
             apart = np.abs(session.run(None, {"x": x})[0].astype(int) - ir_interp.resize(x, shaped.spec))
             assert apart.max() <= row.within
-        one_op_model(replace(shaped, dtype="float32"))
+        resize_model(replace(shaped, dtype="float32"))
     with pytest.raises(InexactError, match="integers are summed as weights of 22 bits"):
-        one_op_model(replace(shaped, spec=replace(of_nchw("pillow@13:bicubic"), before=ir_interp.Reduce(gap=1))))
+        resize_model(replace(shaped, spec=replace(of_nchw("pillow@13:bicubic"), before=ir_interp.Reduce(gap=1))))
 
 
 def extremes(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[NDArray[np.uint8]]:

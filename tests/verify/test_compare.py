@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, VerificationError
-from ir_interp.converters.verify.compare.differences import compare
+from ir_interp.converters.verify.compare.array_differences import compare
 from ir_interp.converters.verify.model_pairs import compare_models
 from ir_interp.converters.verify.run.inputs import Inputs
 from tests.support.commands import command, words

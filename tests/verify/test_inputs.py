@@ -15,7 +15,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import Images, IrInterpError, SpecError
 from ir_interp.converters.verify import graphs
-from ir_interp.converters.verify.run import chosen_lengths, meanings
+from ir_interp.converters.verify.run import input_roles, input_shapes
 from ir_interp.converters.verify.run.inputs import Inputs, arrays, read_files
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -32,7 +32,7 @@ def given(model: Path, inputs: Inputs | None = None) -> dict[str, Array]:
     """Return what a model would first be run on."""
     inputs, graph = inputs or Inputs(), graphs.read(model)
     read = read_files(graph, inputs, inputs.samples()[0])
-    shapes = chosen_lengths.shapes(graph, {**inputs.shapes, **{name: each.shape for name, each in read.items()}})[0]
+    shapes = input_shapes.shapes(graph, {**inputs.shapes, **{name: each.shape for name, each in read.items()}})[0]
     return dict(arrays(graph, shapes, read, inputs.seed))
 
 
@@ -86,8 +86,8 @@ def test_sizes_and_scales_of_an_ir(by_scales: bool) -> None:
 
 
 def test_every_step_that_tells_something_is_in_lower_case() -> None:
-    assert all(kind == kind.lower() for kind, _ in meanings._CONSUMERS)
-    assert not meanings._PASSES & {kind for kind, place in meanings._CONSUMERS if place == 0}
+    assert all(kind == kind.lower() for kind, _ in input_roles._CONSUMERS)
+    assert not input_roles._PASSES & {kind for kind, place in input_roles._CONSUMERS if place == 0}
 
 
 def _picture(name: str, *, seed: int = 0, size: tuple[int, int] = (8, 6)) -> Array:

@@ -1,1 +1,1 @@
-"""Outputs compared: exactly, by rows, stretch by stretch, level by level."""
+"""Outputs of two models compared: a ladder of comparisons, and the tolerances of all."""

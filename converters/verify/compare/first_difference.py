@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
@@ -15,10 +14,10 @@ from ir_interp.op import ResizeOp
 
 from ...report import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
+from ..run.array_files import Named
 from ..run.processes import Runs
-from ..run.runners import Named
-from .differences import compare
-from .stretches import common
+from .array_differences import all_pass, compare, compare_all
+from .source_segments import common
 
 _PROBES = 16  # tensors that are looked at in one run
 _MOST_INNOCENT = 8  # tensors that differ and change no output, before the search is given up
@@ -46,10 +45,10 @@ class Located:
     @property
     def text(self) -> tuple[str, str]:
         """How its data and its output compare, as text."""
-        return _told(self.data), _told(self.output)
+        return _text(self.data), _text(self.output)
 
 
-def _told(compared: Compared | None) -> str:
+def _text(compared: Compared | None) -> str:
     if compared is None:
         return "not shown by both"
     return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
@@ -83,14 +82,13 @@ def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None
     names = [[name for pair in pairs for name in (pair.data[side], pair.output[side]) if name] for side in (0, 1)]
     (_, mine), (_, theirs) = run(first, list(dict.fromkeys(names[0]))), run(second, list(dict.fromkeys(names[1])))
 
-    def seen(both: tuple[str, str]) -> Compared | None:
-        if both[0] not in mine or both[1] not in theirs:
-            return None
-        return compare(both[0], mine[both[0]], theirs[both[1]], tolerance)
+    def compared(first: str, second: str) -> Compared | None:
+        is_shown = first in mine and second in theirs
+        return compare(first, mine[first], theirs[second], tolerance) if is_shown else None
 
     return [
-        Located(name=each.op.name, where=each.op.where, data=seen(each.data), output=seen(each.output))
-        for each in pairs
+        Located(name=pair.op.name, where=pair.op.where, data=compared(*pair.data), output=compared(*pair.output))
+        for pair in pairs
     ]
 
 
@@ -99,28 +97,27 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
 
     Where there is none, as it became other operations, the names of one model are looked for in the other.
     """
-    by_output = {each.output: each for each in theirs}
+    # A conversion keeps the names of outputs, but it may write a resize as other operations.
+    by_output = {resize.output: resize for resize in theirs}
     in_order = list(theirs) if len(mine) == len(theirs) else []
-    found = []
+    pairs = []
     for place, each in enumerate(mine or theirs):
         other = by_output.get(each.output) or (in_order[place] if in_order else each)
         data = each.inputs.get("data", ""), other.inputs.get("data", "")
-        found.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
-    return found
+        pairs.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
+    return pairs
 
 
 def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
     """Return where a result begins to differ: a resize that is given the same data, else with ``layers`` any layer."""
-    found = resizes(run, source, result)
-    first = next((each for each in found if each.differs), None)
+    first = next((each for each in resizes(run, source, result) if each.differs), None)
     if first is not None and first.output is not None and not first.is_fed_otherwise:
         return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
     layer = first_layer(run, source, result) if layers else None
     if layer is not None:
         return f"; {layer.text}"
-    if not layers:
-        return ""
-    return "; no resize and no layer that both show differs, so that the difference arises elsewhere"
+    nothing = "; no resize and no layer that both show differs, so that the difference arises elsewhere"
+    return nothing if layers else ""
 
 
 def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
@@ -132,38 +129,42 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
     names = common(first, second)
     outputs = run(second)[0]
     for _ in range(_MOST_INNOCENT):
-        place, found, values = _first(run, names, first, second, tolerance)
-        if found is None:
+        difference = _first(run, names, first, second, tolerance)
+        if difference is None:
             break
-        if _matters(run, second, outputs, found.name, values):
-            return FirstLayer(name=found.name, compared=found)
-        names = names[place + 1 :]
+        comparison, values = difference
+        if _matters(run, second, outputs, comparison.name, values):
+            return FirstLayer(name=comparison.name, compared=comparison)
+        names = names[names.index(comparison.name) + 1 :]
     return None
 
 
 def _first(
     run: Runs, names: Sequence[str], first: Path, second: Path, tolerance: float | None
-) -> tuple[int, Compared | None, NDArray[Any]]:
-    """Return the place of the first tensor that differs, how it compares, and the first model's values of it."""
+) -> tuple[Compared, NDArray[Any]] | None:
+    """Return how the first tensor that differs compares, with the first model's values of it; None where none does.
+
+    It narrows an interval: each run looks at tensors at equal distances, and the next run between the first of them
+    that differs and the one before.
+    """
     start, end = 0, len(names)
-    found: Compared | None = None
-    where, values = 0, np.empty(0)
+    difference = None
     while start < end:
-        step = -(-(end - start) // _PROBES)
+        step = -(-(end - start) // _PROBES)  # rounded up
         places = [min(place, end) - 1 for place in range(start + step, end + step, step)]
         probes = [names[place] for place in places]
         (_, mine), (_, theirs) = run(first, probes), run(second, probes)
-        seen = {
+        compared = {
             place: compare(name, mine[name], theirs[name], tolerance)
             for place, name in zip(places, probes, strict=True)
             if name in mine and name in theirs and mine[name].dtype.kind == theirs[name].dtype.kind
         }
-        differing = next((place for place, each in seen.items() if not each.passes), None)
+        differing = next((place for place, each in compared.items() if not each.passes), None)
         if differing is None:
             break
-        found, where, values = seen[differing], differing, mine[names[differing]]
+        difference = compared[differing], mine[names[differing]]
         start, end = max([start, *(place + 1 for place in places if place < differing)]), differing
-    return where, found, values
+    return difference
 
 
 def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
@@ -171,5 +172,4 @@ def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray
         corrected = run(second, given={name: values})[0]
     except VerificationError:  # of another shape: what follows cannot take it
         return True
-    pairs = [(mine, theirs) for (_, mine), (_, theirs) in zip(outputs, corrected, strict=True)]
-    return name in dict(outputs) or not all(compare(name, *pair).passes for pair in pairs)
+    return name in dict(outputs) or not all_pass(compare_all(outputs, corrected))

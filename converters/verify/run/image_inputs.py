@@ -14,7 +14,7 @@ from ir_interp.options.image_options import Images
 from ir_interp.shapes import PartialShape
 from ir_interp.views.image_arrays import opened, pillow, plain
 
-from ..graphs import Described
+from ..graphs import ModelInput
 
 _DEPTHS = (1, 3)  # channels of images
 _MULTIPLE = 32  # what networks shrink by: where lengths are dynamic, images are shrunk to multiples of this
@@ -25,37 +25,38 @@ def is_channel_last(lengths: PartialShape) -> bool:
     return len(lengths) >= 3 and lengths[-1] in _DEPTHS and lengths[-3] not in _DEPTHS
 
 
-def read(path: Path, wanted: Described, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
+def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
     """Return an image as an array for an input: of ``shape`` where that is given, else of the lengths it must have.
 
     Raises ReadError for what is no image, IrInterpError where the input takes none.
     """
-    lengths: PartialShape = tuple(shape) if shape is not None else wanted.lengths
+    lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
+    # A file holds one image, so that the batch must be 1.
     if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
-        raise IrInterpError(f"{path.name}: an image is no input of this kind; {wanted.text}")
+        raise IrInterpError(f"{path.name}: an image is no input of this kind; {target.text}")
     last = images.layout == "nhwc" if images.layout else is_channel_last(lengths)
     height, width, depth = lengths[-3:] if last else (lengths[-2], lengths[-1], lengths[-3])
     pixels: NDArray[Any] = _pixels(path, depth, height, width)
-    pixels = pixels[:, :, ::-1] if images.bgr else pixels
+    pixels = pixels[:, :, ::-1] if images.bgr else pixels  # before means and scales, which are in the model's order
     pixels = pixels if last else pixels.transpose(2, 0, 1)
     pixels = pixels[None] if len(lengths) == 4 else pixels
-    if np.dtype(wanted.dtype).kind == "f":
+    if np.dtype(target.dtype).kind == "f":
         pixels = images.normalised(pixels, pixels.ndim - 1 if last else pixels.ndim - 3)
-    return np.ascontiguousarray(pixels.astype(wanted.dtype))
+    return np.ascontiguousarray(pixels.astype(target.dtype))
 
 
 def _pixels(path: Path, depth: int | None, height: int | None, width: int | None) -> NDArray[np.uint8]:
-    """Return an image as uint8 of height, width and channels, resized by Pillow where lengths are wanted."""
+    """Return an image as uint8 of height, width and channels, resized by Pillow where the input has lengths."""
     if depth not in (None, *_DEPTHS):
         raise IrInterpError(f"{path.name}: an image has 1 or 3 channels, not {depth}")
     grey = depth == 1
     with opened(path) as image:
-        found = plain(image, path).convert("L" if grey else "RGB")
-        ends = tuple(_end(own, end) for own, end in zip(found.size, (width, height), strict=True))
-        found = found if found.size == ends else found.resize(ends, pillow().Resampling.BILINEAR)
-        pixels = np.asarray(found, np.uint8)
+        opaque = plain(image, path).convert("L" if grey else "RGB")
+        sizes = tuple(map(_size, opaque.size, (width, height)))
+        resized = opaque if opaque.size == sizes else opaque.resize(sizes, pillow().Resampling.BILINEAR)
+        pixels = np.asarray(resized, np.uint8)
     return pixels[:, :, None] if grey else pixels
 
 
-def _end(own: int, wanted: int | None) -> int:
-    return wanted if wanted is not None else max(_MULTIPLE, own // _MULTIPLE * _MULTIPLE)
+def _size(size: int, required: int | None) -> int:
+    return required if required is not None else max(_MULTIPLE, size // _MULTIPLE * _MULTIPLE)

@@ -1,4 +1,4 @@
-"""Arrays for the inputs of a model: from files, else made up, of a kind that the model can work with."""
+"""Arrays for the inputs of a model: from files, else random, of a kind that the model can work with."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.image_options import Images
 from ir_interp.views.image_arrays import array as array_of
 
-from ..graphs import Described, Graph
+from ..graphs import Graph, ModelInput
 from . import image_inputs as images
-from .chosen_lengths import Shapes, check_names, fits
-from .meanings import Meaning, meanings
-from .runners import Named
+from .array_files import Named
+from .input_roles import Role, roles
+from .input_shapes import Shapes, check_names, fits
 
 _BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
 _BRIGHTEST = 255
-_WAYS = ("uniform", "normal", "pixels")
-"""How floats are made up: in [0, 1); around 0; whole numbers of pixels. Others follow where one tells nothing."""
+DISTRIBUTIONS = ("uniform", "normal", "pixels")
+"""Of random floats: in [0, 1); around 0; integers of pixels. The next is tried where one proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What to run models on: lengths, and files (arrays, images or folders of them) by input name; the rest is made up.
+    """What to run models on: lengths, and files (arrays, images or folders of them) by input name; the rest is random.
 
-    Several files of an input make several runs; an input with one file has it in each. ``seed`` is that of what is
-    made up; ``images`` says how images become arrays.
+    Several files of an input make several runs; an input with one file has it in each. ``seed`` is that of random
+    values; ``images`` says how images become arrays.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -61,79 +61,95 @@ class Inputs:
         listed = {name: _listed(name, paths) for name, paths in self.files.items()}
         counts = {name: len(paths) for name, paths in listed.items() if len(paths) > 1}
         if len(set(counts.values())) > 1:
-            told = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise IrInterpError(f"inputs have different numbers of files: {told}")
+            text = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise IrInterpError(f"inputs have different numbers of files: {text}")
         count = max(counts.values(), default=1)
         return [{name: paths[place % len(paths)] for name, paths in listed.items()} for place in range(count)]
 
 
 def _listed(name: str, paths: Sequence[Path]) -> list[Path]:
     """Return files, those of folders in the order of their names."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         inside = sorted(each for each in path.iterdir() if _is_sample(each)) if is_folder(path) else [path]
         if not inside:
             raise IrInterpError(f"{path}: no array (.npy) and no image in this folder, for input {name!r}")
-        found += inside
-    return found
+        files += inside
+    return files
 
 
 def _is_sample(path: Path) -> bool:
     return is_file(path) and (FileKind.of(path) is FileKind.ARRAY or is_image(path))
 
 
-def ways(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
-    """Return the ways to make up floats that differ for a model: one where every input comes from a file."""
-    made = [each for each in graph.inputs if each.name not in inputs.files and each.dtype.startswith("float")]
-    return _WAYS if made else _WAYS[:1]
+def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
+    """Return the distributions that differ for a model: one where no random floats are needed."""
+    is_random = any(tensor.name not in inputs.files and tensor.dtype.startswith("float") for tensor in graph.inputs)
+    return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
 def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
     """Return what the files of one run hold. Raises ReadError, IrInterpError where that is no input of the model."""
     check_names(graph, files)
-    return {each.name: _read(files[each.name], each, inputs) for each in graph.inputs if each.name in files}
+    return {tensor.name: _read(files[tensor.name], tensor, inputs) for tensor in graph.inputs if tensor.name in files}
 
 
-def arrays(graph: Graph, shapes: Shapes, read: Mapping[str, NDArray[Any]], seed: int, way: str = _WAYS[0]) -> Named:
-    """Return an array for each input: what was read of files, the rest made up, seeded."""
-    meant, rng = meanings(graph, shapes), np.random.default_rng(seed)
+def arrays(
+    graph: Graph, shapes: Shapes, read: Mapping[str, NDArray[Any]], seed: int, distribution: str = DISTRIBUTIONS[0]
+) -> Named:
+    """Return an array for each input: those that were ``read`` of files, the rest random, by the seed."""
+    known, rng = roles(graph, shapes), np.random.default_rng(seed)
     return [
-        (each.name, read[each.name] if each.name in read else _made(each, shapes, meant.get(each.name), rng, way))
-        for each in graph.inputs
+        (
+            tensor.name,
+            read[tensor.name]
+            if tensor.name in read
+            else _random(tensor, shapes, known.get(tensor.name), rng, distribution),
+        )
+        for tensor in graph.inputs
     ]
 
 
-def _made(each: Described, shapes: Shapes, meaning: Meaning | None, rng: np.random.Generator, way: str) -> NDArray[Any]:
-    """Return floats as ``way`` says, integers of a pixel, or 0 and 1: larger ones may lie beyond what they index."""
-    shape = shapes[each.name]
-    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {each.name!r} of shape {list(shape)}")
-    try:
-        dtype = np.dtype(each.dtype)
-    except TypeError:
-        raise IrInterpError(f"input {each.name!r} holds {each.dtype or 'no tensor'}, and that is not made up") from None
-    if dtype.kind in "OSU":
-        raise IrInterpError(f"input {each.name!r} holds strings, and those are not made up")
-    if meaning is not None:
-        return np.asarray(meaning.values(rng, shape, each.dtype))
+def _random(
+    tensor: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
+) -> NDArray[Any]:
+    """Return floats of a distribution, integers of a pixel, or 0 and 1: larger ones may lie beyond what they index."""
+    shape = shapes[tensor.name]
+    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
+    dtype = _dtype(tensor)
+    if role is not None:
+        return np.asarray(role.values(rng, shape, tensor.dtype))
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(dtype)
     if dtype.kind not in "iu":
-        return _floats(rng, shape, way).astype(dtype)
-    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None
+        return _floats(rng, shape, distribution).astype(dtype)
+    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None  # 8 bits are pixels; wider ones may be indices
     return rng.integers(bounds.min if bounds else 0, bounds.max if bounds else 1, shape, dtype, endpoint=True)
 
 
-def _floats(rng: np.random.Generator, shape: tuple[int, ...], way: str) -> NDArray[np.float64]:
-    if way == "normal":
-        return rng.standard_normal(shape)
-    return rng.random(shape) if way == "uniform" else rng.integers(0, _BRIGHTEST, shape, endpoint=True).astype(float)
+def _dtype(tensor: ModelInput) -> np.dtype[Any]:
+    """Return the element type of random values. Raises IrInterpError where there are none of it."""
+    try:
+        dtype = np.dtype(tensor.dtype)
+    except TypeError:
+        kind = tensor.dtype or "no tensor"
+        raise IrInterpError(f"input {tensor.name!r} holds {kind}, and there are no random values of that") from None
+    if dtype.kind in "OSU":
+        raise IrInterpError(f"input {tensor.name!r} holds strings, and there are no random strings")
+    return dtype
 
 
-def _read(file: Path, wanted: Described, inputs: Inputs) -> NDArray[Any]:
+def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str) -> NDArray[np.float64]:
+    if distribution == "pixels":
+        return rng.integers(0, _BRIGHTEST, shape, endpoint=True).astype(float)
+    return rng.standard_normal(shape) if distribution == "normal" else rng.random(shape)
+
+
+def _read(file: Path, target: ModelInput, inputs: Inputs) -> NDArray[Any]:
     """Return the array or image of a file. Raises ReadError, IrInterpError where it is none, or does not fit."""
     if is_image(file):
-        return images.read(file, wanted, inputs.shapes.get(wanted.name), inputs.images)
+        return images.read(file, target, inputs.shapes.get(target.name), inputs.images)
     array = array_of(file)
-    if not fits(array.shape, wanted.lengths) or array.dtype != wanted.dtype:
-        raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; {wanted.text}")
+    if not fits(array.shape, target.lengths) or array.dtype != target.dtype:
+        raise IrInterpError(f"{file}: {array.dtype} of shape {list(array.shape)}; {target.text}")
     return array

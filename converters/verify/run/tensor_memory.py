@@ -29,16 +29,16 @@ def declared_bytes(paths: Iterable[Path], shapes: Mapping[str, Shape]) -> float:
 @lru_cache(maxsize=64)
 def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> float:
     try:
-        found = _of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes))
+        sizes = _of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes))
     except IrInterpError:
         return 0.0
-    return float(_BYTES_AN_ELEMENT * sum(found))
+    return float(_BYTES_AN_ELEMENT * sum(sizes))
 
 
 def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
     """Return the number of elements of every tensor of the main graph, inferred from inputs of these lengths."""
     model = without_weights(read_model(path))
-    del model.graph.value_info[:]  # of other lengths
+    del model.graph.value_info[:]  # of other lengths, which inference would keep
     for each in model.graph.output:
         each.type.tensor_type.ClearField("shape")
     for each in model.graph.input:
@@ -59,7 +59,7 @@ def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
     """Return the number of elements of every tensor; where a length is dynamic, it is that of an input of its rank."""
     graph = graphs.read(path)
     like = {len(lengths): lengths for lengths in shapes.values()}
-    found: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
-    for lengths in found:
-        known = like.get(len(lengths), (1,) * len(lengths))
-        yield math.prod(own if own is not None else other for own, other in zip(lengths, known, strict=True))
+    shapes_known: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
+    for lengths in shapes_known:
+        others = like.get(len(lengths), (1,) * len(lengths))
+        yield math.prod(other if length is None else length for length, other in zip(lengths, others, strict=True))

@@ -1,4 +1,4 @@
-"""Models that enlarge last bits are proven stretch by stretch; a layer that is wrong is found all the same."""
+"""Models that enlarge last bits are proven segment by segment; a layer that is wrong is found all the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnx import numpy_helper
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.openvino import from_onnx
-from ir_interp.converters.verify.compare import stretches
+from ir_interp.converters.verify.compare import source_segments
 
 _STEPS = 24  # each doubles a difference, on the average
 
@@ -76,7 +76,7 @@ def test_a_model_that_enlarges_last_bits_is_proven(tmp_path: Path) -> None:
     assert output.limit < 1.1e-4
     whole = float(output.remark.split("as a whole by ")[1].split(",")[0])
     assert whole > 0.01
-    assert "stretches, each on the source's own values" in verification.note
+    assert "segments, each on the source's own values" in verification.note
 
 
 @pytest.mark.parametrize(
@@ -109,19 +109,19 @@ def test_what_decides_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         boxes = Reshape (y0, every) chosen = GatherElements (boxes, places)
         first, last = Split (chosen) y = Sub (first, last)"""
     source = _chaos(tmp_path / "a.onnx", end, shape="1000")
-    monkeypatch.setattr(stretches, "_CUTS", (9,))
+    monkeypatch.setattr(source_segments, "_COUNTS", (9,))
     verification = ir_interp.convert(source, tmp_path / "a.xml").verification
     assert verification is not None
     assert float(verification.outputs[0].remark.split("as a whole by ")[1].split(",")[0]) > 0.01
-    monkeypatch.setattr(stretches, "_DECIDES", re.compile("nothing"))
+    monkeypatch.setattr(source_segments, "_DECIDES", re.compile("nothing"))
     with pytest.raises(VerificationError, match="is the first that differs"):
         ir_interp.convert(source, tmp_path / "b.xml")
 
 
 @pytest.mark.long
-def test_long_stretches_may_move_as_the_source_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_segments_may_move_as_the_source_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _chaos(tmp_path / "a.onnx")
-    monkeypatch.setattr(stretches, "_CUTS", (8,))
+    monkeypatch.setattr(source_segments, "_COUNTS", (8,))
     verification = ir_interp.convert(source, tmp_path / "a.xml").verification
     assert verification is not None
     assert verification.note.startswith(("8 ", "9 ", "7 "))
@@ -132,8 +132,8 @@ def test_long_stretches_may_move_as_the_source_does(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.long
-def test_a_stretch_that_is_too_long_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_segment_that_is_too_long_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _chaos(tmp_path / "a.onnx")
-    monkeypatch.setattr(stretches, "_CUTS", (0,))
-    with pytest.raises(VerificationError, match="the stretch from the inputs to 'y' is the first that differs"):
+    monkeypatch.setattr(source_segments, "_COUNTS", (0,))
+    with pytest.raises(VerificationError, match="the segment from the inputs to 'y' is the first that differs"):
         ir_interp.convert(source, tmp_path / "a.xml")

@@ -1,4 +1,4 @@
-"""What a model rounds to levels: by scales that its file has, or that run time finds."""
+"""What a model quantises: by scales that its file has, or that are found at run time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ...onnx import levels as in_levels
 from ..graphs import Graph, Step, Value, read
 
 Array = NDArray[Any]
+Values = Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounding:
+class Quantisation:
     """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
 
     ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
@@ -30,8 +31,13 @@ class Rounding:
     level: Array
     low: Array
 
-    def as_whole(self) -> dict[str, Array]:
-        """Return names of whole numbers that a result may have in place of what is rounded, and what 0 stands for."""
+    @property
+    def has_channels(self) -> bool:
+        """Whether its scale differs by channel."""
+        return self.level.size > 1
+
+    def integers(self) -> dict[str, Array]:
+        """Return names of integers that a result may have in place of the rounded tensor, and what 0 stands for."""
         return {in_levels.of(self.after): np.zeros(()), in_levels.counted(self.after): self.low}
 
     def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
@@ -41,10 +47,10 @@ class Rounding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dynamic:
-    """What a DynamicQuantizeLinear rounds, which finds its scale itself: before, levels, their scale, and zero.
+class DynamicQuantisation:
+    """A DynamicQuantizeLinear, which finds its scale itself, by its tensors: before, levels, their scale, and zero.
 
-    An IR has the same tensors, made by about twenty layers.
+    An IR has the same tensors, computed by about twenty layers.
     """
 
     before: str
@@ -53,53 +59,53 @@ class Dynamic:
     zero: str
 
     @property
-    def made(self) -> tuple[str, str]:
-        """What a result must be given, and be compared by; an IR in half precision has another scale."""
+    def outputs(self) -> tuple[str, str]:
+        """The tensors by which a result is compared; an IR in half precision has another scale."""
         return self.levels, self.zero
 
-    def rounding(self, own: Mapping[str, Array]) -> Rounding:
-        """Return how the source rounds, and between which levels."""
-        step, none = np.asarray(self._step(own)), np.zeros(())
-        return Rounding(before=self.before, after=self.levels, start=none, step=step, level=step, low=none)
+    def fixed(self, source: Values) -> Quantisation:
+        """Return the quantisation of the source's own values, its levels as ``numbers`` has them."""
+        step, zero = np.asarray(self._step(source)), np.zeros(())
+        return Quantisation(before=self.before, after=self.levels, start=zero, step=step, level=step, low=zero)
 
-    def _step(self, own: Mapping[str, Array]) -> float:
+    def _step(self, source: Values) -> float:
         """Return how far two levels of the source lie apart: zero is one, as are the smallest and the largest."""
-        x = own[self.before].astype(np.float64)
+        x = source[self.before].astype(np.float64)
         return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
 
-    def numbers(self, made: Mapping[str, Array], own: Mapping[str, Array]) -> Array:
-        """Return what levels stand for at the source's scale; their zero is counted off, which may tie as well."""
-        whole = made[self.levels].astype(np.float64) - made[self.zero].astype(np.float64)
-        return np.asarray(whole * self._step(own), np.float32)
+    def numbers(self, values: Values, source: Values) -> Array:
+        """Return what levels stand for at the source's scale; their zero is subtracted, since it may tie as well."""
+        integers = values[self.levels].astype(np.float64) - values[self.zero].astype(np.float64)
+        return np.asarray(integers * self._step(source), np.float32)
 
 
-def dynamic(source: Path, result: Path) -> list[Dynamic]:
-    """Return what is rounded by a scale of run time: what the one of two models that is ONNX says of it."""
+def dynamic_quantisations(source: Path, result: Path) -> list[DynamicQuantisation]:
+    """Return what is quantised by a scale of run time, as the one of two models that is ONNX has it."""
     nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
-    found = {}
+    quantisations = {}
     for node in nodes:
         levels, scale, zero = node.outputs
-        found[levels] = Dynamic(before=node.inputs[0], levels=levels, scale=scale, zero=zero)
-    return list(found.values())
+        quantisations[levels] = DynamicQuantisation(before=node.inputs[0], levels=levels, scale=scale, zero=zero)
+    return list(quantisations.values())
 
 
-def roundings(graph: Graph) -> list[Rounding]:
-    """Return what a model rounds to levels, in the order of its file: not its weights."""
-    variable = {each.name for each in graph.inputs}
+def quantisations(graph: Graph) -> list[Quantisation]:
+    """Return what a model quantises by scales of its file, in the order of that; weights are not among it."""
+    variable = {tensor.name for tensor in graph.inputs}
     makers: dict[str, Step] = {}
-    found = []
+    known = []
     for step in graph.steps:
         if variable & set(step.inputs):
             variable |= set(step.outputs)
             makers |= dict.fromkeys(step.outputs, step)
             if step.type == "fakequantize":
-                found.append(_fake(graph, step))
+                known.append(_fake(graph, step))
             if step.type == "dequantizelinear" and step.inputs[0] in makers:
-                found.append(_pair(graph, makers[step.inputs[0]], step))
-    return [each for each in found if each is not None]
+                known.append(_pair(graph, makers[step.inputs[0]], step))
+    return [each for each in known if each is not None]
 
 
-def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
+def _pair(graph: Graph, first: Step, second: Step) -> Quantisation | None:
     """Return what QuantizeLinear and DequantizeLinear do together."""
     if first.type != "quantizelinear":
         return None
@@ -107,7 +113,7 @@ def _pair(graph: Graph, first: Step, second: Step) -> Rounding | None:
     if steps[0] is None or steps[1] is None:
         return None
     before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
-    return Rounding(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
+    return Quantisation(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
 
 
 def _along(graph: Graph, step: Step) -> Value:
@@ -121,14 +127,14 @@ def _along(graph: Graph, step: Step) -> Value:
     return scale.astype(np.float64).reshape([-1 if place == axis else 1 for place in range(len(shape))])
 
 
-def _fake(graph: Graph, step: Step) -> Rounding | None:
+def _fake(graph: Graph, step: Step) -> Quantisation | None:
     """Return what a FakeQuantize does."""
     bounds = [graph.value(name) for name in step.inputs[1:5]]
     low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
     if low is None or high is None or out_low is None or out_high is None:
         return None
     count = int(step.attributes["levels"]) - 1
-    return Rounding(
+    return Quantisation(
         before=step.inputs[0],
         after=step.outputs[0],
         start=low,

@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.converters.verify.run import ready as module
-from ir_interp.converters.verify.run.ready import Ready, Task, ready
-from ir_interp.converters.verify.run.runners import NOT_LOADED, USAGE, Request, load, save
+from ir_interp.converters.verify.run.array_files import load, save
+from ir_interp.converters.verify.run.runners import INPUTS, NOT_LOADED, OUTPUTS, USAGE, Request
+from ir_interp.converters.workers import forks as module
+from ir_interp.converters.workers.forks import Call, Forks, forks
 from tests.support.graphs import save_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each request starts anew")
+ABS = "g (float[2] x) => (float[2] y) { y = Abs (x) }"
 ENDLESS = """g (float[2] x) => (float[2] y) <bool on = {1}, int64 turns = {9223372036854775807}> {
     y = Loop (turns, on, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
         d = Identity (c)
@@ -28,44 +30,53 @@ ENDLESS = """g (float[2] x) => (float[2] y) <bool on = {1}, int64 turns = {92233
 
 
 @pytest.fixture(params=["forked", "alone"])
-def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ready:
+def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Forks:
     """Return what runs requests, as on Linux and as elsewhere."""
-    if request.param == "alone":
-        monkeypatch.setattr(Ready, "_forked", lambda _, *asked: module._alone(*asked))
-    with ready() as found:
+    monkeypatch.setattr(module, "_CAN_FORK", request.param == "forked")
+    with forks() as found:
         return found
 
 
-def task(folder: Path, graph: str, **options: object) -> Task:
+def asked(request: Request, *, seconds: int = 60) -> Call:
+    return Call(
+        function="ir_interp.converters.verify.run.runners:answer",
+        argument=request,
+        folder=request.folder,
+        imports=("onnx",),
+        seconds=seconds,
+        files=(request.model,),
+    )
+
+
+def task(folder: Path, graph: str, **options: bool) -> Request:
     """Return the request to run a model on [1, -2]."""
-    save(folder / "inputs.npz", [("x", np.array([1, -2], np.float32))])
-    place = {"inputs": str(folder / "inputs.npz"), "outputs": str(folder / "outputs.npz")}
-    Request(model=str(save_model(folder / "a.onnx", graph)), **place, **options).save(folder / "a.json")  # type: ignore[arg-type]
-    return Task(request=folder / "a.json", in_openvino="in_openvino" in options, seconds=60, files=[folder / "a.onnx"])
+    save(folder / INPUTS, [("x", np.array([1, -2], np.float32))])
+    return Request(model=save_model(folder / "a.onnx", graph), folder=folder, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [{}, {"in_openvino": True}], ids=["onnxruntime", "OpenVINO"])
-def test_a_model_is_run(options: dict[str, bool], processes: Ready, tmp_path: Path) -> None:
-    assert processes.run(task(tmp_path, "g (float[2] x) => (float[2] y) { y = Abs (x) }", **options)) == (0, "")
-    np.testing.assert_equal(load(tmp_path / "outputs.npz"), [("y", np.array([1, 2], np.float32))])
+def test_a_model_is_run(options: dict[str, bool], processes: Forks, tmp_path: Path) -> None:
+    assert processes.run(asked(task(tmp_path, ABS, **options))) == (0, "")
+    np.testing.assert_equal(load(tmp_path / OUTPUTS), [("y", np.array([1, 2], np.float32))])
 
 
-def test_what_is_wrong_is_said(processes: Ready, tmp_path: Path) -> None:
-    code, said = processes.run(task(tmp_path, "g (float[2] x) => (float[2] y) { y = Absent (x) }"))
+def test_what_is_wrong_is_said(processes: Forks, tmp_path: Path) -> None:
+    code, said = processes.run(asked(task(tmp_path, ABS.replace("Abs", "Absent"))))
     assert (code, said.count("\n")) == (NOT_LOADED, 1)
     assert "Absent" in said
-    (tmp_path / "bad.json").write_text("{}")
-    code, said = processes.run(Task(request=tmp_path / "bad.json", in_openvino=False, seconds=60, files=[]))
+    request = task(tmp_path, ABS)
+    (tmp_path / INPUTS).unlink()
+    code, said = processes.run(asked(request))
     assert code == 1
-    assert "model" in said
+    assert INPUTS in said
     assert USAGE not in (code, NOT_LOADED)
 
 
-def test_what_takes_too_long_is_stopped(processes: Ready, tmp_path: Path) -> None:
-    asked = task(tmp_path, ENDLESS)
+def test_what_takes_too_long_is_stopped(processes: Forks, tmp_path: Path) -> None:
+    endless = task(tmp_path, ENDLESS)
     with pytest.raises(TimeoutError):
-        processes.run(Task(request=asked.request, in_openvino=False, seconds=1, files=[]))
-    assert processes.run(task(tmp_path, "g (float[2] x) => (float[2] y) { y = Abs (x) }")) == (0, "")
+        processes.run(asked(endless, seconds=1))
+    assert processes.run(asked(task(tmp_path, ABS))) == (0, "")
 
 
 def _children(process: int) -> list[int]:
@@ -75,13 +86,13 @@ def _children(process: int) -> list[int]:
 
 @pytest.mark.parametrize("died", ["request", "server"])
 def test_what_dies_is_told_apart_from_what_follows(died: str, tmp_path: Path) -> None:
-    asked = task(tmp_path, ENDLESS)
+    endless = task(tmp_path, ENDLESS)
     seen: list[tuple[int, str]] = []
 
     def run() -> None:
-        with ready() as own:
-            seen.append(own.run(asked))
-            seen.append(own.run(task(tmp_path, "g (float[2] x) => (float[2] y) { y = Abs (x) }")))
+        with forks() as own:
+            seen.append(own.run(asked(endless)))
+            seen.append(own.run(asked(task(tmp_path, ABS))))
 
     before = set(_children(os.getpid()))
     thread = threading.Thread(target=Context().run, args=(run,))
@@ -98,12 +109,12 @@ def test_what_dies_is_told_apart_from_what_follows(died: str, tmp_path: Path) ->
 
 
 def test_one_serves_all_that_is_within() -> None:
-    with ready() as outer, ready() as inner:
+    with forks() as outer, forks() as inner:
         assert inner is outer
-    other: list[Ready] = []
+    other: list[Forks] = []
 
     def run() -> None:
-        with ready() as own:
+        with forks() as own:
             other.append(own)
 
     thread = threading.Thread(target=run)

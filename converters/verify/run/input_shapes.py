@@ -1,4 +1,4 @@
-"""Lengths in place of dynamic ones: those that the model is for, else several, of which one will do."""
+"""Sizes for dynamic dimensions: those that the model is for, else several to try."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ir_interp.errors import IrInterpError
 from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
-from ..graphs import Described, Graph, Step, shape_text
+from ..graphs import Graph, ModelInput, Step, shape_text
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -18,16 +18,16 @@ _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "d
 _CONVOLUTIONS = {"conv", "convolution"}
 
 
-def shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[Shapes]:
+def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Shapes]:
     """Return lengths for all inputs of a model, the likeliest first: one answer where nothing is dynamic.
 
-    ``given`` are those that somebody chose by input name. Raises IrInterpError for lengths that an input cannot have.
+    ``chosen`` are those that somebody chose by input name. Raises IrInterpError for lengths that an input cannot have.
     """
-    check_names(graph, given)
-    inputs = {each.name: _fixed(each, given) for each in graph.inputs}
+    check_names(graph, chosen)
+    inputs = {tensor.name: _fixed(tensor, chosen) for tensor in graph.inputs}
     answers: list[Shapes] = []
     for height, width in _candidates(graph):
-        answer = {each.name: _closed(graph, each, inputs, height, width) for each in graph.inputs}
+        answer = {tensor.name: _closed(graph, tensor, inputs, height, width) for tensor in graph.inputs}
         answers += [] if answer in answers else [answer]
     return answers
 
@@ -38,31 +38,31 @@ def _candidates(graph: Graph) -> Iterator[tuple[int, int]]:
     yield from ((length, length) for length in _TRIED)
 
 
-def named(inputs: Sequence[Described], given: Mapping[str, tuple[int, ...]]) -> Shapes:
+def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
     """Return chosen lengths by name, without one the only input's. Raises IrInterpError where there are several."""
-    if "" not in given or any(not each.name for each in inputs):
-        return dict(given)
+    if "" not in chosen or any(not tensor.name for tensor in inputs):
+        return dict(chosen)
     if len(inputs) != 1:
-        told = ", ".join(each.name for each in inputs)
-        raise IrInterpError(f"a shape is given without a name; the inputs are {told}")
-    return {name or inputs[0].name: shape for name, shape in given.items()}
+        names = ", ".join(tensor.name for tensor in inputs)
+        raise IrInterpError(f"a shape is given without a name; the inputs are {names}")
+    return {name or inputs[0].name: shape for name, shape in chosen.items()}
 
 
-def check_names(graph: Graph, given: Mapping[str, object]) -> None:
+def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:
     """Raise IrInterpError for a name that no input has."""
-    names = [each.name for each in graph.inputs]
-    for name in given:
+    names = [tensor.name for tensor in graph.inputs]
+    for name in chosen:
         if name not in names:
             raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(names)}")
 
 
-def _fixed(each: Described, given: Mapping[str, tuple[int, ...]]) -> PartialShape:
+def _fixed(each: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialShape:
     """Return the lengths of an input as far as they are settled."""
-    if each.name not in given:
+    if each.name not in chosen:
         return each.lengths
-    if not fits(given[each.name], each.lengths):
-        raise IrInterpError(f"no {each.dtype} of shape {list(given[each.name])}; {each.text}")
-    return given[each.name]
+    if not fits(chosen[each.name], each.lengths):
+        raise IrInterpError(f"no {each.dtype} of shape {list(chosen[each.name])}; {each.text}")
+    return chosen[each.name]
 
 
 def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
@@ -71,7 +71,7 @@ def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
 
 
 def _closed(
-    graph: Graph, each: Described, inputs: Mapping[str, PartialShape], height: int, width: int
+    graph: Graph, each: ModelInput, inputs: Mapping[str, PartialShape], height: int, width: int
 ) -> tuple[int, ...]:
     """Return the lengths of an input, dynamic ones filled in: those of one name all alike."""
     named = _by_symbol(graph, inputs)
@@ -96,7 +96,7 @@ def _likely(axis: int, rank: int, channels: int | None, height: int, width: int)
     return width if axis == rank - 1 else height
 
 
-def _is_state(each: Described, graph: Graph) -> bool:
+def _is_state(each: ModelInput, graph: Graph) -> bool:
     """Say whether an input looks like what a recurrence carries on: layers, the batch, numbers of each."""
     shaped = len(each.lengths) == 3 and [length is None for length in each.lengths] == [False, True, False]
     return shaped and any(other.lengths[:1] == (None,) for other in graph.inputs)
@@ -106,9 +106,9 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
     """Return the lengths of named dimensions that are settled in one place and dynamic in another."""
     return {
         symbol: length
-        for each in graph.inputs
-        for symbol, length, own in zip(each.symbols, inputs[each.name], each.lengths, strict=False)
-        if symbol and length is not None and own is None
+        for tensor in graph.inputs
+        for symbol, length, declared in zip(tensor.symbols, inputs[tensor.name], tensor.lengths, strict=False)
+        if symbol and length is not None and declared is None
     }
 
 
@@ -131,9 +131,9 @@ def _channels_of(graph: Graph, step: Step) -> int | None:
     return length * int(step.attributes.get("group", 1)) if length else None
 
 
-def told(answers: Sequence[Shapes], graph: Graph) -> str:
+def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
     """Return what was tried, and how to choose: nothing where nothing is dynamic."""
-    dynamic = [each for each in graph.inputs if None in each.lengths]
+    dynamic = [tensor for tensor in graph.inputs if None in tensor.lengths]
     if not dynamic or not answers:
         return ""
     name = dynamic[0].name

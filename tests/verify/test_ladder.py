@@ -22,7 +22,7 @@ from ir_interp import VerificationError
 from ir_interp.converters.onnx import half_models
 from ir_interp.converters.openvino import builder, from_onnx
 from ir_interp.converters.openvino.interpolate_subgraph import resize
-from ir_interp.converters.verify.compare.rows import aligned
+from ir_interp.converters.verify.compare.tied_rows import aligned
 from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array
 
@@ -125,14 +125,14 @@ def quantised(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_quantised_model_is_proven_stretch_by_stretch(quantised: Path, tmp_path: Path) -> None:
+def test_a_quantised_model_is_proven_segment_by_segment(quantised: Path, tmp_path: Path) -> None:
     verification = ir_interp.convert(quantised, tmp_path / "a.xml").verification
     assert verification is not None
     assert all(each.passes for each in verification.outputs)
 
 
 @pytest.mark.parametrize("place", [1, 4])
-def test_a_broken_stretch_is_found(
+def test_a_broken_segment_is_found(
     place: int, quantised: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A convolution whose weights are off by a hundredth: less than a level of its output, in most places."""
@@ -185,10 +185,10 @@ def test_rows_of_ties_may_change_places() -> None:
     order[[10, 11]] = 11, 10
     wanted = [("boxes", boxes), ("scores", scores)]
     got = [("boxes", boxes[:, order]), ("scores", scores[:, order])]
-    found = aligned(wanted, got, 1e-4)
+    found = aligned(wanted, got)
     assert found.note.startswith("2 rows of scores no further apart than ")
     assert np.array_equal(found.outputs[0][1], boxes)
-    assert aligned(wanted, wanted, 1e-4).note == ""
+    assert aligned(wanted, wanted).note == ""
 
 
 def test_rows_of_other_scores_may_not() -> None:
@@ -197,9 +197,9 @@ def test_rows_of_other_scores_may_not() -> None:
     order[[3, 30]] = 30, 3
     wanted = [("boxes", boxes), ("scores", scores)]
     got = [("boxes", boxes[:, order]), ("scores", scores)]
-    assert aligned(wanted, got, 1e-4).note == ""
+    assert aligned(wanted, got).note == ""
     got = [("boxes", boxes[:, order]), ("scores", scores[:, order])]
-    assert aligned(wanted, got, 1e-4).note == ""
+    assert aligned(wanted, got).note == ""
 
 
 def test_a_tie_at_the_end_may_be_cut_off() -> None:
@@ -207,9 +207,9 @@ def test_a_tie_at_the_end_may_be_cut_off() -> None:
     other = boxes.copy()
     other[0, -1] = 0.5
     wanted, got = ([("boxes", each), ("scores", scores)] for each in (boxes, other))
-    assert "1 tied with the last are others" in aligned(wanted, got, 1e-4).note
+    assert "1 tied with the last are others" in aligned(wanted, got).note
     other[0, 3] = 0.5
-    assert aligned(wanted, got, 1e-4).note == ""
+    assert aligned(wanted, got).note == ""
 
 
 def test_only_what_sorts_is_taken_for_a_set(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_interp.converters.verify.compare import quantised
-from ir_interp.converters.verify.compare.differences import StretchError
-from ir_interp.converters.verify.compare.roundings import Dynamic
+from ir_interp.converters.verify.compare import quantised_levels
+from ir_interp.converters.verify.compare.model_outputs import SegmentError
+from ir_interp.converters.verify.compare.quantisations import DynamicQuantisation
 
-EACH = Dynamic(before="x", levels="y", scale="s", zero="z")
+EACH = DynamicQuantisation(before="x", levels="y", scale="s", zero="z")
 
 
 def values(scale: float, x: Any = (-1.0, 1.55), zero: int = 100) -> dict[str, Any]:
@@ -26,17 +26,17 @@ def test_levels_are_counted_from_the_one_that_is_zero() -> None:
     numbers = EACH.numbers(own, own)
     assert numbers == pytest.approx([-1.0, 0.12, 1.55])
     assert EACH.numbers(made, own)[1:] == pytest.approx(numbers[1:])
-    assert EACH.rounding(own).step == pytest.approx(0.01)
+    assert EACH.fixed(own).step == pytest.approx(0.01)
 
 
 def test_a_scale_may_differ_by_what_any_output_may() -> None:
-    quantised._check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
+    quantised_levels._check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
     with pytest.raises(
-        StretchError, match=r"'y' is the first that differs: its scale is 0\.010002, in the source 0\.01$"
+        SegmentError, match=r"'y' is the first that differs: its scale is 0\.010002, in the source 0\.01$"
     ):
-        quantised._check_scale(EACH, values(0.01), values(0.010002))
+        quantised_levels._check_scale(EACH, values(0.01), values(0.010002))
 
 
 def test_any_scale_will_do_for_zeros() -> None:
-    quantised._check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
-    assert EACH.rounding(values(0, (0, 0))).step == 1
+    quantised_levels._check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
+    assert EACH.fixed(values(0, (0, 0))).step == 1

@@ -14,7 +14,7 @@ from ir_interp import VerificationError
 from ir_interp.converters.openvino import single_layer
 from ir_interp.converters.openvino.interpolate_subgraph import resize
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
-from ir_interp.converters.verify.run import large_sizes
+from ir_interp.converters.verify import large_sizes
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import SpecError, VerificationError
+from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
@@ -24,18 +24,19 @@ from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.grades import Grade
 
-from ...report import Compared, Progress, Row
-from ...runtimes.openvino_sizes import LARGEST_GATHER
-from ..compare.differences import TOLERANCE, check
-from .inputs import Inputs
-from .processes import Runs, models, runs
+from ..report import Compared, Progress, Row
+from ..runtimes.openvino_sizes import LARGEST_GATHER
+from .compare import tolerances
+from .compare.array_differences import check
+from .run.inputs import Inputs
+from .run.processes import Runs, models, runs
 
 _THREADS = 4
+# The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
 ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
-"""Of what goes in or comes out, at least: the last thread begins beyond the limit."""
+"""The number of elements of the input or the output, at least."""
 
 _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
-_TIES = 1e-3  # the share of pixels of a nearest resize that rounding may decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +62,17 @@ def shape(op: ResizeOp) -> tuple[int, ...] | None:
     """Return lengths of its input at which a resize handles enough elements; None where it has none."""
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
-    growing = [axis for axis in dynamic if axis > 0] or dynamic
+    growing = [axis for axis in dynamic if axis > 0] or dynamic  # of a batch, one image is enough
     length = 16
     while length < ELEMENTS:
-        lengths = [each or 1 for each in op.shape]
-        for axis in growing:
-            lengths[axis] = length
+        lengths = tuple(length if axis in growing else size or 1 for axis, size in enumerate(op.shape))
         try:
-            ends = math.prod(plan(_with_target(op, tuple(lengths)), tuple(lengths)).out_shape)
+            outputs = math.prod(plan(_with_target(op, lengths), lengths).out_shape)
         except SpecError:
             return None
-        if max(ends, math.prod(lengths)) >= ELEMENTS:
-            return tuple(lengths) if max(ends, math.prod(lengths)) <= _MOST else None
+        most = max(outputs, math.prod(lengths))
+        if most >= ELEMENTS:
+            return lengths if most <= _MOST else None
         length = math.ceil(length * 1.1)
     return None
 
@@ -94,43 +94,53 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
 
     Raises VerificationError where one differs, or does not run.
     """
-    found = []
+    comparisons = []
     for number, op in enumerate(of_run_time(rows)):
         lengths = shape(op)
         if lengths is not None:
             model = folder / f"alone{number}{alone.suffix}"
             alone.write(op, model)
             run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
-            found.append(_compared(run, op, model, lengths))
-    return found
+            comparisons.append(check(_compared(run, op, model, lengths)))
+    return comparisons
 
 
 def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
     x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
     spec = _with_target(op, lengths)
-    run.arrays = list(zip((each.name for each in run.models.graph.inputs), _given(run, spec, x), strict=True))
-    got = run(model, threads=_THREADS)[0][0][1]
-    wanted = resize(x, spec)
-    name = f"{op.name or op.where} alone, on {list(lengths)}"
-    if wanted.shape != got.shape:
-        raise VerificationError(f"resize {name!r} has shape {list(got.shape)}, in the source {list(wanted.shape)}")
-    apart = np.abs(wanted - got)  # in float32, for it is long
-    if isinstance(op.spec.kernel, Nearest) and np.count_nonzero(apart) <= _TIES * apart.size:
-        apart = np.zeros(1, np.float32)
-    largest, worst = float(wanted.max(initial=0.0)), float(apart.max(initial=0.0))
-    limit = max(TOLERANCE, 4 * max(wanted.shape) * float(np.finfo(np.float32).eps)) * max(1.0, largest)
-    found = Compared(kind="resize", name=name, largest=largest, absolute=worst, limit=limit, span=largest)
-    check(found)
-    return found
+    run.arrays = list(zip((tensor.name for tensor in run.models.graph.inputs), _given(run, spec, x), strict=True))
+    actual = run(model, threads=_THREADS)[0][0][1]
+    expected = resize(x, spec)
+    largest = float(expected.max(initial=0.0))
+    last_bits = 4 * max(expected.shape) * float(np.finfo(np.float32).eps)  # of coordinates along the longest axis
+    return Compared(
+        kind="resize",
+        name=f"{op.name or op.where} alone, on {list(lengths)}",
+        largest=largest,
+        absolute=_difference(expected, actual, is_copy=isinstance(op.spec.kernel, Nearest)),
+        limit=max(tolerances.OUTPUT, last_bits) * max(1.0, largest),
+        span=largest,
+        shapes=() if expected.shape == actual.shape else (expected.shape, actual.shape),
+    )
+
+
+def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy: bool) -> float:
+    """Return the largest difference, in float32, for the arrays are long; 0 where only ties differ."""
+    if expected.shape != actual.shape:
+        return np.inf
+    apart = np.abs(expected - actual)
+    if is_copy and np.count_nonzero(apart) <= tolerances.TIES * apart.size:
+        return 0.0
+    return float(apart.max(initial=0.0))
 
 
 def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
-    """Yield the inputs of a model of one resize: ``x``, and its target where that is one."""
+    """Yield the inputs of a model of one resize: ``x``, and its target where that is an input."""
     yield x
     for each in run.models.graph.inputs[1:]:
         assert isinstance(spec.target, Scales | Sizes)
         axes = resolve_axes(spec.axes, x.ndim)
         values = dict(zip(axes, spec.target.values, strict=True))
-        kept = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
+        unchanged = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
         listed = axes if each.lengths == (len(axes),) else range(x.ndim)
-        yield np.array([values.get(axis, kept[axis]) for axis in listed], each.dtype)
+        yield np.array([values.get(axis, unchanged[axis]) for axis in listed], each.dtype)

@@ -1,0 +1,118 @@
+"""How far two arrays differ, and how far they may."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+
+from ...report import Compared
+from ..run.array_files import Named
+from . import tolerances
+
+Array = NDArray[Any]
+
+
+def compare_all(
+    expected: Named, actual: Named, *, tolerance: float | None = None, least: Callable[[Array], float] = lambda _: 0.0
+) -> tuple[Compared, ...]:
+    """Return how each output compares with its partner; see ``compare``. ``least`` is asked of expected outputs."""
+    return tuple(
+        compare(name, mine, theirs, tolerance, least=least(mine))
+        for (name, mine), (_, theirs) in zip(expected, actual, strict=True)
+    )
+
+
+def compare(
+    name: str, expected: Array, actual: Array, tolerance: float | None = None, *, least: float = 0.0, kind: str = ""
+) -> Compared:
+    """Return how far arrays differ, and how far they may.
+
+    The limit is ``tolerance`` times the largest finite value of ``expected`` and 1, and ``least`` at least. By default
+    the tolerance is what the element type lets expect.
+    """
+    if tolerance is None:
+        is_half = np.float16 in (expected.dtype, actual.dtype)
+        tolerance = tolerances.HALF_OUTPUT if is_half else tolerances.OUTPUT
+    largest = float(np.abs(_finite(expected)).max(initial=0.0))
+    is_alike = expected.shape == actual.shape
+    return Compared(
+        kind=kind or "output",
+        name=name,
+        largest=largest,
+        absolute=largest_difference(expected, actual) if is_alike else np.inf,
+        limit=max(tolerance * max(1.0, largest), least),
+        span=_span(expected),
+        shapes=() if is_alike else (expected.shape, actual.shape),
+    )
+
+
+def check(comparison: Compared) -> Compared:
+    """Return a comparison. Raises VerificationError where it does not pass."""
+    what = f"{comparison.kind} {comparison.name!r}"
+    if comparison.shapes:
+        shapes = f"{list(comparison.shapes[1])}, in the source {list(comparison.shapes[0])}"
+        raise VerificationError(f"{what} has shape {shapes}")
+    if not comparison.passes:
+        more = f"; {comparison.remark}" if comparison.remark else ""
+        raise VerificationError(f"{what} {comparison.difference}{more}")
+    return comparison
+
+
+def all_pass(comparisons: Iterable[Compared]) -> bool:
+    """Say whether no difference is larger than its limit."""
+    return all(comparison.passes for comparison in comparisons)
+
+
+def worst(comparisons: Iterable[Compared]) -> Compared:
+    """Return the comparison whose difference takes the largest part of its limit; NaN, which never passes, is most."""
+    return max(
+        comparisons, key=lambda each: math.inf if math.isnan(each.absolute) else each.absolute / (each.limit or 1.0)
+    )
+
+
+def coordinate_error(array: Array, *, least: float = 1.0) -> float:
+    """Return what the last bit of float32 coordinates is worth along the longest axis that a resize may have made.
+
+    That is none of the first two of what holds images or signals. Values are taken for ``least`` at least.
+    """
+    axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]  # behind batch and channels
+    largest = float(np.abs(_finite(array)).max(initial=least))
+    return max(axes, default=1) * float(np.finfo(np.float32).eps) * largest
+
+
+def largest_difference(expected: Array, actual: Array) -> float:
+    """Return the largest difference of two arrays of one shape; NaN where one alone has a NaN."""
+    return float(absolute_differences(expected, actual).max(initial=0.0))
+
+
+def absolute_differences(expected: Array, actual: Array) -> NDArray[np.float64]:
+    """Return the absolute difference of every element: 0 of equal infinities and of two NaN, NaN where one is NaN."""
+    expected, actual = _wide(expected), _wide(actual)
+    same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    with np.errstate(invalid="ignore"):  # equal infinities
+        return np.where(same, 0.0, np.abs(expected - actual))
+
+
+def _span(array: Array) -> float:
+    """Return how far values lie apart; of one alone, from 0."""
+    finite = _finite(array)
+    values = np.append(finite, 0.0) if finite.size == 1 else finite
+    mixed = finite.size < array.size and bool(finite.size)  # NaN and infinity in some places tell something
+    return np.inf if mixed else float(np.ptp(values)) if values.size else 0.0
+
+
+def _finite(array: Array) -> NDArray[np.float64]:
+    """Return the finite values of an array, those of complex numbers by their parts."""
+    wide = _wide(array)
+    finite: NDArray[np.float64] = wide[np.isfinite(wide)].view(np.float64)
+    return finite
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

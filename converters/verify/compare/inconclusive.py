@@ -1,0 +1,26 @@
+"""The last rung: outputs that pass, but whose values lie no further apart than the tolerance, prove nothing.
+
+Other random inputs are tried until every output tells something; an output that never does is INCONCLUSIVE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ...report import Compared
+from ..run.processes import Runs
+from .array_differences import worst
+
+
+def until_conclusive(runs: Iterable[Runs], is_conclusive: Callable[[], bool]) -> Iterator[Runs]:
+    """Yield the runs on all inputs that there are, then on other random ones until the results are conclusive."""
+    for run in runs:
+        if run.is_another and is_conclusive():
+            return
+        yield run
+
+
+def over_inputs(comparisons: Sequence[Compared]) -> Compared:
+    """Return an output's comparison over several inputs: the worst, and how far its values lie apart in any."""
+    return replace(worst(comparisons), span=max(comparison.span for comparison in comparisons))

@@ -1,0 +1,208 @@
+"""Models compared segment by segment: each between two tensors that both have, on the source's own values.
+
+A deep model enlarges last bits, until outputs of two runtimes, or of one runtime in two ways, are far apart, and no
+bound follows from anything. One segment of a few layers enlarges little. So the result is given the source's values
+wherever both have a tensor, and its values at the next such tensor may differ as outputs of any model may; or as
+the source's own do where its values are off by as much as float32 sums are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import VerificationError
+
+from ...report import Compared, Verification
+from ..graphs import Graph, read
+from ..run.array_files import Named
+from ..run.processes import Runs
+from . import array_differences, tolerances
+from .array_differences import all_pass, compare
+from .model_outputs import SegmentError
+from .tied_rows import compare_aligned
+
+Array = NDArray[Any]
+Values = dict[str, Array]
+
+# More tensors make shorter segments, in which last bits grow less; each is an output of the model, held in memory, and
+# keeps a runtime from fusing the layers around it, so that another graph would be proven than the one that runs.
+_COUNTS = (128, 32, 8, 0)
+"""Numbers of tensors at which segments begin; the next one where so many take too much memory."""
+
+# In these a last bit decides which value comes first, or which integer: a layer behind would differ by all there is.
+_DECIDES = re.compile(
+    r"topk|nonmaxsuppression|arg(max|min)|greater(orequal|equal)?|less(orequal|equal)?|(not)?equal"
+    r"|floor|ceil(ing)?|round|cast|convert|sign|nonzero|bucketize"
+)
+_SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
+
+
+def common(first: Path, second: Path) -> list[str]:
+    """Return the tensors that steps of both models make, as far as names tell, in the order of the first."""
+    graph, names = read(first), read(second).names
+    inputs = {tensor.name for tensor in graph.inputs}
+    outputs = [name for step in graph.steps for name in step.outputs if name and name not in inputs]
+    return [name for name in dict.fromkeys(outputs) if name in names]
+
+
+def verified(run: Runs, source: Path, result: Path) -> Verification:
+    """Compare two models segment by segment. Raises SegmentError that names the first segment that differs."""
+    names, decisive = common(source, result), _decisive(read(source))
+    for count in _COUNTS:
+        try:
+            return _Segments.between(run, source, result, _spaced(names, count, decisive)).verified()
+        except _TooMuchError:
+            continue
+    raise VerificationError(f"{result.name} does not run once more")
+
+
+class _TooMuchError(Exception):
+    """One of the models does not run with as many tensors shown or replaced."""
+
+
+def _decisive(graph: Graph) -> frozenset[str]:
+    """Return the tensors of whose values a last bit may decide an order, a choice or an integer."""
+    return frozenset(name for step in graph.steps if _DECIDES.fullmatch(step.type) for name in step.inputs)
+
+
+def _spaced(names: Sequence[str], count: int, decisive: Container[str]) -> Sequence[str]:
+    """Return names at equal distances, ``count`` at most, and all that are decisive; none where ``count`` is 0."""
+    if not count:
+        return []
+    distance = math.ceil(len(names) / count)
+    return [name for place, name in enumerate(names) if not place % distance or name in decisive]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ends:
+    """How both models compare where segments end: at tensors inside, by name, and at their outputs."""
+
+    inside: dict[str, Compared]
+    outputs: tuple[Compared, ...]
+
+    @property
+    def passes(self) -> bool:
+        return all_pass((*self.inside.values(), *self.outputs))
+
+    def widened(self, moves: _Ends) -> _Ends:
+        """Return the comparisons with the limits that the moves of the source's own values allow."""
+        return _Ends(
+            inside={name: _widened(each, moves.inside[name]) for name, each in self.inside.items()},
+            outputs=tuple(_widened(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Segments:
+    """The source's outputs, and its ``values`` of the tensors at which segments begin and end, in order."""
+
+    run: Runs
+    source: Path
+    result: Path
+    graph: Graph
+    expected: Named
+    values: Values
+
+    @classmethod
+    def between(cls, run: Runs, source: Path, result: Path, names: Sequence[str]) -> _Segments:
+        """Return the segments between ``names``, as far as the result has tensors of these shapes, too."""
+        (expected, values), (_, others) = _run(run, source, names), _run(run, result, names)
+        values = {name: values[name] for name in names if name in values and name in others}
+        # Of another shape, a name means another tensor.
+        values = {
+            name: each for name, each in values.items() if each.dtype.kind == "f" and each.shape == others[name].shape
+        }
+        return cls(run=run, source=source, result=result, graph=read(source), expected=expected, values=values)
+
+    def verified(self) -> Verification:
+        """Compare every segment, then those between tensors that did not differ.
+
+        For a name may be that of another tensor in the result, before a layer that was merged; then all goes on well
+        behind it. An error of the result differs once more, at the next tensor that both have.
+        """
+        ends = self._compared(self.values)
+        left_out = {name: each for name, each in ends.inside.items() if not each.passes}
+        if left_out:
+            ends = self._compared({name: each for name, each in self.values.items() if name not in left_out})
+        inside = [(name in left_out, left_out.get(name) or ends.inside[name]) for name in self.values]
+        _check([*inside, *((False, output) for output in ends.outputs)])
+        worst = max((comparison.relative for comparison in ends.inside.values()), default=0.0)
+        return Verification(
+            outputs=ends.outputs,
+            note=f"{len(ends.inside) + 1} segments, each on the source's own values, differ by up to {worst:.2g}",
+        )
+
+    def _compared(self, values: Values) -> _Ends:
+        """Return how the result's ends compare, given the source's values; limits follow the source's own moves."""
+        ends = self._ends(self.result, values, values)
+        return ends if ends.passes else ends.widened(self._ends(self.source, values, self._moved(values)))
+
+    def _ends(self, model: Path, values: Values, replacements: Values) -> _Ends:
+        """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
+        outputs, others = _run(self.run, model, list(values), given=replacements)
+        inside = {name: _inside(name, each, others[name]) for name, each in values.items()}
+        return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
+
+    def _moved(self, values: Values) -> Values:
+        """Return values that are off, up or down, by what float32 sums are: n terms by the root of n last bits."""
+        share, rng = math.sqrt(_terms(self.graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
+        return {
+            name: (each * (1 + share * rng.choice((-1.0, 1.0), each.shape))).astype(each.dtype)
+            for name, each in values.items()
+        }
+
+
+def _run(run: Runs, model: Path, names: Sequence[str], **options: Any) -> tuple[Named, Values]:
+    try:
+        return run(model, names, **options)
+    except VerificationError as problem:
+        raise _TooMuchError from problem
+
+
+def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
+    """Raise SegmentError where a segment differs: from the end of the one before to its own.
+
+    Tensors that were left out, the first of each pair says which, end none. But where the next that was not differs,
+    the first of them is where it began.
+    """
+    start, began = "the inputs", None
+    for was_left_out, each in ends:
+        if was_left_out:
+            began = began or each
+        elif each.passes:
+            start, began = repr(each.name), None
+        else:
+            first = began or each
+            problem = f"the segment from {start} to {first.name!r} is the first that differs on the source's own values"
+            raise SegmentError(f"{problem}: it {first.difference}")
+
+
+def _inside(name: str, expected: Array, actual: Array) -> Compared:
+    """Return how a tensor inside compares, however small its values are: a later layer may enlarge them."""
+    comparison = compare(name, expected, actual)
+    tolerance = comparison.limit / max(1.0, comparison.largest)  # undoes the least of 1 that outputs have
+    limit = max(tolerance * comparison.largest, array_differences.coordinate_error(expected, least=0.0))
+    return replace(comparison, limit=limit)
+
+
+def _widened(comparison: Compared, moves: Compared) -> Compared:
+    """Return a comparison that allows as much as the source's own value moves, if that still tells something."""
+    if not moves.absolute >= 0:  # NaN
+        return comparison
+    most = tolerances.HALF_OUTPUT * comparison.largest
+    return replace(comparison, limit=max(comparison.limit, min(moves.absolute, most)))
+
+
+def _terms(graph: Graph) -> int:
+    """Return of how many terms the longest sum of a model is, as far as its weights tell."""
+    weights = [step.inputs[1] for step in graph.steps if _SUMS.fullmatch(step.type)]
+    shapes = [[each or 1 for each in graph.shape(name) or ()] for name in weights]
+    return max((max(shape) if len(shape) == 2 else math.prod(shape[1:]) for shape in shapes), default=1)

@@ -1,0 +1,38 @@
+"""Every tolerance of this program, and where it comes from; docs/verification.md has more about those of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Sums of n terms in another order differ by up to n/2 last places (2^-23) of float32; a convolution of 3x3 over 512
+# channels has 4,608. Right segments of real models differ by up to 4e-5; of pairs of resizes that mean different
+# things, 99.9 % differ by more than 7e-3 (tests/sweeps/least_difference.py).
+OUTPUT = 1e-4
+"""The difference allowed between outputs, relative to the largest value, and absolute where that is below 1."""
+
+# A number that is stored in half precision is off by its last bit. Beyond that, float32 looks like half precision.
+HALF_OUTPUT = 2**-10
+"""The same of an output in half precision, and the most that any segment is allowed."""
+
+# A level is a scale times an integer, and both are rounded to float32; its neighbours lie a thousand times as far away.
+LEVEL = 1e-3
+"""The part of a quantisation level by which a value on it may be off."""
+
+# A float32 coordinate of a long axis is off by as much, and so is the value between two neighbouring pixels.
+SINGLE_RESIZE = 1e-3
+"""The difference allowed in an audit between outputs of one resize of values from 0 to 1."""
+
+# A copy may pass through float32, as OpenVINO's do, which moves values from 0 to 1 by 2^-25 at most.
+COPY = 1e-6
+"""The same for kernels that copy pixels."""
+
+# Rounding decides which of two neighbours a nearest resize copies at ties.
+TIES = 1e-3
+"""The share of the pixels of a long nearest resize that may be other copies."""
+
+# Runtimes round integers in several ways, all within 1 of each other.
+INTEGERS = 1.0
+"""The difference allowed between integers that a resize averaged."""
+
+KIT: Mapping[str, float] = {"float16": 1e-2, "float32": OUTPUT, "float64": OUTPUT}
+"""The difference allowed by a conformance kit between values from 0 to 1, by element type; INTEGERS else."""

@@ -1,0 +1,29 @@
+"""Named arrays in files, by which a model that runs in another process takes inputs and returns tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError
+
+Named = list[tuple[str, NDArray[Any]]]
+"""Arrays with their names, in the order of a model's inputs or outputs; names may repeat."""
+
+
+def save(path: Path, arrays: Named) -> None:
+    """Write arrays under any names, in order. Raises IrInterpError for one of strings: NumPy would pickle it."""
+    for name, array in arrays:
+        if array.dtype.hasobject:
+            raise IrInterpError(f"tensor {name!r} holds strings, and those are not compared")
+    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
+
+
+def load(path: Path) -> Named:
+    """Return what ``save`` wrote."""
+    with np.load(path) as file:
+        names, *arrays = file.values()
+        return list(zip(names.tolist(), arrays, strict=True))
