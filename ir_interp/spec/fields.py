@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import MISSING, fields
@@ -112,7 +113,7 @@ def _whole(name: str, value: Any) -> int:
         return as_whole(value)
     with suppress(OverflowError, ValueError):  # infinities, NaN
         if isinstance(value, Real) and not isinstance(value, bool) and math.floor(value) == value:
-            return int(math.floor(value))
+            return operator.index(math.floor(value))
     raise SpecError(f"{name}: {quoted(value)} is not a whole number")
 
 
