@@ -217,11 +217,6 @@ def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], na
     return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}
 
 
-def optional(value: Checked | None, check: Callable[[Checked, str], R], name: str) -> R | None:
-    """Return None for None, else the value checked."""
-    return None if value is None else check(value, name)
-
-
 def function(value: Callable[P, R], name: str) -> Callable[P, R]:
     """Return what can be called."""
     if not callable(value):

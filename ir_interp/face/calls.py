@@ -39,7 +39,7 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
     """
     from ir_interp.library import get
 
-    wanted = arguments.optional(version, arguments.whole, "version")
+    wanted = None if version is None else arguments.whole(version, "version")
     return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
 
 
