@@ -132,8 +132,8 @@ def _first(value: object) -> str:
 
 
 def _marked(text: str) -> str:
-    """Return a docstring as Markdown."""
-    return text.replace("``", "`")
+    """Return a docstring as Markdown, in which code is indented and stands behind an empty line."""
+    return text.replace("``", "`").replace("Example:\n", "Example:\n\n")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,40 @@ def misfit(value: object, name: str, expected: str) -> SpecError:
 def shown(value: object) -> str:
     """Return a value as messages show it: in short, and of a model or an array no more than what it is."""
     plain = isinstance(value, str | bytes | int | float | list | tuple | dict | Enum) or value is None
-    return reprlib.repr(value) if plain else f"of type {type(value).__name__}"
+    return quoted(value) if plain else f"of type {type(value).__name__}"
+
+
+def quoted(value: Any) -> str:
+    """Return a value as code, shortened; a class by its name."""
+    if isinstance(value, type):
+        return value.__name__
+    try:
+        return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
+    except ValueError:  # a number of more digits than Python prints
+        return f"a number of type {type(value).__name__}"
+
+
+def as_whole(value: Any) -> int:
+    """Return a whole number of Python or NumPy. Raises TypeError for another value, for a switch too."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(value)
+    return operator.index(value)
+
+
+def as_real(value: Any) -> float:
+    """Return a number. Raises TypeError for another value, OverflowError for one that float64 does not hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(value)
+    return float(value)
+
+
+def entries(value: Any) -> tuple[Any, ...] | None:
+    """Return the entries of a collection; None for text, which would be taken letter by letter, and other values."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return None
+    with suppress(TypeError):  # an array without axes
+        return tuple(value)
+    return None
 
 
 def flag(value: bool, name: str) -> bool:
@@ -88,7 +121,7 @@ def word(value: str, name: str) -> str:
 def _of(kind: type[Checked], value: Checked, name: str, expected: str) -> Checked:
     if isinstance(value, kind):
         return value
-    raise SpecError(f"{name} is {shown(value)}; expected {expected}")
+    raise misfit(value, name, expected)
 
 
 def words(value: Iterable[str], name: str) -> tuple[str, ...]:
@@ -99,9 +132,8 @@ def words(value: Iterable[str], name: str) -> tuple[str, ...]:
 def whole(value: int, name: str) -> int:
     """Return a whole number, of Python or NumPy."""
     with suppress(TypeError):
-        if not isinstance(value, bool | np.bool_):
-            return operator.index(value)
-    raise SpecError(f"{name} is {shown(value)}; expected a whole number")
+        return as_whole(value)
+    raise misfit(value, name, "a whole number")
 
 
 def natural(value: int, name: str) -> int:
@@ -122,9 +154,9 @@ def positive(value: int, name: str) -> int:
 
 def real(value: float, name: str) -> float:
     """Return a number, of Python or NumPy."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise SpecError(f"{name} is {shown(value)}; expected a number")
-    return float(value)
+    with suppress(TypeError, OverflowError):
+        return as_real(value)
+    raise misfit(value, name, "a number")
 
 
 def not_negative(value: float, name: str) -> float:
@@ -154,19 +186,17 @@ def reals(value: Iterable[float], name: str) -> tuple[float, ...]:
 
 
 def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checked, ...]:
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise SpecError(f"{name} is {shown(value)}; expected {expected}")
-    try:
-        return tuple(value)
-    except TypeError:  # an array without axes
-        raise SpecError(f"{name} is {shown(value)}; expected {expected}") from None
+    several = entries(value)
+    if several is None:
+        raise misfit(value, name, expected)
+    return several
 
 
 def path(value: str | os.PathLike[str], name: str) -> Path:
     """Return a path."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
     if not isinstance(text, str) or "\0" in text:
-        raise SpecError(f"{name} is {shown(value)}; expected a path")
+        raise misfit(value, name, "a path")
     return Path(text)
 
 
@@ -183,17 +213,12 @@ def paths(value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name
 def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], name: str) -> dict[str, R]:
     """Return a mapping from names, each of its values checked."""
     if not isinstance(value, Mapping):
-        raise SpecError(f"{name} is {shown(value)}; expected a mapping from names")
+        raise misfit(value, name, "a mapping from names")
     return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}
-
-
-def optional(value: Checked | None, check: Callable[[Checked, str], R], name: str) -> R | None:
-    """Return None for None, else the value checked."""
-    return None if value is None else check(value, name)
 
 
 def function(value: Callable[P, R], name: str) -> Callable[P, R]:
     """Return what can be called."""
     if not callable(value):
-        raise SpecError(f"{name} is {shown(value)}; expected a function")
+        raise misfit(value, name, "a function")
     return value

@@ -94,31 +94,31 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
     return int(summary.fails(*options.fail_on)) if is_read else 2
 
 
-def _print(found: Audit, form: str) -> None:
+def _print(report: Audit, form: str) -> None:
     from ir_interp.converters.audit.formats import FORMATS
 
     if form in FORMATS:
-        print(FORMATS[form](found))
+        print(FORMATS[form](report))
     elif form == "text":
-        _show(found)
+        _show(report)
 
 
-def _show(found: Audit) -> None:
+def _show(report: Audit) -> None:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.audit.findings import by_runtimes
 
     console = Console()
-    for those in by_runtimes(found.rows):
+    for those in by_runtimes(report.rows):
         _show_files(console, those)
-    for cost in found.preprocessing:
+    for cost in report.preprocessing:
         if not cost.likeness.unequal:
             console.say(f"{cost.where}: {cost.text}")
-    for finding in found.findings:
+    for finding in report.findings:
         console.say(f"{finding.where}: {finding.code} {finding.message}")
-    codes = ", ".join(sorted({each.code for each in found.findings}))
+    codes = ", ".join(sorted({each.code for each in report.findings}))
     more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
-    unread = f", {count(len(found.errors), 'file')} not read" if found.errors else ""
-    console.say(f"{count(len(found.rows), 'resize')}, {count(len(found.findings), 'finding')}{unread}{more}")
+    unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
+    console.say(f"{count(len(report.rows), 'resize')}, {count(len(report.findings), 'finding')}{unread}{more}")
 
 
 def _show_files(console: Console, rows: Sequence[Audited]) -> None:

@@ -109,25 +109,25 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
     return 1 if comparison.unequal else 0
 
 
-def _show(found: ModelComparison) -> None:
+def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
 
     console = Console()
-    for output in found.outputs:
-        _show_output(console, output, found)
-    if found.resizes is not None:
-        rows = [(each.name, *each.text) for each in found.resizes]
-        title = f"{count(len(found.resizes), 'resize')}, in order"
+    for output in comparison.outputs:
+        _show_output(console, output, comparison)
+    if comparison.resizes is not None:
+        rows = [(each.name, *each.text) for each in comparison.resizes]
+        title = f"{count(len(comparison.resizes), 'resize')}, in order"
         console.table(("resize", "its data", "its output"), rows, title=title)
-        console.say(found.first_difference)
-    if found.first_layer is not None:
-        console.say(found.first_layer.text)
-    console.say(found.summary)
+        console.say(comparison.first_difference)
+    if comparison.first_layer is not None:
+        console.say(comparison.first_layer.text)
+    console.say(comparison.summary)
 
 
-def _show_output(console: Console, output: OutputComparison, found: ModelComparison) -> None:
-    called = labels((found.first, found.second))
-    models = ((found.first, output.first), (found.second, output.second))
+def _show_output(console: Console, output: OutputComparison, comparison: ModelComparison) -> None:
+    called = labels((comparison.first, comparison.second))
+    models = ((comparison.first, output.first), (comparison.second, output.second))
     rows = [(called[str(path)], *values.text) for path, values in models]
     console.table(("model", "shape", "min", "mean", "max"), rows, title=f"output {output.name}")
     console.say(output.verdict, "green" if output.compared.passes else "red")

@@ -69,19 +69,19 @@ def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
         console.say(line)
 
 
-def _show(found: Explanation, every: bool) -> None:
+def _show(explanation: Explanation, every: bool) -> None:
     from ir_interp.cli.terminal import Console
 
-    console, op = Console(), found.op
+    console, op = Console(), explanation.op
     for line in (
-        f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(found.shape)}",
+        f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(explanation.shape)}",
         describe.summary(op.spec),
         *(f"{each}" for each in op.diagnostics),
     ):
         console.say(line)
-    if not found.axes:
+    if not explanation.axes:
         console.say("no axis changes: the input is copied")
-    for table in found.axes:
+    for table in explanation.axes:
         _show_axis(console, table, every)
 
 

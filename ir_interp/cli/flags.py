@@ -53,8 +53,9 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
 
 
 def _read(option: Option, value: Any) -> Any:
-    word = value.value if option.choices else value
-    return option.kind.check(word, option.name) if option.choices else option.kind.read(value, option.flag)
+    if option.choices:
+        return option.kind.check(value.value, option.name)
+    return option.kind.read(value, option.flag)
 
 
 def _parameter(option: Option) -> inspect.Parameter:

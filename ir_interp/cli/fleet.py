@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ir_interp.converters.fleet.summary import Summary
     from ir_interp.converters.fleet.work import Work
 
-_SECONDS = 1800  # a model may take, unless --time-limit says otherwise
-
 
 def run(
     models: list[Path], work: Work, options: AuditOptions | ConvertOptions, results: Path, form: str
@@ -28,16 +27,19 @@ def run(
     """Work on all models, and print what comes of them; return that, and whether everything could be read."""
     from ir_interp.converters.audit.auditing import expanded
     from ir_interp.converters.fleet.results import Results
-    from ir_interp.converters.fleet.work import Crew, run
+    from ir_interp.converters.fleet.work import Crew
+    from ir_interp.converters.fleet.work import run as run_all
 
     if options.scheduler is not None and options.jobs > 1:
         raise IrInterpError("--jobs has no effect with --scheduler, whose workers share the files")
     files, unread = expanded(models)
     work.check(files)
     work.prepare()
-    crew = Crew(jobs=options.jobs, scheduler=options.scheduler, limit=options.time_limit or _SECONDS)
+    crew = Crew(jobs=options.jobs, scheduler=options.scheduler)
+    if options.time_limit is not None:
+        crew = replace(crew, limit=options.time_limit)
     with progress.bar(options.quiet) as report_progress, Results(results, f"{VERSION} {work.identity}") as lines:
-        summary = run(files, work, lines, crew, report_progress)
+        summary = run_all(files, work, lines, crew, report_progress)
     _print(summary, form, results)
     for error in unread:
         print(f"error: {shown(str(error))}", file=sys.stderr)

@@ -35,12 +35,12 @@ def identify(
 
     form = printed_form(options)
     pairs = [(likeness.read(first)[0], likeness.read(second)[0]) for first, second in _pairs(before, after)]
-    found = origin.identified(pairs)
+    identified = origin.identified(pairs)
     if form == "json":
-        print(json.dumps(found.record(), indent=2))
+        print(json.dumps(identified.record(), indent=2))
     elif form == "text":
-        print("\n".join(map(shown, found.text.splitlines())))
-    return 0 if found.is_sure else 1
+        print("\n".join(map(shown, identified.text.splitlines())))
+    return 0 if identified.is_sure else 1
 
 
 def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:

@@ -30,10 +30,16 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
     element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
 
     Raises ReadError for what the library does not have.
+
+    Example:
+        >>> spec = ir_interp.spec("pillow", resample="BILINEAR")
+        >>> ir_interp.resize(np.zeros((8, 6), np.uint8), spec, sizes=(4, 3)).shape
+        (4, 3)
+
     """
     from ir_interp.library import get
 
-    wanted = arguments.optional(version, arguments.whole, "version")
+    wanted = None if version is None else arguments.whole(version, "version")
     return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
 
 
@@ -48,6 +54,14 @@ def identify(
 
     Images are arrays [height, width] or [height, width, channels]. In place of ``pairs`` a function will do, which
     takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
+
+    Example:
+        >>> spec = ir_interp.spec("pillow", resample="BICUBIC")
+        >>> before = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
+        >>> identified = ir_interp.identify([(before, ir_interp.resize(before, spec, sizes=(20, 12)))])
+        >>> "pillow@13:BICUBIC: equal" in identified.text
+        True
+
     """
     from ir_interp.views import origin
 
@@ -79,6 +93,11 @@ def preprocess(
     scale.
 
     Raises ReadError for what cannot be read, InexactError for a call that has no such form.
+
+    Example:
+        >>> ir_interp.preprocess("model.onnx", "whole.onnx", like="pillow:bilinear", size=(8, 8))
+        'image'
+
     """
     options = settled(PreprocessOptions, locals())
     from ir_interp.converters.preprocess import preprocessed_files

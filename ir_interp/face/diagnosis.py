@@ -54,6 +54,14 @@ def audit(
     ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
+
+    Example:
+        >>> [row] = ir_interp.audit("model.onnx", runtimes=["openvino", "tensorrt"]).rows
+        >>> for name, verdict in row.verdicts.items():
+        ...     print(f"{name}: {verdict}")
+        openvino: differs by 0.165: antialias dropped
+        tensorrt: refused: the importer takes no antialias
+
     """
     options = settled(AuditOptions, locals())
     from ir_interp.converters.audit import audit_report
@@ -87,6 +95,12 @@ def fix(
 
     Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
     VerificationError where the result does not run. Nothing is written then.
+
+    Example:
+        >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").mended
+        >>> [remedy.text for remedy in fixed.remedies]
+        ['exclude_outside=0 -> 1']
+
     """
     options = settled(FixOptions, locals())
     from ir_interp.converters.fix import fixed_files
@@ -115,6 +129,12 @@ def reproduce(
     only NumPy and the runtime, and a README.md with formula, source and versions.
 
     Raises IrInterpError where the runtime is not installed, or there is nothing to show.
+
+    Example:
+        >>> fault = ir_interp.reproduce("openvino:antialias", "fault")
+        >>> print(fault.verdict)
+        differs by 0.333: antialias dropped
+
     """
     options = settled(ReproduceOptions, locals())
     from ir_interp.converters.reproduce import reproduction
@@ -128,6 +148,11 @@ def kit(folder: str | os.PathLike[str]) -> Kit:
 
     Its runner needs Python, NumPy and a runtime, and none of this project: for machines that have no more (NPUs,
     phones). The folder must not be there, or be empty.
+
+    Example:
+        >>> ir_interp.kit("resizes").count
+        287
+
     """
     from ir_interp.converters.reproduce import conformance_kit as inner
 

@@ -44,6 +44,13 @@ def explain(
     they are open; ``sizes`` (output lengths) or ``scales`` (output / input) replace those of the layer.
 
     Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
+
+    Example:
+        >>> for table in ir_interp.explain("layer.xml").axes:
+        ...     print(table.axis, table.in_size, table.out_sizes)
+        2 5 (10,)
+        3 7 (14,)
+
     """
     options = settled(ExplainOptions, locals())
     from ir_interp.views.explanation import explanation
@@ -76,6 +83,10 @@ def plot(
     something else, or a reading, else exact arithmetic.
 
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
+
+    Example:
+        >>> figure = ir_interp.plot("layer.xml", "up.png", axis=2)
+
     """
     from ir_interp.options.plot_options import PlotOptions
     from ir_interp.views import canvas, figures

@@ -34,6 +34,12 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
 
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
     that is known but not interpreted.
+
+    Example:
+        >>> [op] = ir_interp.load("layer.xml")
+        >>> print(op.spec)
+        nearest, asymmetric: floor(i * step), step = in / out; sizes 1, 3, 10, 14 on all axes
+
     """
     return readers.load(source, arguments.member(Semantics, semantics, "semantics"))
 
@@ -90,6 +96,12 @@ def convert(
     What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an
     ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
     reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
+
+    Example:
+        >>> report = ir_interp.convert("layer.xml", "layer.onnx")
+        >>> [(row.name, row.exactness) for row in report.rows]
+        [('up', 'exact')]
+
     """
     options = settled(ConvertOptions, locals())
     from ir_interp.converters.conversion import converting
@@ -121,6 +133,11 @@ def compare(
 
     Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
     have different numbers of outputs.
+
+    Example:
+        >>> ir_interp.compare("model.onnx", "model.onnx", seed=1).passes
+        True
+
     """
     options = settled(CompareOptions, locals())
     check_needs(options)

@@ -37,7 +37,7 @@ class CompareOptions:
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes(places=(MODELS,))
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(places=(MODELS,))
     seed: int = shared.seed(places=(MODELS,))
-    images: Images = shared.images(places=(MODELS,), needs=shared.IMAGES)
+    images: Images = shared.images(places=(MODELS,))  # of random pixels too: one model may have preprocessing inside
     tolerance: float | None = option(
         NOT_NEGATIVE,
         "Allowed, of the largest value. Default 1e-4, else segment by segment.",

@@ -34,40 +34,16 @@ class Form(Enum):
 
 FILE, FOLDER = "file", "folder"
 """The places where an option has an effect: the conversion of one file, of all files in a folder."""
-_LAYERS = (FileKind.JSON, FileKind.TFLITE)
-_MODELS = (FileKind.ONNX, FileKind.IR)
+_ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
+_MODELS = (_ONNX, _IR)
 
 
-def _writes_new_onnx(start: FileKind, end: FileKind) -> bool:
-    return start is not FileKind.ONNX and end is FileKind.ONNX
-
-
-def _writes_new_ir(start: FileKind, end: FileKind) -> bool:
-    return end is FileKind.IR
-
-
-def _writes_layers(start: FileKind, end: FileKind) -> bool:
-    return end in (FileKind.JSON, FileKind.PYTHON)
-
-
-def _fills_tflite(start: FileKind, end: FileKind) -> bool:
-    return (start, end) == (FileKind.JSON, FileKind.TFLITE)
-
-
-def _reads_resizes(start: FileKind, end: FileKind) -> bool:
-    return (start, end) != (FileKind.ONNX, FileKind.ONNX)
+def _writes_ir(start: FileKind, end: FileKind) -> bool:
+    return end is _IR
 
 
 def _chooses_forms(start: FileKind, end: FileKind) -> bool:
-    return end is FileKind.IR or (start, end) == (FileKind.ONNX, FileKind.ONNX)
-
-
-def _keeps_states(start: FileKind, end: FileKind) -> bool:
-    return (start, end) == (FileKind.IR, FileKind.ONNX)
-
-
-def _writes_weights(start: FileKind, end: FileKind) -> bool:
-    return start in _MODELS and end in _MODELS
+    return end is _IR or (start, end) == (_ONNX, _ONNX)
 
 
 def _is_verified(start: FileKind, end: FileKind) -> bool:
@@ -87,29 +63,32 @@ class ConvertOptions:
     """How to translate a file, or all files in a folder; ``ir_interp.convert`` says what each option means."""
 
     opset: int | None = option(
-        WHOLE, "ONNX operator set: 11 to 24, of a single layer from 7.", "--opset", routes=_writes_new_onnx
-    )
-    ir: int | None = option(WHOLE, "Version of an .xml: 11, or 10 (up to 2021.4).", "--ir", routes=_writes_new_ir)
-    interpolate: int | None = option(
         WHOLE,
-        "Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1.",
-        "--interpolate",
-        routes=_writes_new_ir,
+        "ONNX operator set: 11 to 24, of a single layer from 7.",
+        "--opset",
+        routes=lambda start, end: start is not _ONNX and end is _ONNX,
+    )
+    ir: int | None = option(WHOLE, "Version of an .xml: 11, or 10 (up to 2021.4).", "--ir", routes=_writes_ir)
+    interpolate: int | None = option(
+        WHOLE, "Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1.", "--interpolate", routes=_writes_ir
     )
     dialect: str | None = option(
-        WORD, "Dialect of a .json file to write. Default: tensorrt.", "--dialect", routes=_writes_layers
+        WORD,
+        "Dialect of a .json file to write. Default: tensorrt.",
+        "--dialect",
+        routes=lambda start, end: end in (_JSON, FileKind.PYTHON),
     )
     into: Path | None = option(
         PATH,
         "Of .json to .tflite: a .tflite whose resizes of these names become as the layers say.",
         "--into",
         metavar="MODEL",
-        routes=_fills_tflite,
+        routes=lambda start, end: (start, end) == (_JSON, _TFLITE),
         places=(FILE,),
     )
     semantics: Semantics = shared.semantics(
         "Which to take where several exist, types at the ends of an IR v10 included: runtime, document or reference.",
-        routes=_reads_resizes,
+        routes=lambda start, end: (start, end) != (_ONNX, _ONNX),
     )
     target: str | None = option(
         WORD,
@@ -127,14 +106,17 @@ class ConvertOptions:
     )
     strict: bool = option(SWITCH, "Refuse what is not exact for every shape.", "--strict", routes=_chooses_forms)
     fp16: bool = option(
-        SWITCH, "Store weights of an .xml or .onnx in half precision.", "--fp16", routes=_writes_weights
+        SWITCH,
+        "Store weights of an .xml or .onnx in half precision.",
+        "--fp16",
+        routes=lambda start, end: start in _MODELS and end in _MODELS,
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
         "What an IR keeps between inferences: inputs (and outputs) of an .onnx, or refuse.",
         "--state",
         default=StateForm.INPUTS,
-        routes=_keeps_states,
+        routes=lambda start, end: (start, end) == (_IR, _ONNX),
     )
     verify: bool = option(
         SWITCH, "Run both in their own runtimes before writing.", "--verify", "--no-verify", default=True
@@ -152,10 +134,7 @@ class ConvertOptions:
     html: Path | None = shared.html(places=(FILE,))
     image: Path | None = shared.image(places=(FILE,))
     to: str | None = shared.of_command_line(
-        WORD,
-        "SOURCE is a folder or @list.txt, DESTINATION a folder: what to write, as .xml.",
-        "--to",
-        places=(FOLDER,),
+        WORD, "SOURCE is a folder or @list.txt, DESTINATION a folder: what to write, as .xml.", "--to", places=(FOLDER,)
     )
     jobs: int = shared.jobs("With --to, processes that share the files.", "--jobs", is_keyword=False, places=(FOLDER,))
     results: Path | None = shared.results(places=(FOLDER,))

@@ -17,10 +17,7 @@ class FixOptions:
     """What to fix, and how to verify it; ``ir_interp.fix`` says what each option means."""
 
     select: tuple[str, ...] = option(
-        WORDS,
-        "Codes to mend, or their beginnings: IRI012. Default: all of IRI01.",
-        "--select",
-        complete="mistakes",
+        WORDS, "Codes to mend, or their beginnings: IRI012. Default: all of IRI01.", "--select", complete="mistakes"
     )
     ignore: tuple[str, ...] = option(WORDS, "Codes not to mend, or their beginnings.", "--ignore", complete="mistakes")
     layers: tuple[str, ...] = option(WORDS, "Only the resize of this name.", "--layer")

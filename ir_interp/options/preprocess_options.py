@@ -21,9 +21,7 @@ class PreprocessOptions:
     like: str | None = option(WORD, "The resize of the training: pillow:bicubic, opencv:linear.", "--like")
     size: tuple[int, int] | None = option(PAIR, "Height and width that the model takes: 224,224.", "--size")
     letterbox: int | None = option(
-        _COLOUR,
-        "Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.",
-        "--letterbox",
+        _COLOUR, "Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.", "--letterbox"
     )
     image_size: tuple[int, int] | None = option(
         PAIR,

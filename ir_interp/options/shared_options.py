@@ -68,16 +68,10 @@ progress = partial(of_python, Kind(takes="Progress", check=arguments.function), 
 # What models run on
 
 shapes = partial(
-    option,
-    SHAPES,
-    "Lengths of an input, where dynamic: x:1,3,640,640; of an only one, 1,3,640,640.",
-    "--shape",
+    option, SHAPES, "Lengths of an input, where dynamic: x:1,3,640,640; of an only one, 1,3,640,640.", "--shape"
 )
 inputs = partial(
-    option,
-    FILES,
-    "An input to run on, else made up: x=image.npy, x=photo.png, x=folder; or several.",
-    "--input",
+    option, FILES, "An input to run on, else made up: x=image.npy, x=photo.png, x=folder; or several.", "--input"
 )
 seed = partial(option, NATURAL, "Of what is made up.", "--seed", default=0)
 images = partial(option, Kind(takes="Images", check=_images), parts=Images, make=Images, takes_none=True)
@@ -106,10 +100,7 @@ quiet = partial(
     of_command_line, SWITCH, "Print errors only; the exit code and files written tell the rest.", "--quiet", "-q"
 )
 html = partial(
-    of_command_line,
-    file(FileKind.PAGE, "page"),
-    "Write the report to this file too, as one page of HTML.",
-    "--html",
+    of_command_line, file(FileKind.PAGE, "page"), "Write the report to this file too, as one page of HTML.", "--html"
 )
 
 report = partial(
@@ -127,11 +118,7 @@ results = partial(
     "--results",
 )
 scheduler = partial(
-    of_command_line,
-    WORD,
-    "With --results, of a dask.distributed cluster: tcp://...",
-    "--scheduler",
-    metavar="ADDRESS",
+    of_command_line, WORD, "With --results, of a dask.distributed cluster: tcp://...", "--scheduler", metavar="ADDRESS"
 )
 time_limit = partial(
     of_command_line,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import reprlib
 from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import MISSING, fields
@@ -16,6 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ir_interp.arguments import as_real, as_whole, entries, quoted
 from ir_interp.errors import SpecError, closest
 
 Convert = Callable[[str, Any], Any]
@@ -67,9 +67,9 @@ def _one_of(options: tuple[type, ...], words: Mapping[str, Any], name: str, valu
     if isinstance(value, options):
         return value
     if not isinstance(value, str):
-        raise SpecError(f"{name}: {shown(value)} is none of {', '.join(map(_written, options))}")
+        raise SpecError(f"{name}: {quoted(value)} is none of {', '.join(map(_written, options))}")
     if value not in words:
-        raise SpecError(f"{name}: unknown {shown(value)}; {closest(value, words)}")
+        raise SpecError(f"{name}: unknown {quoted(value)}; {closest(value, words)}")
     meant = words[value]
     return meant if isinstance(meant, Enum) else _without_arguments(meant, name)
 
@@ -95,7 +95,7 @@ def _listed(each: Any, convert: Convert, count: int | None, name: str, value: An
     entries = value if type(value) is tuple else _entries(value)
     if entries is None or count not in (None, len(entries)):
         kind = _PLURALS.get(each) or _written(each)
-        raise SpecError(f"{name}: {shown(value)} is not a list of {kind if count is None else f'{count} {kind}'}")
+        raise SpecError(f"{name}: {quoted(value)} is not a list of {kind if count is None else f'{count} {kind}'}")
     for entry in entries:
         if type(entry) is not each:
             return tuple(convert(name, entry) for entry in entries)
@@ -103,44 +103,31 @@ def _listed(each: Any, convert: Convert, count: int | None, name: str, value: An
 
 
 def _entries(value: Any) -> tuple[Any, ...] | None:
-    if isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping | Set):
-        with suppress(TypeError):  # an array without dimensions has no entries
-            return tuple(value)
-    return None
+    """Return the entries of a collection that has an order; sets and iterators have none that stays."""
+    return entries(value) if isinstance(value, Collection) and not isinstance(value, Set) else None
 
 
 def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, bool | np.bool_):
-        with suppress(TypeError):
-            return operator.index(value)
-        with suppress(OverflowError, ValueError):  # infinities, NaN
-            if isinstance(value, Real) and math.floor(value) == value:
-                return operator.index(math.floor(value))
-    raise SpecError(f"{name}: {shown(value)} is not a whole number")
+    """Return an integer; 6.0 is 6."""
+    with suppress(TypeError):
+        return as_whole(value)
+    with suppress(OverflowError, ValueError):  # infinities, NaN
+        if isinstance(value, Real) and not isinstance(value, bool) and math.floor(value) == value:
+            return operator.index(math.floor(value))
+    raise SpecError(f"{name}: {quoted(value)} is not a whole number")
 
 
 def _real(name: str, value: Any) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        with suppress(OverflowError):
-            return float(value)
-    raise SpecError(f"{name}: {shown(value)} is not a number")
+    with suppress(TypeError, OverflowError):
+        return as_real(value)
+    raise SpecError(f"{name}: {quoted(value)} is not a number")
 
 
 def _flag(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise SpecError(f"{name}: {shown(value)} is neither True nor False")
+    raise SpecError(f"{name}: {quoted(value)} is neither True nor False")
 
 
 _NUMBERS: dict[Any, Convert] = {int: _whole, float: _real, bool: _flag}
 _PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", tuple[float, float]: "pairs of numbers"}
-
-
-def shown(value: Any) -> str:
-    """Return a value as messages quote it: shortened, and without fail."""
-    if isinstance(value, type):
-        return value.__name__
-    try:
-        return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
-    except ValueError:  # a number of more digits than Python prints
-        return f"a number of type {type(value).__name__}"
