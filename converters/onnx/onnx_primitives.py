@@ -77,7 +77,7 @@ class Primitives:
 
     def total(self, x: str, axis: int, *, keep: bool) -> str:
         """Return the sum along an axis."""
-        return operators.reduced(self.graph, "ReduceSum", x, (axis,), keep)
+        return operators.reduction(self.graph, "ReduceSum", x, (axis,), keep)
 
     def running_total(self, x: str) -> str:
         """Return the sum of each row, added from the first to the last, as a column."""

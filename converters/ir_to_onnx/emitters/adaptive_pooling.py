@@ -39,7 +39,7 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
         x = op.inputs[0]
         for axis in _axes(op):
             if axis.length == 1:
-                x = operators.reduced(graph, whole, x, [axis.number])
+                x = operators.reduction(graph, whole, x, [axis.number])
             elif axis.held is None or axis.held != axis.length:
                 x = write(graph, op, x, axis)
         return (x,)
@@ -119,7 +119,7 @@ def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
 
 def _largest_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
     gathered = graph.node("Gather", x, _places(graph, op, axis), axis=axis.number)
-    return operators.reduced(graph, "ReduceMax", gathered, [axis.number + 1], keep=False)
+    return operators.reduction(graph, "ReduceMax", gathered, [axis.number + 1], keep=False)
 
 
 def _places(graph: Graph, op: Op, axis: _Axis) -> str:
@@ -134,7 +134,7 @@ def _places(graph: Graph, op: Op, axis: _Axis) -> str:
 def _open_places(graph: Graph, op: Op, axis: _Axis) -> str:
     held, length = _numbers(graph, op, axis)
     begins, ends = (operators.unsqueeze(graph, each, [1]) for each in _open_edges(graph, held, length))
-    longest = operators.reduced(graph, "ReduceMax", graph.node("Sub", ends, begins), [0, 1], keep=False)
+    longest = operators.reduction(graph, "ReduceMax", graph.node("Sub", ends, begins), [0, 1], keep=False)
     last = graph.node("Sub", ends, operators.scalar(graph, 1, "int64"))
     place = graph.node("Add", begins, _count(graph, longest))
     return graph.node("Where", graph.node("Less", place, last), place, last)
@@ -189,7 +189,7 @@ def _gathered(graph: Graph, x: str, windows: Sequence[str], first: int) -> str:
 def _flat_places(graph: Graph, op: Op) -> str:
     """Return the number of every element, counted over the spatial axes."""
     space = operators.cut(graph, graph.node("Shape", op.inputs[0]), [2], [op.rank()], [0])
-    total = operators.reduced(graph, "ReduceProd", space, [0], keep=False)
+    total = operators.reduction(graph, "ReduceProd", space, [0], keep=False)
     return graph.node("Reshape", _count(graph, total), space)
 
 

@@ -30,7 +30,7 @@ def _weights(graph: Graph, op: Op, index: int, axes: list[int]) -> str:
 
 def _reduced(graph: Graph, op: Op, rows: str, axes: list[int], name: str) -> str:
     kind = "ReduceMean" if op.word(name, ("sum", "mean"), "sum") == "mean" else "ReduceSum"
-    return operators.reduced(graph, kind, rows, axes, keep=False)
+    return operators.reduction(graph, kind, rows, axes, keep=False)
 
 
 def _offset_sum(graph: Graph, op: Op) -> str:
@@ -40,7 +40,7 @@ def _offset_sum(graph: Graph, op: Op) -> str:
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
     places = graph.node("Range", zero, graph.node("Size", op.inputs[1]), one)
     began = graph.node("Not", graph.node("Less", operators.unsqueeze(graph, places, [1]), offsets))
-    numbers = operators.reduced(graph, "ReduceSum", operators.cast(graph, began, "int64"), [1], keep=False)
+    numbers = operators.reduction(graph, "ReduceSum", operators.cast(graph, began, "int64"), [1], keep=False)
     return _segments(graph, op, graph.node("Sub", numbers, one), count, 3, op.word("reduction", ("sum", "mean"), "sum"))
 
 
@@ -58,7 +58,7 @@ def _segments(graph: Graph, op: Op, numbers: str, count: str, after: int, kind: 
     wanted = graph.node("Range", zero, graph.node("Squeeze", count), one)
     member = graph.node("Equal", operators.unsqueeze(graph, wanted, [1]), numbers)
     share = operators.cast(graph, member, dtype)
-    sizes = operators.reduced(graph, "ReduceSum", share, [1])
+    sizes = operators.reduction(graph, "ReduceSum", share, [1])
     if kind == "mean":
         share = graph.node("Div", share, graph.node("Max", sizes, operators.scalar(graph, 1, dtype)))
     flat = graph.node("Flatten", rows, axis=1) if rank > 2 else rows
@@ -77,7 +77,7 @@ def _search_sorted(graph: Graph, op: Op) -> str:
     kind = "LessOrEqual" if op.flag("right_mode") else "Less"
     row = operators.unsqueeze(graph, op.inputs[0], [op.rank() - 1])
     below = graph.node(kind, row, operators.unsqueeze(graph, op.inputs[1], [op.rank(1)]))
-    count = operators.reduced(graph, "ReduceSum", operators.cast(graph, below, "int64"), [-1], keep=False)
+    count = operators.reduction(graph, "ReduceSum", operators.cast(graph, below, "int64"), [-1], keep=False)
     return _as(graph, op, count)
 
 
@@ -101,7 +101,7 @@ def _eye(graph: Graph, op: Op) -> str:
 
 def _grn(graph: Graph, op: Op) -> str:
     """Divide by the norm over channels."""
-    squares = operators.reduced(graph, "ReduceSum", graph.node("Mul", op.inputs[0], op.inputs[0]), [1])
+    squares = operators.reduction(graph, "ReduceSum", graph.node("Mul", op.inputs[0], op.inputs[0]), [1])
     biased = graph.node("Add", squares, operators.scalar(graph, op.real("bias"), op.dtype()))
     return graph.node("Div", op.inputs[0], graph.node("Sqrt", biased))
 

@@ -39,10 +39,10 @@ def _mvn(graph: Graph, op: Op) -> str:
 
 def _normalised(graph: Graph, op: Op, x: str, axes: Sequence[int], *, inside: bool = True, scaled: bool = True) -> str:
     """Subtract the mean over axes, and divide by the deviation; ``eps`` goes inside its root or behind it."""
-    centred = graph.node("Sub", x, operators.reduced(graph, "ReduceMean", x, axes))
+    centred = graph.node("Sub", x, operators.reduction(graph, "ReduceMean", x, axes))
     if not scaled:
         return centred
-    variance = operators.reduced(graph, "ReduceMean", graph.node("Mul", centred, centred), axes)
+    variance = operators.reduction(graph, "ReduceMean", graph.node("Mul", centred, centred), axes)
     eps = scalar(graph, op.real("eps" if op.layer.type.lower() == "mvn" else "epsilon"), op.dtype())
     if inside:
         return graph.node("Div", centred, graph.node("Sqrt", graph.node("Add", variance, eps)))
@@ -52,7 +52,7 @@ def _normalised(graph: Graph, op: Op, x: str, axes: Sequence[int], *, inside: bo
 def _normalize_l2(graph: Graph, op: Op) -> str:
     x, axes = op.inputs[0], op.axes(1, op.rank())
     squares = graph.node("Mul", x, x)
-    total = operators.reduced(graph, "ReduceSum", squares, axes) if axes else squares
+    total = operators.reduction(graph, "ReduceSum", squares, axes) if axes else squares
     kind = {"add": "Add", "max": "Max"}[op.word("eps_mode", ("add", "max"))]
     limited = graph.node(kind, total, scalar(graph, op.real("eps"), op.dtype()))
     return graph.node("Div", x, graph.node("Sqrt", limited))

@@ -109,7 +109,7 @@ def _is_large(of: _Proposals, corners: str, info: str) -> str:
     least = of.number("Mul", scales, of.op.real("min_size"))
     sizes = graph.node("Sub", of.two(corners, second=True), of.two(corners, second=False))
     small = graph.node("Less", of.number("Add", sizes, 1), least)
-    return operators.reduced(
+    return operators.reduction(
         graph, "ReduceMin", operators.cast(graph, graph.node("Not", small), "float32"), [1], keep=False
     )
 

@@ -57,7 +57,7 @@ def _packed(graph: Graph, best: str, within: str, blank: str, steps: int, *, mer
     order = graph.outputs(2, "TopK", numbers, graph.ints([steps]), axis=1)[1]
     minus = operators.scalar(graph, -1, "int64")
     rows = graph.node("GatherElements", graph.node("Where", kept, best, minus), order, axis=1)
-    return rows, operators.reduced(graph, "ReduceSum", numbers, [1], keep=False)
+    return rows, operators.reduction(graph, "ReduceSum", numbers, [1], keep=False)
 
 
 TABLE = {"CTCGreedyDecoder": _ctc, "CTCGreedyDecoderSeqLen": _ctc_with_lengths}
