@@ -35,7 +35,6 @@ from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.runtimes import tensorrt_dla
 from ir_interp.converters.tensorrt import layer as tensorrt_layer
 from ir_interp.errors import SpecError
-from ir_interp.spec import AtRunTime, Scales
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.meaning import meaning
 from tests.support import fake_tensorrt as trt
