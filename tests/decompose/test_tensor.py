@@ -252,3 +252,16 @@ def test_operators_of_tensors_are_those_of_numpy() -> None:
     ]
     for symbol, wanted in pairs:
         np.testing.assert_array_equal(symbol.value, wanted)
+
+
+def test_constants_take_the_type_of_the_tensor_beside_them() -> None:
+    x = Tensor(OPS, np.array([1, 2, 3]), "int64")
+    results = (x + 1, 2 * x, x.where(x, 0), x.minimum(2), -x, x.take([0, 0], 0), (x > 1) * 1.0, (x > 1) + x)
+    assert [each.dtype for each in results] == [*["int64"] * 6, "float32", "int64"]
+    assert [each.value.dtype.name for each in results] == [each.dtype for each in results]
+    assert [each.value.tolist() for each in (x > 1, ~(x > 1), x == 2)] == [
+        [False, True, True],
+        [True, False, False],
+        [False, True, False],
+    ]
+    assert {(x > 1).dtype, (~(x > 1)).dtype, (x == 2).dtype} == {"bool"}
