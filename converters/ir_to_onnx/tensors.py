@@ -9,6 +9,7 @@ from ..decompose.tensor import Tensor
 from ..onnx import operators
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import NodeTensor, Primitives, node
+from .layer import Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class _EmitterPrimitives(Primitives):
 def tensor(graph: Graph, name: str, dtype: str = "float32") -> NodeTensor:
     """Return the handle of a tensor of a graph."""
     return Tensor(_EmitterPrimitives(graph), name, dtype)
+
+
+def operand(graph: Graph, op: Op, index: int = 0) -> NodeTensor:
+    """Return an input of a layer."""
+    return tensor(graph, op.inputs[index], op.dtype(index))
 
 
 def constant(graph: Graph, value: object, dtype: str = "float32") -> NodeTensor:
