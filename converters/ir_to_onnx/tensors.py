@@ -38,6 +38,11 @@ def constant(graph: Graph, value: object, dtype: str = "float32") -> NodeTensor:
     return tensor(graph, "", dtype).of(value)
 
 
+def as_type(x: NodeTensor, dtype: str) -> NodeTensor:
+    """Return it in an element type, without a node where it has that."""
+    return x if x.dtype == dtype else x.cast(dtype)
+
+
 def squeezed(x: NodeTensor, *axes: int) -> NodeTensor:
     """Remove axes of length 1."""
     return x.like(operators.squeeze(x.ops.graph, x.value, axes))
