@@ -31,7 +31,7 @@ from .apply_taps import (
     length,
     resized,
 )
-from .symbols import Functions, Ops, Symbol, Value
+from .tensor import Functions, Ops, Tensor, Value
 
 
 def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
@@ -42,7 +42,7 @@ def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialSh
     if not rest or math.isinf(limit.dynamic):
         return _resized(ops, before, rest, rank, by_gather)
     elements = _largest(ops, x, axes, shape)
-    if not isinstance(elements, Symbol):
+    if not isinstance(elements, Tensor):
         return _resized(ops, before, rest, rank, by_gather if elements <= limit.static else by_elements)
     count = Functions(ops).where(elements <= limit.dynamic, _length(ops, rest[0].indices), 0.0)
     parts = zip(_cut(ops, rest[0], count), (by_gather, by_elements), strict=True)
@@ -53,7 +53,7 @@ def _resized(ops: Ops, x: Value, axes: Sequence[AxisTaps], rank: int, take: Take
     return functools.reduce(lambda y, axis: resized(ops, y, axis, rank, take), axes, x)
 
 
-def _cut(ops: Ops, axis: AxisTaps, count: Symbol) -> tuple[AxisTaps, AxisTaps]:
+def _cut(ops: Ops, axis: AxisTaps, count: Tensor[Ops]) -> tuple[AxisTaps, AxisTaps]:
     """Return the taps of the first ``count`` outputs of an axis, and those of the others."""
     at = ops.unsqueeze(ops.convert(count.value, "int64"), (0,))
     indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
@@ -68,16 +68,16 @@ def _halves(ops: Ops, array: Any, at: Value) -> tuple[Any, Any]:
         columns = [_halves(ops, column, at) for column in array]
         return tuple(first for first, _ in columns), tuple(others for _, others in columns)
     first, others = ops.cut(_value(ops, array), at)
-    return Symbol(ops, first), Symbol(ops, others)
+    return Tensor(ops, first), Tensor(ops, others)
 
 
 def _value(ops: Ops, array: Any) -> Value:
-    if isinstance(array, Symbol):
+    if isinstance(array, Tensor):
         return array.value
     return ops.constant(array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32))
 
 
-def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Symbol:
+def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
     """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
     lengths = ops.convert(ops.lengths(x), "float32") if None in shape else None
     factors: list[Any] = [entry(ops, lengths, at) if known is None else known for at, known in enumerate(shape)]
@@ -85,16 +85,16 @@ def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) 
     for axis in axes:
         factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
         taps = _larger(ops, taps, gathered_at_once(ops, axis))
-    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Symbol))
-    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Symbol)), float(known))
+    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Tensor))
+    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Tensor)), float(known))
 
 
 def _larger(ops: Ops, left: Any, right: Any) -> Any:
-    at_run_time = isinstance(left, Symbol) or isinstance(right, Symbol)
+    at_run_time = isinstance(left, Tensor) or isinstance(right, Tensor)
     return Functions(ops).maximum(left, right) if at_run_time else max(left, right)
 
 
 def _length(ops: Ops, indices: Any) -> Any:
     """Return to what length an axis is resized."""
     indices = indices[0] if isinstance(indices, tuple) else indices
-    return length(ops, indices, 0) if isinstance(indices, Symbol) else len(indices)
+    return length(ops, indices, 0) if isinstance(indices, Tensor) else len(indices)

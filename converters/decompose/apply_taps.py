@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .symbols import Functions, Ops, Symbol, Value
+from .tensor import Functions, Ops, Tensor, Value
 
 _DENSE = 256  # up to this length a product by a matrix is faster than gathered copies
 _FEW = 4  # taps: so many copies are faster than a sum over a further axis
@@ -17,7 +17,7 @@ _FEW = 4  # taps: so many copies are faster than a sum over a further axis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTaps:
-    """The taps of one axis, as arrays or as symbols: a copy where ``weights`` is None.
+    """The taps of one axis, as arrays or as tensors: a copy where ``weights`` is None.
 
     ``in_size`` and the number of taps are None where only run time knows them. ``in_columns`` makes of indices and
     weights a tuple, an entry for each tap.
@@ -80,7 +80,7 @@ def gathered_at_once(ops: Ops, axis: AxisTaps) -> Any:
     """Return how many taps of an output are taken in one go."""
     if axis.weights is None or (axis.count is not None and axis.count <= _FEW):
         return 1
-    return length(ops, axis.indices, 1) if isinstance(axis.indices, Symbol) else axis.indices.shape[1]
+    return length(ops, axis.indices, 1) if isinstance(axis.indices, Tensor) else axis.indices.shape[1]
 
 
 def _way(axis: AxisTaps, rank: int) -> Callable[[Ops, Value, AxisTaps, int, Take], Value]:
@@ -97,7 +97,7 @@ def _way(axis: AxisTaps, rank: int) -> Callable[[Ops, Value, AxisTaps, int, Take
 
 def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
     """Return few taps of run time one by one, so that whatever is built of them twice has them in common."""
-    if not isinstance(axis.weights, Symbol) or axis.count is None or axis.count > _FEW:
+    if not isinstance(axis.weights, Tensor) or axis.count is None or axis.count > _FEW:
         return axis
     indices, weights = (
         tuple(_column(ops, array, tap) for tap in range(axis.count)) for array in (axis.indices, axis.weights)
@@ -105,25 +105,25 @@ def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
     return replace(axis, indices=indices, weights=weights)
 
 
-def length(ops: Ops, array: Symbol, axis: int) -> Symbol:
+def length(ops: Ops, array: Tensor[Ops], axis: int) -> Tensor[Ops]:
     """Return the length of an axis."""
     return entry(ops, ops.convert(ops.lengths(array.value), "float32"), axis)
 
 
-def entry(ops: Ops, vector: Value, place: int) -> Symbol:
-    """Return one entry of a vector as a symbol."""
-    return Symbol(ops, ops.gather(vector, ops.constant(np.int64(place)), 0))
+def entry(ops: Ops, vector: Value, place: int) -> Tensor[Ops]:
+    """Return one entry of a vector as a float32 tensor."""
+    return Tensor(ops, ops.gather(vector, ops.constant(np.int64(place)), 0))
 
 
 def _index(ops: Ops, indices: Any) -> Value:
-    if isinstance(indices, Symbol):
+    if isinstance(indices, Tensor):
         return ops.convert(indices.value, "int64")
     return ops.constant(indices.astype(np.int64))
 
 
 def aligned(ops: Ops, array: Any, axes: range) -> Value:
     """Return an array with trailing axes of length 1, so that it goes with ``x`` from its axis on."""
-    if isinstance(array, Symbol):
+    if isinstance(array, Tensor):
         return ops.unsqueeze(array.value, tuple(axes)) if axes else array.value
     dtype = array.dtype if array.dtype == np.bool_ else np.float32
     return ops.constant(array.astype(dtype).reshape(array.shape + (1,) * len(axes)))
@@ -154,8 +154,8 @@ def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
 def _column(ops: Ops, array: Any, tap: int) -> Any:
     if isinstance(array, tuple):
         return array[tap]
-    if isinstance(array, Symbol):
-        return Symbol(ops, ops.gather(array.value, ops.constant(np.int64(tap)), 1))
+    if isinstance(array, Tensor):
+        return Tensor(ops, ops.gather(array.value, ops.constant(np.int64(tap)), 1))
     return array[:, tap]
 
 
@@ -172,7 +172,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
 def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights that is made at run time."""
     xp = Functions(ops)
-    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Symbol(ops, x), axis.axis))
+    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Tensor(ops, x), axis.axis))
     matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)
     return _multiplied(ops, x, ops.transpose(matrix.value, (1, 0)), axis.axis, rank)
 

@@ -47,7 +47,7 @@ from .any_size import resized_along
 from .apply_taps import AxisTaps, aligned, entry
 from .integer_steps_as_nodes import Steps, bounded, is_exact, rounded
 from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
-from .symbols import Functions, Ops, Symbol, Value
+from .tensor import Functions, Ops, Tensor, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +235,7 @@ def _stored(ops: Ops, x: Value, dtype: str, rounding: IntegerRounding) -> Value:
 def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
     """Fill what a crop takes from outside the image."""
     for axis in axes:
-        if axis.beyond is not None and (isinstance(axis.beyond, Symbol) or axis.beyond.any()):
+        if axis.beyond is not None and (isinstance(axis.beyond, Tensor) or axis.beyond.any()):
             mask = aligned(ops, axis.beyond, range(1, rank - axis.axis))
             y = ops.elementwise("select", mask, ops.constant(value), y)
     return y

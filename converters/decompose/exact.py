@@ -1,6 +1,6 @@
 """Float32 arithmetic that rounds as IEEE 754 says in a runtime that does not: what it loses is found and put back.
 
-Written for numbers of any kind that have operators: arrays, or symbols of a graph; ``xp`` holds their functions. A
+Written for numbers of any kind that have operators: arrays, or tensors of a graph; ``xp`` holds their functions. A
 product that is part of a sum may be fused into it, or not, without a change of the result.
 """
 

@@ -15,7 +15,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.spec import IntegerRounding
 
 from .apply_taps import AxisTaps, aligned
-from .symbols import Functions, Ops, Symbol, Value
+from .tensor import Functions, Ops, Tensor, Value
 
 _EXACT_BITS = 24  # whole numbers below 2**24 are summed in float32 without rounding, in any order
 _BITS = 11  # of a piece of a weight, of few taps
@@ -45,16 +45,16 @@ class Steps:
         if step.sum is Sum.FIXED:
             pieces = _pieces(Functions(self.ops), step.weights)
             totals = [self._weighed(x, step, weights, shape) for weights in pieces[1]]
-            y = _shifted(Functions(self.ops), [Symbol(self.ops, total) for total in totals], pieces[0])
-        elif isinstance(step.weights, Symbol):
-            y = Symbol(self.ops, self._weighed(x, step, step.weights, shape))
+            y = _shifted(Functions(self.ops), [Tensor(self.ops, total) for total in totals], pieces[0])
+        elif isinstance(step.weights, Tensor):
+            y = Tensor(self.ops, self._weighed(x, step, step.weights, shape))
         else:
-            y = Symbol(self.ops, self._chained(x, step, shape))
+            y = Tensor(self.ops, self._chained(x, step, shape))
         return bounded(self.ops, rounded(self.ops, y.value, step.rounding), self.dtype)
 
     def _weighed(self, x: Value, step: Along, weights: Any, shape: PartialShape) -> Value:
         """Return the sum along an axis, its terms added in any order."""
-        at_run_time = isinstance(weights, Symbol)
+        at_run_time = isinstance(weights, Tensor)
         count = None if at_run_time else weights.shape[1]
         length = None if at_run_time else shape[step.axis]
         taps = AxisTaps(
@@ -88,10 +88,10 @@ class Steps:
         if not step.fixed:
             return self._total([self._product(weight, corner) for corner, weight in corners])
         unit = 2.0**CORNER_BITS
-        highs = [xp.floor(Symbol(self.ops, weight) * (1 / unit)) for _, weight in corners]
-        lows = [Symbol(self.ops, weight) - high * unit for (_, weight), high in zip(corners, highs, strict=True)]
+        highs = [xp.floor(Tensor(self.ops, weight) * (1 / unit)) for _, weight in corners]
+        lows = [Tensor(self.ops, weight) - high * unit for (_, weight), high in zip(corners, highs, strict=True)]
         high, low = (
-            Symbol(
+            Tensor(
                 self.ops,
                 self._total([self._product(each.value, y) for each, (y, _) in zip(those, corners, strict=True)]),
             )
@@ -111,14 +111,14 @@ class Steps:
             if place == 0:
                 yield taken, column
                 continue
-            inner = (*shape[:axis], None if isinstance(indices, Symbol) else len(indices), *shape[axis + 1 :])
+            inner = (*shape[:axis], None if isinstance(indices, Tensor) else len(indices), *shape[axis + 1 :])
             for corner, weight in self._corners(taken, step, place - 1, inner):
                 yield corner, self.ops.elementwise("multiply", weight, column)
 
 
 def is_exact(step: Step) -> bool:
     """Say whether a step has the bits of the runtime: a sum of an unknown number of floats has an order of its own."""
-    return isinstance(step, Corners) or step.sum is Sum.FIXED or not isinstance(step.weights, Symbol)
+    return isinstance(step, Corners) or step.sum is Sum.FIXED or not isinstance(step.weights, Tensor)
 
 
 def bounded(ops: Ops, x: Value, dtype: str) -> Value:
@@ -131,7 +131,7 @@ def bounded(ops: Ops, x: Value, dtype: str) -> Value:
 
 
 def _places(indices: Any) -> Any:
-    return indices if isinstance(indices, Symbol) else indices.astype(np.intp)
+    return indices if isinstance(indices, Tensor) else indices.astype(np.intp)
 
 
 def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
@@ -139,7 +139,7 @@ def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
     pairs = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
     for axis, indices in pairs:
         column = indices[0] if isinstance(indices, tuple) else indices
-        lengths[axis] = None if isinstance(column, Symbol) else len(column)
+        lengths[axis] = None if isinstance(column, Tensor) else len(column)
     return tuple(lengths)
 
 
@@ -148,7 +148,7 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
 
     A piece lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
     """
-    at_run_time = isinstance(weights, Symbol)
+    at_run_time = isinstance(weights, Tensor)
     taps = _MOST_TAPS if at_run_time else weights.shape[1]
     bits = max(1, min(_BITS, _EXACT_BITS - 7 - (taps - 1).bit_length()))
     floor = xp.floor if at_run_time else np.floor
@@ -160,7 +160,7 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
     return bits, [*pieces, weights]
 
 
-def _shifted(xp: Functions, totals: Sequence[Symbol], bits: int) -> Symbol:
+def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
     """Return the whole number that sums of pieces come to, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
     for each in totals[1:]:
@@ -169,7 +169,7 @@ def _shifted(xp: Functions, totals: Sequence[Symbol], bits: int) -> Symbol:
     return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
 
 
-def _cut(xp: Functions, high: Symbol, low: Symbol, unit: float) -> Symbol:
+def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Tensor[Ops]:
     """Return (high * unit + low) / unit**2, cut off."""
     carried = xp.floor(low * (1 / unit))
     rest, total = low - carried * unit, high + carried
@@ -180,7 +180,7 @@ def _cut(xp: Functions, high: Symbol, low: Symbol, unit: float) -> Symbol:
 
 def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
     """Return float32 numbers rounded; what is cut off is left to the conversion to integers."""
-    xp, number = Functions(ops), Symbol(ops, x)
+    xp, number = Functions(ops), Tensor(ops, x)
     match rounding:
         case None | IntegerRounding.CUT_OFF:
             return x
@@ -193,7 +193,7 @@ def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
             return xp.where(number < 0, 0 - whole, whole).value
 
 
-def _half_up(xp: Functions, number: Symbol) -> Symbol:
+def _half_up(xp: Functions, number: Tensor[Ops]) -> Tensor[Ops]:
     # floor(number + 0.5) would make 1 of the largest float32 below 0.5
     below = xp.floor(number)
     return xp.where(number - below >= 0.5, below + 1, below)

@@ -31,21 +31,21 @@ from ir_interp.spec import (
 )
 
 from .apply_taps import AxisTaps, entry
-from .symbols import Functions, Ops, Symbol, Value
+from .tensor import Functions, Ops, Tensor, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeAxis:
-    """The fields of an AxisPlan that its formula needs, as symbols; ``scales`` are those of all axes."""
+    """The fields of an AxisPlan that its formula needs, as tensors; ``scales`` are those of all axes."""
 
     axis: int
-    in_size: Symbol
-    out_size: Symbol
-    scale: Symbol
-    asked: Symbol
-    scales: tuple[Symbol, ...]
+    in_size: Tensor[Ops]
+    out_size: Tensor[Ops]
+    scale: Tensor[Ops]
+    asked: Tensor[Ops]
+    scales: tuple[Tensor[Ops], ...]
     coordinates: Coordinates | Crop
-    window: tuple[Symbol, Symbol]
+    window: tuple[Tensor[Ops], Tensor[Ops]]
     length: Length
     arithmetic: Arithmetic
     start: int = 0
@@ -79,21 +79,25 @@ def run_time_axes(
         )
 
 
-def coordinates(xp: Functions, bound: RunTimeAxis) -> Symbol:
+def coordinates(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
     """Return the source coordinate of every output index."""
     return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers())))
 
 
-def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Symbol]:
+def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Tensor[Ops]]:
     if isinstance(spec.target, Sizes | Scales):
-        return [Symbol(ops, ops.constant(np.float32(value))) for value in spec.target.values]
+        return [Tensor(ops, ops.constant(np.float32(value))) for value in spec.target.values]
     values = target if spec.gives_scales else ops.convert(target, "float32")
     return [entry(ops, values, place) for place in range(count)]
 
 
 def _lengths(
-    xp: Functions, spec: ResizeSpec, in_sizes: list[Symbol], windows: list[tuple[Any, Any]], targets: list[Symbol]
-) -> tuple[list[Symbol], list[Symbol]]:
+    xp: Functions,
+    spec: ResizeSpec,
+    in_sizes: list[Tensor[Ops]],
+    windows: list[tuple[Any, Any]],
+    targets: list[Tensor[Ops]],
+) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
     """Return output lengths and the scales that are asked for, as ``geometry`` finds them, in float32."""
     if spec.gives_scales:
         slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
@@ -108,7 +112,7 @@ def _lengths(
     return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
 
 
-def _step(xp: Functions, spec: ResizeSpec, n: Symbol, m: Symbol, scale: Symbol) -> Symbol:
+def _step(xp: Functions, spec: ResizeSpec, n: Tensor[Ops], m: Tensor[Ops], scale: Tensor[Ops]) -> Tensor[Ops]:
     """Return the scale that coordinates use."""
     if spec.step is Step.RATIO and (spec.gives_scales or spec.aspect is not Aspect.STRETCH):
         return m / n
@@ -126,7 +130,7 @@ def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[A
 
 
 def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
-    """Return the taps of one axis as ``taps`` makes them of a plan: the executor's formulas, on symbols."""
+    """Return the taps of one axis as ``taps`` makes them of a plan: the executor's formulas, on tensors."""
     xp, axis = Functions(ops), bound.axis
     at = split(coordinates(xp, bound), bound.arithmetic, xp)
     last = bound.in_size - 1
@@ -141,15 +145,15 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
         return AxisTaps(axis=axis, in_size=None, count=None, indices=indices, weights=weights, beyond=beyond)
     assert isinstance(kernel, Linear | Cubic)
     widening = _widening(xp, kernel.antialias, bound)
-    reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Symbol) else int(kernels.radius(kernel))
+    reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Tensor) else int(kernels.radius(kernel))
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
-    count = None if isinstance(reach, Symbol) else 2 * reach
+    count = None if isinstance(reach, Tensor) else 2 * reach
     return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
 
 
-def _covered_step(xp: Functions, bound: RunTimeAxis) -> Symbol:
+def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
     """Return how many source pixels an output pixel covers: what its neighbour begins later, or all of them."""
-    first, second = (xp.single(source(bound, xp.symbol(float(i)), xp.numbers())) for i in (0, 1))
+    first, second = (xp.single(source(bound, xp.tensor(float(i)), xp.numbers())) for i in (0, 1))
     step = second - first
     return xp.where(step == 0, bound.in_size / bound.out_size, step)
 

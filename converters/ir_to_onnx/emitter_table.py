@@ -7,10 +7,11 @@ import pkgutil
 from collections.abc import Callable
 
 from ..onnx.graph import Graph
+from ..onnx.onnx_primitives import NodeTensor
 from . import emitters
 from .layer import Op
 
-Emitter = Callable[[Graph, Op], str | tuple[str, ...]]
+Emitter = Callable[[Graph, Op], str | NodeTensor | tuple[str | NodeTensor, ...]]
 """Adds the nodes of a layer and returns its outputs; raises UnsupportedLayerError or InexactError to refuse."""
 
 

@@ -213,7 +213,8 @@ class _Writer:
         op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
         made = emit(self.graph, op)
         refuse_unread(op)
-        return (made,) if isinstance(made, str) else made
+        tensors = made if isinstance(made, tuple) else (made,)
+        return tuple(each if isinstance(each, str) else each.value for each in tensors)
 
     def _tensor(self, layer: Layer, index: int) -> str:
         """Return the tensor that feeds an input: a constant where constants and lengths decide its value."""

@@ -4,57 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from ..onnx import operators
-from ..onnx.graph import Graph
+from ..onnx.onnx_primitives import NodeTensor, node
 from .inner_nets import value_info
+from .tensors import below, cut, reduction, shape, squeezed, tensor
 
-Measure = Callable[[Graph, str], str]
+Measure = Callable[[NodeTensor], NodeTensor]
 """Adds how far each two of boxes [..., boxes, numbers] overlap, [..., boxes, boxes]."""
 
 
-def columns(graph: Graph, boxes: str, count: int) -> tuple[str, ...]:
+def columns(boxes: NodeTensor, count: int) -> tuple[NodeTensor, ...]:
     """Return each number of boxes [..., boxes, count] apart."""
-    return tuple(
-        operators.squeeze(graph, operators.cut(graph, boxes, [each], [each + 1], [-1]), [-1]) for each in range(count)
-    )
+    return tuple(squeezed(cut(boxes, index, index + 1, -1), -1) for index in range(count))
 
 
-def each_two(graph: Graph, number: str) -> tuple[str, str]:
+def each_two(number: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a number of each box [..., boxes] as that of the first and of the second of two, to be broadcast."""
-    return operators.unsqueeze(graph, number, [-1]), operators.unsqueeze(graph, number, [-2])
+    return number.unsqueeze(-1), number.unsqueeze(-2)
 
 
-def sized(graph: Graph, first: str, last: str, edge: float) -> str:
+def sized(first: NodeTensor, last: NodeTensor, edge: float) -> NodeTensor:
     """Return the length between two places, and ``edge`` more."""
-    length = graph.node("Sub", last, first)
-    return graph.node("Add", length, operators.scalar(graph, edge, "float32")) if edge else length
+    length = last - first
+    return length + edge if edge else length
 
 
-def areas(graph: Graph, boxes: str, edge: float) -> str:
+def areas(boxes: NodeTensor, edge: float) -> NodeTensor:
     """Return the areas of boxes whose lengths are ``edge`` more than the difference of their corners."""
-    x0, y0, x1, y1 = columns(graph, boxes, 4)
-    return graph.node("Mul", sized(graph, x0, x1, edge), sized(graph, y0, y1, edge))
+    x0, y0, x1, y1 = columns(boxes, 4)
+    return sized(x0, x1, edge) * sized(y0, y1, edge)
 
 
-def of_corners(graph: Graph, boxes: str, area: str, edge: float) -> str:
+def of_corners(boxes: NodeTensor, area: NodeTensor, edge: float) -> NodeTensor:
     """Return intersection over union of every two boxes, given their areas; 0 for two that do not touch."""
-    firsts, lasts = columns(graph, boxes, 4)[:2], columns(graph, boxes, 4)[2:]
-    sides, touching = [], []
+    firsts, lasts = columns(boxes, 4)[:2], columns(boxes, 4)[2:]
+    sides, gaps = [], []
     for first, last in zip(firsts, lasts, strict=True):
-        (begin, other), (end, its_end) = each_two(graph, first), each_two(graph, last)
-        sides.append(sized(graph, graph.node("Max", begin, other), graph.node("Min", end, its_end), edge))
-        touching += [graph.node("Greater", begin, its_end), graph.node("Greater", other, end)]
-    shared = graph.node("Mul", *sides)
-    apart = graph.node("Equal", shared, operators.scalar(graph, 0, "float32"))
-    for each in touching:
-        apart = graph.node("Or", apart, each)
-    both = graph.node("Sub", graph.node("Add", *each_two(graph, area)), shared)
-    return graph.node("Where", apart, operators.scalar(graph, 0, "float32"), graph.node("Div", shared, both))
+        (begin, other), (end, its_end) = each_two(first), each_two(last)
+        sides.append(sized(begin.maximum(other), end.minimum(its_end), edge))
+        gaps += [begin > its_end, other > end]
+    shared = sides[0] * sides[1]
+    apart = shared == 0
+    for gap in gaps:
+        apart = apart | gap
+    first, second = each_two(area)
+    return apart.where(0, shared / (first + second - shared))
 
 
-def greedily(graph: Graph, boxes: str, candidates: str, measure: Measure, limit: str, *, adapts: bool = False) -> str:
+def shares(area: NodeTensor, shared: NodeTensor) -> NodeTensor:
+    """Return intersection over union of every two boxes, given areas and what they share; 0 where one has no area."""
+    first, second = each_two(area)
+    have_areas = (first > 0) & (second > 0)
+    return have_areas.where(shared / (first + second - shared), 0)
+
+
+def greedily(
+    boxes: NodeTensor, candidates: NodeTensor, measure: Measure, limit: NodeTensor, *, adapts: bool = False
+) -> NodeTensor:
     """Return which of the candidates are left [groups, boxes], if each that is left suppresses all later ones.
 
     Boxes are [groups, boxes, numbers], best first; ``candidates`` says which of them take part. Groups are taken one by
@@ -63,61 +68,64 @@ def greedily(graph: Graph, boxes: str, candidates: str, measure: Measure, limit:
     is applied until nothing changes: then it holds for the first box, hence for the second, and so on; in few rounds,
     for only boxes that suppress one another in a row need one each.
     """
+    graph = boxes.ops.graph
     inner = graph.inner()
-    held, taking = (inner.fresh(f"{graph.layer}/{each}") for each in ("boxes", "candidates"))
-    count = operators.squeeze(inner, operators.cut(inner, inner.node("Shape", held), [0], [1], [0]), [0])
-    zero, one = (operators.scalar(inner, each, "int64") for each in (0, 1))
-    place, later = each_two(inner, inner.node("Range", zero, count, one))
-    before, shared = inner.node("Less", place, later), measure(inner, held)
+    group = tensor(inner, inner.fresh(f"{graph.layer}/boxes"))
+    taking = tensor(inner, inner.fresh(f"{graph.layer}/candidates"), "bool")
+    place, later = each_two(below(squeezed(cut(shape(group), 0, 1, 0), 0)))
+    is_before, shared = place < later, measure(group)
 
-    def hits(graph: Graph, limit: str) -> str:
-        return operators.cast(graph, graph.node("And", graph.node("Greater", shared, limit), before), "float32")
+    def hits(limit: NodeTensor) -> NodeTensor:
+        return ((limit.like(shared.value) > limit) & limit.like(is_before.value, "bool")).cast("float32")
 
-    fixed = "" if adapts else hits(inner, limit)
-    left = _settled(inner, lambda graph, kept: fixed or hits(graph, _limits(graph, kept, limit)), taking)
+    fixed = None if adapts else hits(group.like(limit.value))
+    left = _settled(lambda kept: kept.like(fixed.value, "float32") if fixed else hits(_limits(kept, limit)), taking)
     kind = "bool", (None,)
     body = inner.proto(
         f"{graph.layer}/group",
-        [value_info(held, "float32", (None, None)), value_info(taking, *kind)],
-        [value_info(left, *kind)],
+        [value_info(group.value, "float32", (None, None)), value_info(taking.value, *kind)],
+        [value_info(left.value, *kind)],
     )
-    return graph.node("Scan", boxes, candidates, body=body, num_scan_inputs=2)
+    return node("Scan", boxes, candidates, dtype="bool", body=body, num_scan_inputs=2)
 
 
-def _limits(graph: Graph, kept: str, table: str) -> str:
+def _limits(kept: NodeTensor, table: NodeTensor) -> NodeTensor:
     """Return the limit for each box, by how many before it are kept."""
-    first = operators.scalar(graph, 0, "int64")
-    number = graph.node("CumSum", operators.cast(graph, kept, "int32"), first, exclusive=1)
-    return graph.node("Gather", table, number)
+    first = kept.of(0, "int64")
+    number = node("CumSum", kept.cast("int32"), first, exclusive=1)
+    return node("Gather", kept.like(table.value, "float32"), number)
 
 
-def _settled(graph: Graph, hits: Callable[[Graph, str], str], candidates: str) -> str:
+def _settled(hits: Callable[[NodeTensor], NodeTensor], candidates: NodeTensor) -> NodeTensor:
     """Apply the rule to one group until nothing changes; ``hits`` says who suppresses whom, given what is kept."""
+    graph = candidates.ops.graph
     body, name = graph.inner(), graph.layer
-    number, going, kept = (body.fresh(f"{name}/{each}") for each in ("round", "going", "kept"))
-    blows = body.node("MatMul", operators.cast(body, kept, "float32"), hits(body, kept))
-    is_hit = body.node("Greater", blows, operators.scalar(body, 0, "float32"))
-    left = body.node("And", candidates, body.node("Not", is_hit))
-    changes = operators.cast(body, body.node("Xor", left, kept), "float32")
-    sum_ = operators.reduced(body, "ReduceSum", changes, [0], keep=False)
-    again = body.node("Greater", sum_, operators.scalar(body, 0, "float32"))
-    inputs = [value_info(number, "int64", ()), value_info(going, "bool", ()), value_info(kept, "bool", (None,))]
-    outputs = [value_info(again, "bool", ()), value_info(left, "bool", (None,))]
-    yes = graph.constant(np.array(True))
-    return graph.node("Loop", "", yes, candidates, body=body.proto(f"{name}/round", inputs, outputs))
+    number, going, kept = (tensor(body, body.fresh(f"{name}/{each}"), "bool") for each in ("round", "going", "kept"))
+    is_hit = kept.cast("float32") @ hits(kept) > 0
+    left = kept.like(candidates.value) & ~is_hit
+    changes = node("Xor", left, kept).cast("float32")
+    again = reduction("ReduceSum", changes, 0, keep=False) > 0
+    inputs = [
+        value_info(number.value, "int64", ()),
+        value_info(going.value, "bool", ()),
+        value_info(kept.value, "bool", (None,)),
+    ]
+    outputs = [value_info(again.value, "bool", ()), value_info(left.value, "bool", (None,))]
+    yes = candidates.of(True)
+    rounds = body.proto(f"{name}/round", inputs, outputs)
+    return candidates.like(graph.node("Loop", "", yes.value, candidates.value, body=rounds))
 
 
-def first_of(graph: Graph, kept: str, most: int) -> str:
+def first_of(kept: NodeTensor, most: int) -> NodeTensor:
     """Return only so many of what is kept in each group [groups, boxes]; all where ``most`` is negative."""
     if most < 0:
         return kept
-    number = graph.node("CumSum", operators.cast(graph, kept, "int32"), operators.scalar(graph, 1, "int64"))
-    beyond = graph.node("Greater", number, operators.scalar(graph, most, "int32"))
-    return graph.node("And", kept, graph.node("Not", beyond))
+    number = node("CumSum", kept.cast("int32"), kept.of(1, "int64"))
+    return kept & ~(number > most)
 
 
-def at_most(graph: Graph, rows: str, axis: int, most: int) -> str:
+def at_most(rows: NodeTensor, axis: int, most: int) -> NodeTensor:
     """Return the length of an axis that only run time knows, or ``most`` where that is less, as a vector."""
-    length = operators.cut(graph, graph.node("Shape", rows), [axis], [axis + 1], [0])
-    limit = graph.ints([most])
-    return graph.node("Where", graph.node("Less", length, limit), length, limit)
+    length = cut(shape(rows), axis, axis + 1, 0)
+    limit = length.of([most])
+    return (length < limit).where(length, limit)

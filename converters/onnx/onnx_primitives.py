@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..decompose.tensor import Tensor
 from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from . import operators
 from .graph import Graph
@@ -23,10 +24,12 @@ _ELEMENTWISE = {
     "ceil": "Ceil",
     "abs": "Abs",
     "round": "Round",
+    "negative": "Neg",
     "less": "Less",
     "equal": "Equal",
     "and": "And",
     "or": "Or",
+    "not": "Not",
     "select": "Where",
 }
 _END = np.iinfo(np.int64).max
@@ -34,7 +37,7 @@ _END = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Primitives:
-    """Adds nodes to a graph; the methods are described in ``symbols.Ops``."""
+    """Adds nodes to a graph; the methods are described in ``tensor.Ops``."""
 
     graph: Graph
 
@@ -46,6 +49,8 @@ class Primitives:
         """Return an operation on each element."""
         if name == "less_equal":  # which ONNX has since operator set 12 only
             return self.graph.node("Not", self.graph.node("Less", *reversed(values)))
+        if name == "greater":
+            return self.graph.node("Less", *reversed(values))
         if name == "positive":  # onnxruntime fuses no product into a sum
             return values[0]
         return self.graph.node(_ELEMENTWISE[name], *values)
@@ -72,7 +77,7 @@ class Primitives:
 
     def total(self, x: str, axis: int, *, keep: bool) -> str:
         """Return the sum along an axis."""
-        return operators.reduced(self.graph, "ReduceSum", x, (axis,), keep)
+        return operators.reduction(self.graph, "ReduceSum", x, (axis,), keep)
 
     def running_total(self, x: str) -> str:
         """Return the sum of each row, added from the first to the last, as a column."""
@@ -120,3 +125,18 @@ class Primitives:
     def largest_gather(self) -> LargestGather:
         """Return that onnxruntime gathers right at every size."""
         return ANY_SIZE
+
+
+NodeTensor = Tensor[Primitives]
+"""A tensor of an ONNX graph: its ``value`` is its name."""
+
+
+def tensor(graph: Graph, name: str, dtype: str) -> NodeTensor:
+    """Return the handle of a tensor of a graph."""
+    return Tensor(Primitives(graph), name, dtype)
+
+
+def node(kind: str, x: NodeTensor, *others: NodeTensor, dtype: str = "", **attributes: Any) -> NodeTensor:
+    """Add a node, and return its output: of the element type of ``x`` unless ``dtype`` names one."""
+    names = (each.value for each in others)
+    return x.like(x.ops.graph.node(kind, x.value, *names, **attributes), dtype)

@@ -54,7 +54,7 @@ def _with_axes(graph: Graph, kind: str, x: str, axes: Sequence[int]) -> str:
     return graph.node(kind, x, graph.ints(axes))
 
 
-def reduced(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool = True) -> str:
+def reduction(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool = True) -> str:
     """Reduce over some axes, at least one."""
     if graph.opset < (13 if kind == "ReduceSum" else 18):
         return graph.node(kind, x, axes=list(axes), keepdims=int(keep))

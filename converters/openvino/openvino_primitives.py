@@ -23,11 +23,14 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "ceil": ops.ceiling,
     "abs": lambda x: ops.maximum(x, ops.negative(x)),  # an Abs is dropped where it is taken for part of a shape
     "round": lambda x: ops.round(x, "half_to_even"),
+    "negative": ops.negative,
     "less": ops.less,
     "less_equal": ops.less_equal,
+    "greater": lambda left, right: ops.less(right, left),
     "equal": ops.equal,
     "and": ops.logical_and,
     "or": ops.logical_or,
+    "not": ops.logical_not,
     "select": ops.select,
     "positive": lambda x: ops.minimum(x, _LARGEST),  # else a sum is fused with the products that it is made of
 }
@@ -70,7 +73,7 @@ def _nothing(x: ov.Output) -> ov.Output:
 
 
 class _Ops:
-    """Builds outputs of nodes; the methods are described in ``symbols.Ops``."""
+    """Builds outputs of nodes; the methods are described in ``tensor.Ops``."""
 
     def constant(self, array: Any) -> ov.Output:
         array = np.asarray(array)

@@ -69,9 +69,9 @@ def normalise(old: Old) -> Sequence[str]:
         raise UnsaidError(f"nothing is known of how it computes {dtype}")
     axes = list(range(old.attribute("axis", -1) % rank, rank))
     whole = operators.cast(graph, x, "float32") if dtype in _HALF_TYPES else x
-    mean = operators.reduced(graph, "ReduceMean", whole, axes)
+    mean = operators.reduction(graph, "ReduceMean", whole, axes)
     apart = graph.node("Sub", whole, mean)
-    variance = operators.reduced(graph, "ReduceMean", graph.node("Mul", apart, apart), axes)
+    variance = operators.reduction(graph, "ReduceMean", graph.node("Mul", apart, apart), axes)
     epsilon = graph.constant(np.float32(old.attribute("epsilon", 1e-5)))
     deviation = graph.node("Sqrt", graph.node("Add", variance, epsilon))
     made = graph.node("Div", apart, deviation)

@@ -1,4 +1,4 @@
-"""Primitive operations in ONNX for OpenVINO, whose CPU plugin does not take all that ``openvino_ops`` knows about."""
+"""Primitive operations in ONNX for OpenVINO, whose CPU plugin needs what ``openvino_primitives`` writes in IRs too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.spec import Aspect, Crop, Nearest
 
 from ..decompose.exact import quotient
-from ..decompose.symbols import Functions, Symbol
+from ..decompose.tensor import Functions, Tensor
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
 from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
@@ -57,8 +57,8 @@ class ExactPrimitivesForOpenVINO(PrimitivesForOpenVINO):
         if known is not None and (np.frexp(known)[0] == 0.5).all():  # the inverses of powers of 2 are exact
             return Primitives.elementwise(self, "divide", dividend, divisor)
         one = self.graph.constant(np.float32(1))
-        inverse = Symbol(self, Primitives.elementwise(self, "divide", one, divisor))
-        return str(quotient(Symbol(self, dividend), Symbol(self, divisor), inverse, Functions(self)).value)
+        inverse = Tensor(self, Primitives.elementwise(self, "divide", one, divisor))
+        return str(quotient(Tensor(self, dividend), Tensor(self, divisor), inverse, Functions(self)).value)
 
 
 def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:

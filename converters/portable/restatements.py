@@ -36,7 +36,7 @@ def _squeeze(old: Old) -> Sequence[str]:
 def _reduce(old: Old) -> Sequence[str]:
     axes, keep, x = old.axes("axes", 1), old.attribute("keepdims", 1), old.input(0)
     if axes:
-        return [operators.reduced(old.graph, old.node.op_type, x, axes, bool(keep))]
+        return [operators.reduction(old.graph, old.node.op_type, x, axes, bool(keep))]
     if old.attribute("noop_with_empty_axes", 0):
         raise UnsaidError("it reduces no axes")
     return [old.graph.node(old.node.op_type, x, keepdims=keep)]

@@ -6,8 +6,6 @@ any order: whole numbers below 2**53 are summed exactly.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ir_interp.errors import InexactError
 from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.coordinates import of_lengths
@@ -25,11 +23,11 @@ from ir_interp.spec import (
     ResizeSpec,
 )
 
+from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_weights import Size, axis_weights, inverse, neighbours, whole
-from .numbers import Number
 
 
-def resized(op: ResizeOp, x: Number, sizes: tuple[Size, Size]) -> Number:
+def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
     """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
 
     A call that makes floats of integers, so that its ``dtype`` is float32, has its values but for the last bits, as
@@ -71,15 +69,17 @@ def _is_plain(spec: ResizeSpec) -> bool:
 _COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
 
 
-def _in_floats(x: Number, spec: ResizeSpec, lengths: tuple[Number, Number], sizes: tuple[Size, Size]) -> Number:
+def _in_floats(
+    x: NodeTensor, spec: ResizeSpec, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size]
+) -> NodeTensor:
     planes = x.cast("float64").transposed(2, 0, 1)
     height, width = (axis_weights(spec, *each)[0] for each in zip(lengths, sizes, strict=True))
-    return height.times(planes.times(width.transposed(1, 0))).transposed(1, 2, 0)
+    return (height @ (planes @ width.transposed(1, 0))).transposed(1, 2, 0)
 
 
-def lengths_of(x: Number) -> tuple[Number, Number]:
+def lengths_of(x: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return height and width of an image, each an int64 of one entry."""
-    shape = Number(x.graph, x.graph.node("Shape", x.name), "int64")
+    shape = node("Shape", x, dtype="int64")
     height, width = (shape.take([axis], 0) for axis in (0, 1))
     return height, width
 
@@ -103,13 +103,13 @@ _RUNNING_TOTALS = (
 )
 
 
-def _nearest(op: ResizeOp, spec: ResizeSpec, length: Number, size: Size) -> Number:
+def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> NodeTensor:
     """Return which pixels a nearest resize takes of an axis."""
     n, index = length.cast("float64"), size.index
     place = (spec.arithmetic, spec.coordinates)
     if place in _RUNNING_TOTALS:  # half a step, and steps added up
         steps = n / size.count * (index == 0.0).where(n.of(0.5), 1.0)
-        at = Number(n.graph, n.graph.node("CumSum", steps.name, n.graph.constant(np.int64(0))), "float64")
+        at = node("CumSum", steps, n.of(0, "int64"))
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
         at = inverse(size.count / n) * index
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.TF_HALF_PIXEL_FOR_NN):  # whole numbers over 2**16
@@ -124,47 +124,52 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: Number, size: Size) -> Numb
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
         raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
-    return at.floor().most(0.0).least(n - 1.0).cast("int64")
+    return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
 
-def _shortened(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
+def _shortened(
+    x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
+) -> NodeTensor:
     """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
     x = x.cast("int64")
     taps = [neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True)]
     (low, left), (high, right) = taps[1]
-    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    x = x.take(low, 1) * left.unsqueeze(1) + x.take(high, 1) * right.unsqueeze(1)
     (low, left), (high, right) = taps[0]
-    terms = [
-        (x.take(i, 0) / 16) * Number(w.graph, w.column().column().name, "int64") / 65536
-        for i, w in ((low, left), (high, right))
-    ]
+    terms = [(x.take(i, 0) / 16) * w.unsqueeze(1).unsqueeze(1) / 65536 for i, w in ((low, left), (high, right))]
     return (terms[0] + terms[1] + 2) / 4
 
 
-def _kept(x: Number, lengths: tuple[Number, Number], sizes: tuple[Size, Size], rounds: FixedPoint) -> Number:
+def _kept(
+    x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
+) -> NodeTensor:
     """Return OpenCV's exact linear: all bits of the sums along the width are kept for the height."""
     x = x.cast("int64")
     taps = [neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True)]
     (low, left), (high, right) = taps[1]
-    x = x.take(low, 1) * left.column() + x.take(high, 1) * right.column()
+    x = x.take(low, 1) * left.unsqueeze(1) + x.take(high, 1) * right.unsqueeze(1)
     (low, left), (high, right) = taps[0]
-    x = x.take(low, 0) * left.column().column() + x.take(high, 0) * right.column().column()
+    x = x.take(low, 0) * left.unsqueeze(1).unsqueeze(1) + x.take(high, 0) * right.unsqueeze(1).unsqueeze(1)
     unit = 1 << (2 * rounds.bits)
     return (x + unit // 2) / unit
 
 
 def _in_passes(
-    x: Number, spec: ResizeSpec, rounds: FixedPoint, lengths: tuple[Number, Number], sizes: tuple[Size, Size]
-) -> Number:
+    x: NodeTensor,
+    spec: ResizeSpec,
+    rounds: FixedPoint,
+    lengths: tuple[NodeTensor, NodeTensor],
+    sizes: tuple[Size, Size],
+) -> NodeTensor:
     """Return sums that are rounded and cut after each axis."""
     planes = x.cast("float64").transposed(2, 0, 1)
     height, width = (whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
 
-    def along_width(y: Number) -> Number:
-        return _rounded(y.times(width[0].transposed(1, 0)), width[1])
+    def along_width(y: NodeTensor) -> NodeTensor:
+        return _rounded(y @ width[0].transposed(1, 0), width[1])
 
-    def along_height(y: Number) -> Number:
-        return _rounded(height[0].times(y), height[1])
+    def along_height(y: NodeTensor) -> NodeTensor:
+        return _rounded(height[0] @ y, height[1])
 
     if rounds.passes is Passes.LAST_FIRST:
         planes = along_height(along_width(planes))
@@ -176,21 +181,21 @@ def _in_passes(
     return planes.transposed(1, 2, 0)
 
 
-def _rounded(sums: Number, unit: Number) -> Number:
-    return ((sums + unit * 0.5) / unit).floor().most(0.0).least(255.0)
+def _rounded(sums: NodeTensor, unit: NodeTensor) -> NodeTensor:
+    return ((sums + unit * 0.5) / unit).floor().maximum(0.0).minimum(255.0)
 
 
-def _either(condition: Number, yes: object, no: object) -> Number:
+def _either(condition: NodeTensor, yes: object, no: object) -> NodeTensor:
     """Return what one of two functions gives, of which run time makes one only."""
     from onnx import helper
 
     branches = {}
-    outer = condition.graph
+    outer = condition.ops.graph
     for name, make in (("then_branch", yes), ("else_branch", no)):
         start = len(outer.nodes)
         made = make()  # type: ignore[operator]
         inner, outer.nodes[start:] = outer.nodes[start:], []
-        output = helper.make_tensor_value_info(made.name, 11, None)
+        output = helper.make_tensor_value_info(made.value, 11, None)
         branches[name] = helper.make_graph(inner, name, [], [output])
-    scalar = outer.node("Squeeze", condition.name)
-    return Number(outer, outer.node("If", scalar, **branches), "float64")
+    scalar = outer.node("Squeeze", condition.value)
+    return condition.like(outer.node("If", scalar, **branches), "float64")

@@ -19,7 +19,7 @@ from ir_interp.spec import (
 )
 
 from ..onnx.graph import Graph
-from .numbers import Number
+from ..onnx.onnx_primitives import NodeTensor, node, tensor
 
 _WIDEST = 22  # bits of a weight at most
 
@@ -31,9 +31,9 @@ class Size:
     ``known`` is the length itself, where it is known.
     """
 
-    length: Number
-    count: Number
-    index: Number
+    length: NodeTensor
+    count: NodeTensor
+    index: NodeTensor
     known: int | None = None
 
     @staticmethod
@@ -41,72 +41,78 @@ class Size:
         """Return a length that is known."""
         whole, real = np.array([length]), np.arange(length, dtype=np.float64)
         return Size(
-            Number(graph, graph.constant(whole), "int64"),
-            Number(graph, graph.constant(whole.astype(np.float64)), "float64"),
-            Number(graph, graph.constant(real), "float64"),
+            tensor(graph, graph.constant(whole), "int64"),
+            tensor(graph, graph.constant(whole.astype(np.float64)), "float64"),
+            tensor(graph, graph.constant(real), "float64"),
             length,
         )
 
     @staticmethod
-    def at_run_time(length: Number) -> Size:
+    def at_run_time(length: NodeTensor) -> Size:
         """Return a length that run time knows, an int64 of one entry."""
-        return Size(length, length.cast("float64"), length.up_to())
+        return Size(length, length.cast("float64"), _below(length))
 
 
-def inverse(x: Number) -> Number:
+def _below(count: NodeTensor) -> NodeTensor:
+    """Return the integers from 0 to below a count of one entry, as float64."""
+    scalar = node("Squeeze", count)
+    return node("Range", count.of(0), scalar, count.of(1)).cast("float64")
+
+
+def inverse(x: NodeTensor) -> NodeTensor:
     """Return 1 / x: onnxruntime makes of 1 / x * y, with a constant 1, the quotient y / x, of other bits."""
     return x / x / x
 
 
 def neighbours(
-    length: Number, size: Size, bits: int, dtype: str = "float32"
-) -> tuple[tuple[Number, Number], tuple[Number, Number]]:
+    length: NodeTensor, size: Size, bits: int, dtype: str = "float32"
+) -> tuple[tuple[NodeTensor, NodeTensor], tuple[NodeTensor, NodeTensor]]:
     """Return two pixels of each output, and their weights as whole numbers, from coordinates of a type."""
     n = length.cast("float64")
     at = (inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
     floor = at.floor()
     place, last = at - floor, n.cast(dtype) - 1.0
-    pixels = (floor.most(0.0).least(last).cast("int64"), (floor + 1.0).most(0.0).least(last).cast("int64"))
+    pixels = (floor.maximum(0.0).minimum(last).cast("int64"), (floor + 1.0).maximum(0.0).minimum(last).cast("int64"))
     unit = 2.0**bits
-    near, far = (((1.0 - place) * unit).nearest().cast("int64"), (place * unit).nearest().cast("int64"))
+    near, far = (((1.0 - place) * unit).round().cast("int64"), (place * unit).round().cast("int64"))
     return (pixels[0], near), (pixels[1], far)
 
 
-def axis_weights(spec: ResizeSpec, length: Number, size: Size) -> tuple[Number, Number]:
+def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[NodeTensor, NodeTensor]:
     """Return the weight of every pixel for every output [out, in], and the most it is while taps are added up."""
     kernel, n, index = spec.kernel, length.cast("float64"), size.index
-    j = length.up_to()
+    j = _below(length)
     assert isinstance(kernel, Box | Linear | Cubic)
     if kernel.is_antialiased:
         step = n / size.count
-        wide = step.most(1.0)
+        wide = step.maximum(1.0)
         reach, narrow = wide * float(kernels.radius(kernel)), inverse(wide)
-        centre = (step * (index + 0.5)).column()
-        first = (centre - reach + 0.5).floor().most(0.0)
-        stop = (centre + reach + 0.5).floor().least(n)
+        centre = (step * (index + 0.5)).unsqueeze(1)
+        first = (centre - reach + 0.5).floor().maximum(0.0)
+        stop = (centre + reach + 0.5).floor().minimum(n)
         inside = ~(j < first) & (j < stop)
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
-        weights = weights / weights.total(1)
+        weights = weights / weights.running_total()
         return weights, weights
     at = _sampled(spec, n, size)
     floor = at.floor()
     radius = int(kernels.radius(kernel))
     total = peak = None
     for step_from in range(1 - radius, radius + 1):
-        places = (floor + float(step_from)).most(0.0).least(n - 1.0).column()
-        weight = _weigh(kernel, (float(step_from) - (at - floor)).column())
+        places = (floor + float(step_from)).maximum(0.0).minimum(n - 1.0).unsqueeze(1)
+        weight = _weigh(kernel, (float(step_from) - (at - floor)).unsqueeze(1))
         term = (j == places).where(weight, 0.0)
         total = term if total is None else total + term
-        peak = total if peak is None else peak.most(total)
+        peak = total if peak is None else peak.maximum(total)
     assert total is not None
     assert peak is not None
     return total, peak
 
 
-def _sampled(spec: ResizeSpec, n: Number, size: Size) -> Number:
+def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
     """Return where outputs lie on an axis of length ``n``, as ``plan.axes.coordinates`` has it."""
     if spec.coordinates is Coordinates.ALIGN_CORNERS:
-        return ((n - 1.0) * size.index) / (size.count - 1.0).most(1.0)
+        return ((n - 1.0) * size.index) / (size.count - 1.0).maximum(1.0)
     step, centre = n / size.count, size.index + 0.5
     if spec.arithmetic is Arithmetic.TENSORFLOW:
         return (centre.cast("float32") * step.cast("float32") - 0.5).cast("float64")
@@ -115,30 +121,30 @@ def _sampled(spec: ResizeSpec, n: Number, size: Size) -> Number:
     return step * centre - 0.5
 
 
-def _weigh(kernel: Kernel, offset: Number) -> Number:
+def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
     match kernel:
         case Box():
             return (~(offset < -0.5) & ~(offset == -0.5) & ~(offset > 0.5)).where(offset.of(1.0), 0.0)
         case Linear():
-            return (1.0 - offset.size()).most(0.0)
+            return (1.0 - abs(offset)).maximum(0.0)
         case Cubic(a=a):
-            t = offset.size()
+            t = abs(offset)
             near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
             far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
             return (~(t > 1.0)).where(near, (t < 2.0).where(far, 0.0))
     raise AssertionError(kernel)
 
 
-def whole(weights: Number, peak: Number, rounds: FixedPoint) -> tuple[Number, Number]:
+def whole(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
     """Return weights, at most as large as ``peak``, as whole numbers, and 2 to the number of bits behind the point."""
     if rounds.width == 32:
         unit = weights.of([2.0**rounds.bits])
     else:
-        largest = Number(weights.graph, weights.graph.node("ReduceMax", peak.name, keepdims=0), weights.dtype)
+        largest = node("ReduceMax", peak, keepdims=0)
         units = 2.0 ** np.arange(1, min(rounds.bits, _WIDEST) + 1)
         fits = (largest * units + 0.5).floor() < 2.0 ** (rounds.width - 1)
         unit = fits.where(weights.of(units), 1.0)
-        unit = Number(weights.graph, weights.graph.node("ReduceMax", unit.name, keepdims=0), weights.dtype)
+        unit = node("ReduceMax", unit, keepdims=0)
     scaled = weights * unit
-    size = (scaled.size() + 0.5).floor()
+    size = (abs(scaled) + 0.5).floor()
     return (scaled < 0.0).where(0.0 - size, size), unit

@@ -13,7 +13,7 @@ from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.prefilter_taps import Blocks
 from ir_interp.plan.libraries.pillow_reduce import Reduced
 
-from .numbers import Number
+from ..onnx.onnx_primitives import NodeTensor
 
 Array = NDArray[Any]
 _BRIGHTEST = 255
@@ -21,7 +21,7 @@ _SHIFT = 9  # bits of an inverse that are split off: what is left holds a sum of
 _MOST_IN_SINGLE = 2**24
 
 
-def averaged(op: ResizeOp, x: Number, found: Reduced, lengths: tuple[int, int]) -> Number:
+def averaged(op: ResizeOp, x: NodeTensor, found: Reduced, lengths: tuple[int, int]) -> NodeTensor:
     """Return ``x``, whole numbers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, cut off.
 
     Raises InexactError for blocks whose sums float32 does not hold, where ``x`` is float32.
@@ -32,12 +32,12 @@ def averaged(op: ResizeOp, x: Number, found: Reduced, lengths: tuple[int, int]) 
     if x.dtype == "float32" and most * 2**_SHIFT > _MOST_IN_SINGLE:
         raise InexactError(op.name, "nodes of float32", reason=f"they do not hold sums of {counts.max()} pixels")
     tables = [_table(each, length).astype(x.dtype) for each, length in zip(found.blocks, lengths, strict=True)]
-    down, across = (Number(x.graph, x.graph.constant(table), x.dtype) for table in (tables[0], tables[1].T))
-    sums = down.times(x.times(across)) + (counts // 2).astype(x.dtype)
+    down, across = (x.of(table) for table in (tables[0], tables[1].T))
+    sums = down @ (x @ across) + (counts // 2).astype(x.dtype)
     low = inverses(counts) % 2**_SHIFT
     high = (inverses(counts) - low) // 2**_SHIFT
     above = sums * high.astype(x.dtype) + ((sums * low.astype(x.dtype)) / 2.0**_SHIFT).floor()
-    made: Number = (above / 2.0 ** (BITS - _SHIFT)).floor()
+    made: NodeTensor = (above / 2.0 ** (BITS - _SHIFT)).floor()
     return made
 
 

@@ -15,9 +15,9 @@ from ir_interp.plan.libraries.opencv_ipp_order import Order, patches
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.spec import IntegerRounding
 
-from .numbers import Number
+from ..onnx.onnx_primitives import NodeTensor
 
-Terms = Sequence[tuple[Number, NDArray[Any]]]
+Terms = Sequence[tuple[NodeTensor, NDArray[Any]]]
 """What is multiplied."""
 
 _BRIGHTEST = 255
@@ -27,7 +27,7 @@ LARGEST = float(np.finfo(np.float32).max)
 _MOST_TAPS = 256  # each is four nodes
 
 
-def chained(op: ResizeOp, x: Number, each: Pass) -> Number:
+def chained(op: ResizeOp, x: NodeTensor, each: Pass) -> NodeTensor:
     """Return planes [channels, height, width] after a pass of floats from the first tap to the last.
 
     Raises InexactError for float64 where ``x`` is float32, for sums that are not rounded half to even, and for more
@@ -44,7 +44,7 @@ def chained(op: ResizeOp, x: Number, each: Pass) -> Number:
     return y.cast(x.dtype) if each.rounding is None else _whole(y).cast(x.dtype)
 
 
-def in_orders(op: ResizeOp, x: Number, made: Sequence[Pass]) -> Number:
+def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:
     """Return planes after the passes of Intel's library, whose products keep all their bits in a sum: in float64.
 
     Raises InexactError where ``x`` is float32.
@@ -60,35 +60,35 @@ def in_orders(op: ResizeOp, x: Number, made: Sequence[Pass]) -> Number:
     return _whole(_added(orders.down, _terms(y, down)))
 
 
-def in_blocks(x: Number, each: Pass, width: int) -> Number:
+def in_blocks(x: NodeTensor, each: Pass, width: int) -> NodeTensor:
     """Return where the values of rows of ``width`` pixels lie in whole blocks of them: there channels come last."""
     places = np.arange(width)[:, None] * _CHANNELS + np.arange(_CHANNELS)
     inside = places < width * _CHANNELS // each.lanes * each.lanes
-    return Number(x.graph, x.graph.constant(inside.T[:, None]), "bool")
+    return x.of(inside.T[:, None], "bool")
 
 
-def _terms(x: Number, each: Pass) -> Terms:
+def _terms(x: NodeTensor, each: Pass) -> Terms:
     columns = each.weights.astype(x.dtype).T
     laid = [column[:, None] if each.axis == 0 else column for column in columns]
     return [(x.take(index, each.axis + 1), weights) for index, weights in zip(each.indices.T, laid, strict=True)]
 
 
-def _added(order: Order, terms: Terms) -> Number:
+def _added(order: Order, terms: Terms) -> NodeTensor:
     totals = []
     for start, *others in order.chains:
         value, weight = terms[start]
         total = _single(value * weight)
         for tap in others:
             value, weight = terms[tap]
-            total = _single(value * weight + total) if order.fused else total + (value * weight).least(LARGEST)
+            total = _single(value * weight + total) if order.fused else total + (value * weight).minimum(LARGEST)
         totals.append(total)
     return reduce(lambda one, other: _single(one + other), totals)
 
 
-def _single(x: Number) -> Number:
+def _single(x: NodeTensor) -> NodeTensor:
     """Return numbers rounded to float32, which float64 holds more of; OpenVINO fuses no product that is cut."""
-    return x.least(LARGEST) if x.dtype == "float32" else x.cast("float32").cast(x.dtype)
+    return x.minimum(LARGEST) if x.dtype == "float32" else x.cast("float32").cast(x.dtype)
 
 
-def _whole(x: Number) -> Number:
-    return x.nearest().most(0.0).least(float(_BRIGHTEST))
+def _whole(x: NodeTensor) -> NodeTensor:
+    return x.round().maximum(0.0).minimum(float(_BRIGHTEST))

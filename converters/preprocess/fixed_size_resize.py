@@ -27,9 +27,9 @@ from ir_interp.plan.libraries.pillow_reduce import reduced
 from ir_interp.spec import Alpha, IntegerRounding, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
+from ..onnx.onnx_primitives import NodeTensor
 from .averaged_blocks import averaged
 from .chains import LARGEST, chained, in_blocks, in_orders
-from .numbers import Number
 
 _HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
 _BRIGHTEST = 255
@@ -38,23 +38,25 @@ _BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes 
 _BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed from
 
 
-def tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], *, wide: bool = False) -> Number:
+def tabled(
+    op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[int, int], *, wide: bool = False
+) -> NodeTensor:
     """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
 
     A call that makes floats of integers has its values but for the last bits. With ``wide``, what float32 does not hold
     is in float64, which OpenVINO computes in float32. Raises InexactError for a call whose sums these do not hold.
     """
-    since = len(x.graph.nodes)
+    since = len(x.ops.graph.nodes)
     try:
         return _tabled(op, x, lengths, sizes, "float32")
     except InexactError:
         if not wide:
             raise
-        del x.graph.nodes[since:]
+        del x.ops.graph.nodes[since:]
         return _tabled(op, x, lengths, sizes, "float64")
 
 
-def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str) -> Number:
+def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str) -> NodeTensor:
     check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
     for rows, length in zip(sizes, lengths, strict=True):
         check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
@@ -91,7 +93,7 @@ def _tabled(op: ResizeOp, x: Number, lengths: tuple[int, int], sizes: tuple[int,
     return y.transposed(1, 2, 0)
 
 
-def _in_floats(x: Number, bound: Plan) -> Number:
+def _in_floats(x: NodeTensor, bound: Plan) -> NodeTensor:
     """Return an image resized by a call that makes floats: sums of float32."""
     y = x.transposed(2, 0, 1)
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
@@ -102,7 +104,7 @@ def _in_floats(x: Number, bound: Plan) -> Number:
     return y.transposed(1, 2, 0)
 
 
-def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> tuple[Number, int]:
+def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int) -> tuple[NodeTensor, int]:
     """Return planes [channels, height, width] after a pass, and the largest of their values."""
     if each.bits_each:
         y, bits = _of_products(x, each), each.bits_after
@@ -117,10 +119,10 @@ def _summed(op: ResizeOp, x: Number, each: Pass, length: int, largest: int) -> t
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
-        y = y.cast("float32").least(LARGEST) * each.factor  # else OpenVINO multiplies the weights
+        y = y.cast("float32").minimum(LARGEST) * each.factor  # else OpenVINO multiplies the weights
     if each.rounding is IntegerRounding.HALF_EVEN:
-        y = y.nearest().cast(x.dtype)
-    return (y.most(0.0).least(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
+        y = y.round().cast(x.dtype)
+    return (y.maximum(0.0).minimum(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
 
 
 def _matrix(each: Pass, length: int) -> NDArray[np.int64]:
@@ -155,17 +157,17 @@ def _most(weights: NDArray[np.int64]) -> int:
     return int(np.abs(weights).sum(1).max())
 
 
-def _product(x: Number, weights: NDArray[Any], axis: int) -> Number:
-    table = Number(x.graph, x.graph.constant((weights if axis == 0 else weights.T).astype(x.dtype)), x.dtype)
-    return table.times(x) if axis == 0 else x.times(table)
+def _product(x: NodeTensor, weights: NDArray[Any], axis: int) -> NodeTensor:
+    table = x.of((weights if axis == 0 else weights.T).astype(x.dtype))
+    return table @ x if axis == 0 else x @ table
 
 
-def _of_products(x: Number, each: Pass) -> Number:
+def _of_products(x: NodeTensor, each: Pass) -> NodeTensor:
     """Return sums of products that lose bits, each on its own: ``value * weight`` in two parts, of 8 bits and above."""
     x = (x / 2.0**each.bits_before).floor()
     upper = (x / 256.0).floor()
     lower = x - upper * 256.0
-    terms: list[Number] = []
+    terms: list[NodeTensor] = []
     for index, weights in zip(each.indices.T, each.weights.T, strict=True):
         weight = weights.astype(x.dtype)[:, None] if each.axis == 0 else weights.astype(x.dtype)
         parts = [part.take(index, each.axis + 1) * weight for part in (upper, lower)]

@@ -19,17 +19,16 @@ from ir_interp.library import load, named
 from ir_interp.op import ResizeOp
 from ir_interp.options.image_options import Images
 
-from ..onnx import operators
 from ..onnx.graph import Graph
 from ..onnx.native import invalid
 from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
+from ..onnx.onnx_primitives import NodeTensor, tensor
 from ..onnx.onnx_save import LARGEST
 from .any_size_resize import resized
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
 from .letterbox import letterboxed, letterboxed_table
-from .numbers import Number
 
 _OLDEST = 11
 _UINT8 = 2
@@ -79,8 +78,8 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    y = _normalised(_resized(wanted, Number(graph, image, "uint8"), wide=wide), wanted, given)
-    graph.rename(y.name, given.name)
+    y = _normalised(_resized(wanted, tensor(graph, image, "uint8"), wide=wide), wanted, given)
+    graph.rename(y.value, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
     del model.graph.node[:]
@@ -98,7 +97,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     return image
 
 
-def _resized(wanted: Preprocess, x: Number, *, wide: bool) -> Number:
+def _resized(wanted: Preprocess, x: NodeTensor, *, wide: bool) -> NodeTensor:
     op = _call(wanted.like)
     if len(op.spec.axes or ()) != 2:
         raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
@@ -108,7 +107,7 @@ def _resized(wanted: Preprocess, x: Number, *, wide: bool) -> Number:
         return tabled(op, x, wanted.image_size, wanted.size, wide=wide)
     if wanted.letterbox is not None:
         return letterboxed(op, x, wanted.size, wanted.letterbox)
-    height, width = (Size.of(x.graph, length) for length in wanted.size)
+    height, width = (Size.of(x.ops.graph, length) for length in wanted.size)
     return resized(op, x, (height, width))
 
 
@@ -211,7 +210,7 @@ def _names(model: onnx.ModelProto) -> set[str]:
     return ends | {each.name for each in values}
 
 
-def _normalised(y: Number, wanted: Preprocess, given: onnx.ValueInfoProto) -> Number:
+def _normalised(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
     """Return an image [height, width, 3] as the input of the model."""
     images, dtype, lengths = wanted.images, _dtype(given), _lengths(given)
     if images.bgr:
@@ -229,4 +228,4 @@ def _normalised(y: Number, wanted: Preprocess, given: onnx.ValueInfoProto) -> Nu
     if any(length not in (None, size) for length, size in zip(expected, wanted.size, strict=True)):
         raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {wanted.size}")
     y = y if last else y.transposed(2, 0, 1)
-    return y if len(lengths) == 3 else Number(y.graph, operators.unsqueeze(y.graph, y.name, (0,)), dtype)
+    return y if len(lengths) == 3 else y.unsqueeze(0)

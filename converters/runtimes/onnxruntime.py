@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from ir_interp.op import ResizeOp
+from ir_interp.plan.runtimes import integer_steps
+from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Aspect,
     Coordinates,
     Crop,
     Cubic,
-    Integers,
     Kernel,
-    Linear,
     Nearest,
     ResizeSpec,
     Scales,
@@ -33,10 +33,7 @@ VERSION = "1.32"
 TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
-_INTEGERS = ("uint8", "int8", "int32")
-_SPATIAL = {4: {2, 3}, 5: {2, 3, 4}}  # axes of images and volumes, by rank
 _IMAGE = 4  # axes of a batch of images
-_CHANNELS_LAST = {1, 2}  # axes of images whose channels come last
 
 
 def outcome(op: ResizeOp) -> Outcome:
@@ -80,7 +77,8 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield f"no Resize of {dtype}"
     if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         yield "exclude_outside needs cubic, or antialias"
-    if isinstance(kernel, Cubic) and not kernel.is_antialiased and dtype in _INTEGERS and (at is None or at.changing):
+    is_plain_cubic = isinstance(kernel, Cubic) and not kernel.is_antialiased
+    if is_plain_cubic and dtype in ONNXRUNTIME_INTEGERS and (at is None or at.changing):
         yield f"no cubic Resize of {dtype}"
     if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         yield "Upsample shrinks nothing"
@@ -96,13 +94,13 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
     """Say whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
-    channels_last = rank == 4 and scaled <= _CHANNELS_LAST
+    channels_last = rank == _IMAGE and scaled <= CHANNELS_LAST_AXES
     if isinstance(kernel, Nearest):
         return True
     if isinstance(kernel, Cubic):
-        images = rank == 4 and scaled <= _SPATIAL[rank]
-        return rank == 2 or images or (channels_last and (kernel.is_antialiased or grows))
-    return rank in (2, 3) or (rank in _SPATIAL and scaled <= _SPATIAL[rank]) or channels_last
+        images = rank in (2, _IMAGE) and scaled <= SPATIAL_AXES[rank]
+        return images or (channels_last and (kernel.is_antialiased or grows))
+    return (rank in SPATIAL_AXES and scaled <= SPATIAL_AXES[rank]) or channels_last
 
 
 def _mode(kernel: Kernel) -> str:
@@ -137,11 +135,15 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    channels_last = len(at.lengths) == 4 and 1 in at.scaled and at.scaled <= _CHANNELS_LAST
     cubic = isinstance(kernel, Cubic)
-    if channels_last and ((crops and (cubic or kernel.is_antialiased)) or (cubic and at.keeping)):
+    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and at.keeping)):
         return differs("it mixes up the axes of crops and cubics whose channels come last")
     return None
+
+
+def scales_channels_last(at: Geometry) -> bool:
+    """Say whether a node resizes images whose channels come last, their height among the axes."""
+    return len(at.lengths) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
@@ -210,7 +212,7 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None) -> Outcome | N
     moved = {order[axis] for axis in resized(op)}
     if _has_kernel(kernel, rank, moved, grows=not shrinks):
         return None
-    if isinstance(kernel, Cubic) and moved <= _CHANNELS_LAST:
+    if isinstance(kernel, Cubic) and moved <= CHANNELS_LAST_AXES:
         return refused(NO_CUBIC_SHRINKS)
     return refused(f"{_MOVED} there is no {_mode(kernel)} Resize of axes {sorted(moved)}, which these are then")
 
@@ -235,10 +237,9 @@ def _shrinks(op: ResizeOp) -> bool | None:
 
 def cuts_off(op: ResizeOp) -> bool:
     """Say whether a linear resize in its way leaves out what follows the point of an integer."""
-    plain = isinstance(op.spec.kernel, Linear) and not op.spec.kernel.is_antialiased
-    return plain and op.spec.rounds is Integers.ONNXRUNTIME and op.dtype in _INTEGERS
+    return integer_steps.cuts_off(op.spec, op.dtype or "")
 
 
 def rounds_each_axis(op: ResizeOp) -> bool:
     """Say whether integers are rounded, and clipped, after each axis rather than once."""
-    return op.spec.kernel.is_antialiased and op.dtype in _INTEGERS
+    return op.spec.kernel.is_antialiased and op.dtype in ONNXRUNTIME_INTEGERS

@@ -27,7 +27,6 @@ from .image_runtimes import to_pixels
 from .node_geometry import geometry
 from .outcome import Kind, Outcome, computes, crashes, differs, refused
 
-_CHANNELS_LAST = {1, 2}
 _AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IMAGE, _MATRIX = 4, 2
 
@@ -55,9 +54,9 @@ def _knows_no_ties(op: ResizeOp) -> Outcome | None:
 
 def _no_cubic_of_channels_last(op: ResizeOp) -> Outcome | None:
     at, kernel = geometry(op), op.spec.kernel
-    if at is None or not isinstance(kernel, Cubic) or kernel.is_antialiased or len(at.lengths) != _IMAGE:
+    if at is None or not isinstance(kernel, Cubic) or kernel.is_antialiased:
         return None
-    if 1 in at.scaled and at.scaled <= _CHANNELS_LAST:
+    if onnxruntime.scales_channels_last(at):
         return refused(f"no cubic Resize of axes {sorted(at.scaled)} at rank {_IMAGE}")
     return None
 

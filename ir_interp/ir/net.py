@@ -49,8 +49,8 @@ class Net:
     """The layers of one net or body, by id; ``edges`` lead from (layer, input port) to (layer, output port).
 
     ``version`` is that of the IR; None for a snippet. ``bodies`` are the nets inside layers, by layer and tag.
-    ``info`` is what the file says of the model itself, nested names joined by dots. ``folded`` remembers what
-    ``ir_fold`` found of output ports.
+    ``info`` is what the file says of the model itself, nested names joined by dots. ``folded`` remembers the
+    values that ``fold`` computed for output ports.
     """
 
     layers: dict[int, Layer]

@@ -116,15 +116,18 @@ def test_what_tensorrt_does_not_take(settings: dict[str, Any], context: dict[str
 
 
 @pytest.mark.parametrize(
-    ("settings", "shape"),
+    ("settings", "shape", "target"),
     [
-        ({"scales": (1, 1, 1, 1)}, (1, 1024, 1024, 2048)),
-        ({"scales": (1, 1, 2, 2)}, (None, 512, 1024, 1024)),  # an open length may be 0
-        ({"shape": None}, None),
+        ({"scales": (1, 1, 1, 1)}, (1, 1024, 1024, 2048), Scales((1.0, 1.0, 1.0, 1.0))),
+        ({"scales": (1, 1, 2, 2)}, (None, 512, 1024, 1024), Scales((1.0, 1.0, 2.0, 2.0))),  # an open length may be 0
+        ({"shape": None}, None, AtRunTime.SIZES),
     ],
 )
-def test_what_it_takes(settings: dict[str, Any], shape: tuple[int | None, ...] | None) -> None:
-    DIALECT.parse(settings, Context(version=10, shape=shape, dtype="float16"))
+def test_what_it_takes(
+    settings: dict[str, Any], shape: tuple[int | None, ...] | None, target: Scales | AtRunTime
+) -> None:
+    spec = DIALECT.parse(settings, Context(version=10, shape=shape, dtype="float16"))
+    assert spec.target == target
 
 
 def test_a_type_is_refused_when_written(tmp_path: Path) -> None:

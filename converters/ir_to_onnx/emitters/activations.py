@@ -9,10 +9,12 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ...onnx.operators import as_dtype, scalar
 from ..layer import WHOLE, Op
+from ..tensors import operand
 
-_Emitter = Callable[[Graph, Op], str]
+_Emitter = Callable[[Graph, Op], str | NodeTensor]
 
 
 def _node(kind: str) -> _Emitter:
@@ -31,14 +33,15 @@ def _relu(graph: Graph, op: Op) -> str:
     return graph.node("Max", op.inputs[0], scalar(graph, 0, op.dtype()))
 
 
-def _round(graph: Graph, op: Op) -> str:
+def _round(graph: Graph, op: Op) -> str | NodeTensor:
     x = op.inputs[0]
     if op.dtype() in WHOLE:
         return x
     if op.word("mode", ("half_to_even", "half_away_from_zero"), "half_to_even") == "half_to_even":
         return graph.node("Round", x)
-    size = graph.node("Floor", graph.node("Add", graph.node("Abs", x), scalar(graph, 0.5, op.dtype())))
-    return graph.node("Mul", graph.node("Sign", x), size)
+    number = operand(graph, op)
+    magnitude = (abs(number) + 0.5).floor()
+    return node("Sign", number) * magnitude
 
 
 def _clamp(graph: Graph, op: Op) -> str:
@@ -70,59 +73,61 @@ def _selu(graph: Graph, op: Op) -> str:
     return graph.node("Selu", op.inputs[0], alpha=alpha, gamma=gamma)
 
 
-def _hard_sigmoid(graph: Graph, op: Op) -> str:
+def _hard_sigmoid(graph: Graph, op: Op) -> str | NodeTensor:
     alpha, beta = _number(op, 1, "alpha"), _number(op, 2, "beta")
     if alpha is not None and beta is not None:
         return graph.node("HardSigmoid", op.inputs[0], alpha=alpha, beta=beta)
-    line = graph.node("Add", graph.node("Mul", op.inputs[0], op.inputs[1]), op.inputs[2])
-    return operators.clip(graph, line, 0, 1, op.dtype())
+    x, slope, shift = (operand(graph, op, index) for index in range(3))
+    return _clipped(x * slope + shift, 1)
 
 
-def _hsigmoid(graph: Graph, op: Op) -> str:
-    return _sixths(graph, op, op.inputs[0])
+def _clipped(x: NodeTensor, high: int) -> NodeTensor:
+    return node("Clip", x, x.of(0), x.of(high))
 
 
-def _sixths(graph: Graph, op: Op, x: str) -> str:
-    shifted = graph.node("Add", x, scalar(graph, 3, op.dtype()))
-    return graph.node("Div", operators.clip(graph, shifted, 0, 6, op.dtype()), scalar(graph, 6, op.dtype()))
+def _hsigmoid(graph: Graph, op: Op) -> NodeTensor:
+    return _sixths(operand(graph, op))
 
 
-def _hswish(graph: Graph, op: Op) -> str:
+def _sixths(x: NodeTensor) -> NodeTensor:
+    return _clipped(x + 3, 6) / 6
+
+
+def _hswish(graph: Graph, op: Op) -> str | NodeTensor:
     if graph.opset >= 14:
         return graph.node("HardSwish", op.inputs[0])
-    return graph.node("Mul", op.inputs[0], _sixths(graph, op, op.inputs[0]))
+    x = operand(graph, op)
+    return x * _sixths(x)
 
 
-def _swish(graph: Graph, op: Op) -> str:
-    x = op.inputs[0]
-    scaled = graph.node("Mul", x, op.inputs[1]) if op.has(1) and _number(op, 1, "beta") != 1 else x
-    return graph.node("Mul", x, graph.node("Sigmoid", scaled))
+def _swish(graph: Graph, op: Op) -> NodeTensor:
+    x = operand(graph, op)
+    scaled = x * operand(graph, op, 1) if op.has(1) and _number(op, 1, "beta") != 1 else x
+    return x * node("Sigmoid", scaled)
 
 
-def _mish(graph: Graph, op: Op) -> str:
+def _mish(graph: Graph, op: Op) -> str | NodeTensor:
     if graph.opset >= 18:
         return graph.node("Mish", op.inputs[0])
-    return graph.node("Mul", op.inputs[0], graph.node("Tanh", graph.node("Softplus", op.inputs[0])))
+    x = operand(graph, op)
+    return x * node("Tanh", node("Softplus", x))
 
 
-def _gelu(graph: Graph, op: Op) -> str:
+def _gelu(graph: Graph, op: Op) -> str | NodeTensor:
     form = op.word("approximation_mode", ("erf", "tanh"), "erf")
     if graph.opset >= 20:
         return graph.node("Gelu", op.inputs[0], approximate="tanh" if form == "tanh" else None)
-    x, dtype = op.inputs[0], op.dtype()
-    share = _GELU[form](graph, x, dtype)
-    half = graph.node("Mul", x, scalar(graph, 0.5, dtype))
-    return graph.node("Mul", half, graph.node("Add", share, scalar(graph, 1, dtype)))
+    x = operand(graph, op)
+    share = _GELU[form](x)
+    return x * 0.5 * (share + 1)
 
 
-def _gelu_erf(graph: Graph, x: str, dtype: str) -> str:
-    return graph.node("Erf", graph.node("Mul", x, scalar(graph, math.sqrt(0.5), dtype)))
+def _gelu_erf(x: NodeTensor) -> NodeTensor:
+    return node("Erf", x * math.sqrt(0.5))
 
 
-def _gelu_tanh(graph: Graph, x: str, dtype: str) -> str:
-    cube = graph.node("Mul", graph.node("Mul", x, x), x)
-    bent = graph.node("Add", x, graph.node("Mul", cube, scalar(graph, 0.044715, dtype)))
-    return graph.node("Tanh", graph.node("Mul", bent, scalar(graph, math.sqrt(2 / math.pi), dtype)))
+def _gelu_tanh(x: NodeTensor) -> NodeTensor:
+    return node("Tanh", (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
 
 
 _GELU = {"erf": _gelu_erf, "tanh": _gelu_tanh}
@@ -133,8 +138,9 @@ def _is_inf(graph: Graph, op: Op) -> str:
     return graph.node("IsInf", op.inputs[0], detect_negative=int(negative), detect_positive=int(positive))
 
 
-def _is_finite(graph: Graph, op: Op) -> str:
-    return graph.node("Not", graph.node("Or", graph.node("IsNaN", op.inputs[0]), graph.node("IsInf", op.inputs[0])))
+def _is_finite(graph: Graph, op: Op) -> NodeTensor:
+    x = operand(graph, op)
+    return ~(node("IsNaN", x, dtype="bool") | node("IsInf", x, dtype="bool"))
 
 
 def _bitwise_not(graph: Graph, op: Op) -> str:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ...onnx.operators import as_dtype
 from .. import layer_inputs
 from ..layer import Op
+from ..tensors import below, operand, reduction, shape, tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
         x = op.inputs[0]
         for axis in _axes(op):
             if axis.length == 1:
-                x = operators.reduced(graph, whole, x, [axis.number])
+                x = operators.reduction(graph, whole, x, [axis.number])
             elif axis.held is None or axis.held != axis.length:
                 x = write(graph, op, x, axis)
         return (x,)
@@ -64,26 +66,22 @@ def _edges(held: int, length: int) -> list[tuple[int, int]]:
     return [(i * held // length, -(-(i + 1) * held // length)) for i in range(length)]
 
 
-def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[str, str]:
+def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]:
     """Return the lengths of an axis before and after, as scalars."""
-    held = graph.node("Gather", graph.node("Shape", op.inputs[0]), operators.scalar(graph, axis.number, "int64"))
+    lengths = shape(operand(graph, op))
+    length = node("Gather", lengths, lengths.of(axis.number))
     if axis.length is not None:
-        return held, operators.scalar(graph, axis.length, "int64")
-    wanted = layer_inputs.int64(graph, op, 1)
-    return held, graph.node("Gather", wanted, operators.scalar(graph, axis.place, "int64"))
+        return length, length.of(axis.length)
+    pooled = tensor(graph, layer_inputs.int64(graph, op, 1), "int64")
+    return length, node("Gather", pooled, pooled.of(axis.place))
 
 
-def _count(graph: Graph, stop: str) -> str:
-    """Return the integers below a number."""
-    return graph.node("Range", operators.scalar(graph, 0, "int64"), stop, operators.scalar(graph, 1, "int64"))
-
-
-def _open_edges(graph: Graph, held: str, length: str) -> tuple[str, str]:
+def _open_edges(held: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return where windows begin and end, two vectors."""
-    one, outputs = operators.scalar(graph, 1, "int64"), _count(graph, length)
-    begins = graph.node("Div", graph.node("Mul", outputs, held), length)
-    last = graph.node("Sub", graph.node("Mul", graph.node("Add", outputs, one), held), one)
-    return begins, graph.node("Add", graph.node("Div", last, length), one)
+    one = length.of(1)
+    outputs = below(length)
+    begins = outputs * held / length
+    return begins, ((outputs + one) * held - one) / length + one
 
 
 # Means: a matrix product with the share of every element in every output
@@ -106,12 +104,12 @@ def _shares(graph: Graph, op: Op, axis: _Axis) -> str:
 
 def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
     held, length = _numbers(graph, op, axis)
-    begins, ends = _open_edges(graph, held, length)
-    elements = operators.unsqueeze(graph, _count(graph, held), [1])
-    last = graph.node("Sub", begins, operators.scalar(graph, 1, "int64"))  # of the window before, at the latest
-    inside = graph.node("And", graph.node("Less", last, elements), graph.node("Less", elements, ends))
-    sizes = operators.cast(graph, graph.node("Sub", ends, begins), op.dtype())
-    return graph.node("Div", operators.cast(graph, inside, op.dtype()), sizes)
+    begins, ends = _open_edges(held, length)
+    elements = below(held).unsqueeze(1)
+    last = begins - 1  # of the window before, at the latest
+    is_inside = (last < elements) & (elements < ends)
+    sizes = (ends - begins).cast(op.dtype())
+    return str((is_inside.cast(op.dtype()) / sizes).value)
 
 
 # Largest: windows gathered, the shorter ones with their last element again
@@ -119,7 +117,7 @@ def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
 
 def _largest_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
     gathered = graph.node("Gather", x, _places(graph, op, axis), axis=axis.number)
-    return operators.reduced(graph, "ReduceMax", gathered, [axis.number + 1], keep=False)
+    return operators.reduction(graph, "ReduceMax", gathered, [axis.number + 1], keep=False)
 
 
 def _places(graph: Graph, op: Op, axis: _Axis) -> str:
@@ -133,11 +131,11 @@ def _places(graph: Graph, op: Op, axis: _Axis) -> str:
 
 def _open_places(graph: Graph, op: Op, axis: _Axis) -> str:
     held, length = _numbers(graph, op, axis)
-    begins, ends = (operators.unsqueeze(graph, each, [1]) for each in _open_edges(graph, held, length))
-    longest = operators.reduced(graph, "ReduceMax", graph.node("Sub", ends, begins), [0, 1], keep=False)
-    last = graph.node("Sub", ends, operators.scalar(graph, 1, "int64"))
-    place = graph.node("Add", begins, _count(graph, longest))
-    return graph.node("Where", graph.node("Less", place, last), place, last)
+    begins, ends = (edge.unsqueeze(1) for edge in _open_edges(held, length))
+    longest = reduction("ReduceMax", ends - begins, 0, 1, keep=False)
+    last = ends - 1
+    place = begins + below(longest)
+    return str((place < last).where(place, last).value)
 
 
 def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
@@ -189,8 +187,8 @@ def _gathered(graph: Graph, x: str, windows: Sequence[str], first: int) -> str:
 def _flat_places(graph: Graph, op: Op) -> str:
     """Return the number of every element, counted over the spatial axes."""
     space = operators.cut(graph, graph.node("Shape", op.inputs[0]), [2], [op.rank()], [0])
-    total = operators.reduced(graph, "ReduceProd", space, [0], keep=False)
-    return graph.node("Reshape", _count(graph, total), space)
+    total = operators.reduction(graph, "ReduceProd", space, [0], keep=False)
+    return graph.node("Reshape", below(tensor(graph, total, "int64")).value, space)
 
 
 def _typed(graph: Graph, op: Op, places: str) -> str:

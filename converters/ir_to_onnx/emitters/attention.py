@@ -6,47 +6,43 @@ import math
 
 import numpy as np
 
-from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
+from ..tensors import constant, operand, shape
 
 
-def _attention(graph: Graph, op: Op) -> str:
+def _attention(graph: Graph, op: Op) -> NodeTensor:
     """Weight values by how queries fit keys; ``causal`` takes the place of a mask."""
-    query, key, value = op.inputs[:3]
+    query, key, value = (operand(graph, op, index) for index in range(3))
     rank = op.rank(1)
-    turned = operators.transposed(graph, key, [*range(rank - 2), rank - 1, rank - 2])
-    scores = graph.node("MatMul", graph.node("Mul", query, _scale(graph, op)), turned)
-    shape = graph.node("Shape", scores)
+    turned = key.transposed(*range(rank - 2), rank - 1, rank - 2)
+    scores = query * _scale(graph, op) @ turned
+    lengths = shape(scores)
     if op.flag("causal"):
-        scores = _masked(graph, op, scores, _before(graph, shape))
+        scores = _before(lengths).where(scores, -np.inf)
     elif op.has(3) and op.dtype(3) == "bool":
-        scores = _masked(graph, op, scores, op.inputs[3])
+        scores = operand(graph, op, 3).where(scores, -np.inf)
     elif op.has(3):
-        scores = graph.node("Add", scores, op.inputs[3])
-    return graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
+        scores = scores + operand(graph, op, 3)
+    return node("Softmax", scores, axis=-1) @ value
 
 
-def _scale(graph: Graph, op: Op) -> str:
+def _scale(graph: Graph, op: Op) -> NodeTensor:
     if op.has(4):
-        return op.inputs[4]
-    return operators.scalar(graph, 1 / math.sqrt(op.lengths(0, [-1])[0]), op.dtype())
+        return operand(graph, op, 4)
+    return constant(graph, 1 / math.sqrt(op.lengths(0, [-1])[0]), op.dtype())
 
 
-def _masked(graph: Graph, op: Op, scores: str, mask: str) -> str:
-    return graph.node("Where", mask, scores, operators.scalar(graph, -np.inf, op.dtype()))
-
-
-def _before(graph: Graph, shape: str) -> str:
+def _before(lengths: NodeTensor) -> NodeTensor:
     """Say for every query which keys stand at its place or before."""
-    rows, columns = (_places(graph, shape, axis) for axis in (-2, -1))
-    return graph.node("Not", graph.node("Less", operators.unsqueeze(graph, rows, [1]), columns))
+    rows, columns = (_places(lengths, axis) for axis in (-2, -1))
+    return ~(rows.unsqueeze(1) < columns)
 
 
-def _places(graph: Graph, shape: str, axis: int) -> str:
-    zero, one = (graph.constant(each, np.int64) for each in (0, 1))
-    length = graph.node("Gather", shape, graph.constant(axis, np.int64), axis=0)
-    return graph.node("Range", zero, length, one)
+def _places(lengths: NodeTensor, axis: int) -> NodeTensor:
+    zero, one = lengths.of(0), lengths.of(1)
+    return node("Range", zero, lengths.take(axis, 0), one)
 
 
 TABLE = {"ScaledDotProductAttention": _attention}

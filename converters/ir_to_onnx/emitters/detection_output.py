@@ -174,7 +174,7 @@ def _marked(detections: _Detections, rows: str, is_there: str, count: int) -> st
     kept = graph.node("Gather", kept, order, axis=0)
     if length > count:
         kept = graph.node("Pad", kept, graph.ints([0, 0, length - count, 0]))
-    total = operators.reduced(graph, "ReduceSum", flags, [0])
+    total = operators.reduction(graph, "ReduceSum", flags, [0])
     behind = graph.node("Equal", graph.constant(np.arange(length), np.float32), total)
     mark = graph.node("Mul", operators.unsqueeze(graph, operators.cast(graph, behind, "float32"), [1]), _mark(graph))
     return detections.reshaped(graph.node("Add", kept, mark), 1, 1, length, 7)

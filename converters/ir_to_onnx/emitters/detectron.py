@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
+from ..tensors import cut, joined, operand, tensor
 
 _CANONICAL = 224, 2  # the length of a region, and its level of the pyramid
 
@@ -30,7 +34,7 @@ def _top_regions(graph: Graph, op: Op) -> str:
     return graph.node("Gather", op.inputs[0], graph.outputs(2, "TopK", op.inputs[1], graph.ints([count]))[1], axis=0)
 
 
-def _features(graph: Graph, op: Op) -> tuple[str, ...]:
+def _features(graph: Graph, op: Op) -> tuple[str | NodeTensor, ...]:
     """Sample every level of a pyramid for every region, and take the level that suits its size."""
     op.until(21, graph.opset, "RoiAlign")
     aligned = op.flag("aligned")
@@ -54,34 +58,32 @@ def _features(graph: Graph, op: Op) -> tuple[str, ...]:
         )
         for name, scale in zip(op.inputs[1:], scales, strict=True)
     ]
-    wanted, made = _level(graph, op), levels[0]
-    for number, level in enumerate(levels[1:]):
-        deeper = graph.node("Greater", wanted, operators.scalar(graph, number + 0.5, "float32"))
-        made = graph.node("Where", operators.unsqueeze(graph, deeper, [2, 3]), level, made)
-    return made, graph.node("Identity", op.inputs[0])
+    level, features = _level(graph, op), tensor(graph, levels[0])
+    for number, deeper in enumerate(levels[1:]):
+        is_deeper = level > number + 0.5
+        features = is_deeper.unsqueeze(2, 3).where(tensor(graph, deeper), features)
+    return features, graph.node("Identity", op.inputs[0])
 
 
 def _widened(graph: Graph, op: Op, least: int) -> str:
     """Return regions at least as long as a pixel of the level: RoiAlign sees to it only where it is not aligned."""
     first, sizes = _corner_and_sizes(graph, op)
-    longer = graph.node("Max", sizes, operators.scalar(graph, least, "float32"))
-    return graph.node("Concat", first, graph.node("Add", first, longer), axis=1)
+    longer = sizes.maximum(least)
+    return str(joined([first, first + longer], 1).value)
 
 
-def _corner_and_sizes(graph: Graph, op: Op) -> tuple[str, str]:
-    first, last = (operators.cut(graph, op.inputs[0], [start], [start + 2], [1]) for start in (0, 2))
-    return first, graph.node("Sub", last, first)
+def _corner_and_sizes(graph: Graph, op: Op) -> tuple[NodeTensor, NodeTensor]:
+    first, last = (cut(operand(graph, op), start, start + 2, 1) for start in (0, 2))
+    return first, last - first
 
 
-def _level(graph: Graph, op: Op) -> str:
+def _level(graph: Graph, op: Op) -> NodeTensor:
     """Return the level of every region [regions, 1]: one more for twice the length."""
     length, level = _CANONICAL
     _, sizes = _corner_and_sizes(graph, op)
-    area = graph.node("Mul", *(operators.cut(graph, sizes, [axis], [axis + 1], [1]) for axis in range(2)))
-    ratio = graph.node("Div", graph.node("Sqrt", area), operators.scalar(graph, length, "float32"))
-    log = graph.node("Log", graph.node("Add", ratio, operators.scalar(graph, 1e-6, "float32")))
-    exponent = graph.node("Div", log, operators.scalar(graph, np.log(2), "float32"))
-    return graph.node("Floor", graph.node("Add", exponent, operators.scalar(graph, level, "float32")))
+    area = cut(sizes, 0, 1, 1) * cut(sizes, 1, 2, 1)
+    ratio = node("Sqrt", area) / length
+    return (node("Log", ratio + 1e-6) / math.log(2) + level).floor()
 
 
 TABLE = {

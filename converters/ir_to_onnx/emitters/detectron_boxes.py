@@ -10,37 +10,38 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from .. import overlaps
 from ..layer import Op
+from ..tensors import cut, joined, reduction, reshaped, shape, squeezed, tensor
 
 _LONGEST = float(np.log(1000 / 16))
 """The logarithm of how much longer a proposal is made at most."""
 
 
-def _moved(graph: Graph, boxes: str, moves: Sequence[str], longest: float, edge: float) -> list[str]:
+def _moved(boxes: NodeTensor, moves: Sequence[NodeTensor], longest: float, edge: float) -> list[NodeTensor]:
     """Return the corners of boxes [..., 4], moved and stretched."""
-    x0, y0, x1, y1 = overlaps.columns(graph, boxes, 4)
+    x0, y0, x1, y1 = overlaps.columns(boxes, 4)
     corners = []
     for first, last, shift, stretch in zip((x0, y0), (x1, y1), moves[:2], moves[2:], strict=True):
-        length = overlaps.sized(graph, first, last, edge)
-        half = operators.scalar(graph, 0.5, "float32")
-        centre = graph.node("Add", first, graph.node("Mul", length, half))
-        centre = graph.node("Add", graph.node("Mul", shift, length), centre)
-        factor = graph.node("Exp", graph.node("Min", stretch, operators.scalar(graph, longest, "float32")))
-        reach = graph.node("Mul", graph.node("Mul", factor, length), half)
-        end = graph.node("Add", centre, reach)
-        end = graph.node("Sub", end, operators.scalar(graph, edge, "float32")) if edge else end
-        corners.append((graph.node("Sub", centre, reach), end))
+        length = overlaps.sized(first, last, edge)
+        half = length.of(0.5)
+        centre = first + length * half
+        centre = shift * length + centre
+        reach = node("Exp", stretch.minimum(longest)) * length * half
+        end = centre + reach
+        end = end - edge if edge else end
+        corners.append((centre - reach, end))
     (x0, x1), (y0, y1) = corners
     return [x0, y0, x1, y1]
 
 
-def _stacked(graph: Graph, numbers: Sequence[str]) -> str:
-    return graph.node("Concat", *(operators.unsqueeze(graph, each, [-1]) for each in numbers), axis=-1)
+def _stacked(numbers: Sequence[NodeTensor]) -> NodeTensor:
+    return joined([each.unsqueeze(-1) for each in numbers], -1)
 
 
-def _overlap(graph: Graph, boxes: str, *, edge: float) -> str:
-    return overlaps.of_corners(graph, boxes, overlaps.areas(graph, boxes, edge), edge)
+def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
+    return overlaps.of_corners(boxes, overlaps.areas(boxes, edge), edge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,95 +52,104 @@ class _Image:
     with a score of 0, and OpenVINO measures how far boxes overlap without the edge.
     """
 
-    last: tuple[str, str]
-    least: tuple[str, str]
+    last: tuple[NodeTensor, NodeTensor]
+    least: tuple[NodeTensor, NodeTensor]
     edge: float
     drops_small: bool
 
 
-def _proposals(graph: Graph, op: Op, anchors: str, moves: str, scores: str, image: _Image) -> tuple[str, str, str]:
+Candidates = tuple[NodeTensor, NodeTensor, NodeTensor]
+"""Boxes, best first, their scores, and a flag for each: whether it is left, or takes part."""
+
+
+def _proposals(op: Op, anchors: NodeTensor, moves: NodeTensor, scores: NodeTensor, image: _Image) -> Candidates:
     """Return boxes [images, boxes, 4] and scores [images, boxes], best first, and which of them are left.
 
     ``moves`` are [images, 4 * anchors, rows, columns], ``scores`` [images, anchors, rows, columns].
     """
     anchor = op.lengths(3, [-3])[0]
-    by_cell = graph.node("Reshape", moves, graph.ints([0, anchor, 4, -1]))
-    by_cell = graph.node("Reshape", operators.transposed(graph, by_cell, [0, 3, 1, 2]), graph.ints([0, -1, 4]))
-    flat = operators.transposed(graph, graph.node("Reshape", scores, graph.ints([0, anchor, -1])), [0, 2, 1])
-    flat = graph.node("Reshape", flat, graph.ints([0, -1]))
-    corners = _inside(graph, image, _moved(graph, anchors, overlaps.columns(graph, by_cell, 4), _LONGEST, image.edge))
-    large = graph.node("And", *(_is_large(graph, image, corners, axis) for axis in (0, 1)))
-    zero = operators.scalar(graph, 0, "float32")
-    flat = flat if image.drops_small else graph.node("Where", large, flat, zero)
-    values, places = graph.outputs(
-        2, "TopK", flat, overlaps.at_most(graph, flat, 1, op.integer("pre_nms_count")), axis=1
-    )
-    boxes = _stacked(graph, [graph.node("GatherElements", each, places, axis=1) for each in corners])
-    limit = operators.scalar(graph, op.real("nms_threshold"), "float32")
+    by_cell = reshaped(reshaped(moves, 0, anchor, 4, -1).transposed(0, 3, 1, 2), 0, -1, 4)
+    flat = reshaped(reshaped(scores, 0, anchor, -1).transposed(0, 2, 1), 0, -1)
+    corners = _inside(image, _moved(anchors, overlaps.columns(by_cell, 4), _LONGEST, image.edge))
+    large = _is_large(image, corners, 0) & _is_large(image, corners, 1)
+    zero = flat.of(0)
+    flat = flat if image.drops_small else large.where(flat, zero)
+    values, places = _sorted(flat, overlaps.at_most(flat, 1, op.integer("pre_nms_count")), 1)
+    boxes = _stacked([node("GatherElements", each, places, axis=1) for each in corners])
+    limit = boxes.of(op.real("nms_threshold"))
     if image.drops_small:
-        flags = graph.node("GatherElements", operators.cast(graph, large, "int32"), places, axis=1)
-        candidates, edge = operators.cast(graph, flags, "bool"), image.edge
+        candidates = node("GatherElements", large.cast("int32"), places, axis=1).cast("bool")
+        edge = image.edge
     else:
-        candidates, edge = graph.node("Equal", values, values), 0.0  # all
-    kept = overlaps.greedily(graph, boxes, candidates, partial(_overlap, edge=edge), limit)
-    return boxes, values, overlaps.first_of(graph, kept, op.integer("post_nms_count"))
+        candidates, edge = values == values, 0.0  # all
+    kept = overlaps.greedily(boxes, candidates, partial(_overlap, edge=edge), limit)
+    return boxes, values, overlaps.first_of(kept, op.integer("post_nms_count"))
 
 
-def _inside(graph: Graph, image: _Image, corners: Sequence[str]) -> list[str]:
+def _sorted(scores: NodeTensor, count: NodeTensor, axis: int) -> tuple[NodeTensor, NodeTensor]:
+    """Return the best scores along an axis, and their places."""
+    values, places = scores.ops.graph.outputs(2, "TopK", scores.value, count.value, axis=axis)
+    return scores.like(values), scores.like(places, "int64")
+
+
+def _inside(image: _Image, corners: Sequence[NodeTensor]) -> list[NodeTensor]:
     """Return corners moved into their images."""
-    below = [graph.node("Min", each, last) for each, last in zip(corners, image.last * 2, strict=True)]
-    return [graph.node("Max", each, operators.scalar(graph, 0, "float32")) for each in below]
+    below = [each.minimum(last) for each, last in zip(corners, image.last * 2, strict=True)]
+    return [each.maximum(0) for each in below]
 
 
-def _is_large(graph: Graph, image: _Image, corners: Sequence[str], axis: int) -> str:
-    length = overlaps.sized(graph, corners[axis], corners[axis + 2], image.edge)
-    return graph.node("Not", graph.node("Less", length, image.least[axis]))
+def _is_large(image: _Image, corners: Sequence[NodeTensor], axis: int) -> NodeTensor:
+    length = overlaps.sized(corners[axis], corners[axis + 2], image.edge)
+    return ~(length < image.least[axis])
 
 
-def _flat(graph: Graph, boxes: str, scores: str, kept: str) -> tuple[str, str]:
+def _flat(boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return boxes and scores of what is kept, of all images in a row."""
-    flags = graph.node("Reshape", kept, graph.ints([-1]))
-    rows = (graph.node("Reshape", boxes, graph.ints([-1, 4])), graph.node("Reshape", scores, graph.ints([-1])))
-    made, values = (graph.node("Compress", each, flags, axis=0) for each in rows)
-    return made, values
+    flags = reshaped(kept, -1)
+    rows = reshaped(boxes, -1, 4), reshaped(scores, -1)
+    return node("Compress", rows[0], flags, axis=0), node("Compress", rows[1], flags, axis=0)
 
 
-def _generate_proposals(graph: Graph, op: Op) -> tuple[str, ...]:
+def _filled(rows: NodeTensor, rank: int, most: int) -> NodeTensor:
+    """Return as many rows as may be, zeros behind those that there are."""
+    longer = operators.padded(rows.ops.graph, rows.value, rank, 0, 0, most)
+    return cut(rows.like(longer), 0, most, 0)
+
+
+def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     edge = 0.0 if op.flag("normalized", True) else 1.0
-    info, numbers = op.inputs[0], op.lengths(0, [1])[0]
+    info, numbers = tensor(graph, op.inputs[0]), op.lengths(0, [1])[0]
     places = 1, 0, (3 if numbers == 4 else 2), 2  # width, height, and what they are scaled by
-    width, height, across, down = (operators.cut(graph, info, [each], [each + 1], [1]) for each in places)
-    step, least = (operators.scalar(graph, each, "float32") for each in (edge, op.real("min_size")))
-    last = tuple(graph.node("Sub", each, step) if edge else each for each in (width, height))
-    smallest = tuple(graph.node("Mul", each, least) for each in (across, down))
-    image = _Image(last=(last[0], last[1]), least=(smallest[0], smallest[1]), edge=edge, drops_small=True)
-    anchors = graph.node("Reshape", op.inputs[1], graph.ints([-1, 4]))
-    boxes, scores, kept = _proposals(graph, op, anchors, op.inputs[2], op.inputs[3], image)
+    width, height, across, down = (cut(info, each, each + 1, 1) for each in places)
+    step, least = info.of(edge), info.of(op.real("min_size"))
+    last = (width - step, height - step) if edge else (width, height)
+    image = _Image(last=last, least=(across * least, down * least), edge=edge, drops_small=True)
+    anchors = reshaped(tensor(graph, op.inputs[1]), -1, 4)
+    moves, scores = (tensor(graph, name) for name in op.inputs[2:4])
+    boxes, scores, kept = _proposals(op, anchors, moves, scores, image)
     if op.real("nms_eta", 1) != 1:
         raise op.refusal("its threshold adapts")
-    made, values = _flat(graph, boxes, scores, kept)
-    kind = op.result_dtype(2)
-    count = operators.reduced(graph, "ReduceSum", operators.cast(graph, kept, kind), [1], keep=False)
-    return (made, values, count)[: len(op.layer.outputs)]
+    rows, values = _flat(boxes, scores, kept)
+    count = reduction("ReduceSum", kept.cast(op.result_dtype(2)), 1, keep=False)
+    return (rows, values, count)[: len(op.layer.outputs)]
 
 
-def _single_image(graph: Graph, op: Op) -> tuple[str, ...]:
+def _single_image(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     """Propose for one image: as many as may be, zeros behind those that there are."""
-    sizes = (operators.cut(graph, op.inputs[0], [each], [each + 1], [0]) for each in (1, 0))
-    width, height = (operators.unsqueeze(graph, each, [0]) for each in sizes)
-    one, least = (operators.scalar(graph, each, "float32") for each in (1, op.real("min_size")))
-    last = tuple(graph.node("Sub", each, one) for each in (width, height))
-    moves, scores = (operators.unsqueeze(graph, op.inputs[each], [0]) for each in (2, 3))
-    image = _Image(last=(last[0], last[1]), least=(least, least), edge=1.0, drops_small=False)
-    boxes, scores, kept = _proposals(graph, op, op.inputs[1], moves, scores, image)
-    made, values = _flat(graph, boxes, scores, kept)
+    info = tensor(graph, op.inputs[0])
+    sizes = (cut(info, each, each + 1, 0) for each in (1, 0))
+    width, height = (each.unsqueeze(0) for each in sizes)
+    one, least = info.of(1), info.of(op.real("min_size"))
+    last = width - one, height - one
+    moves, scores = (tensor(graph, op.inputs[each]).unsqueeze(0) for each in (2, 3))
+    image = _Image(last=last, least=(least, least), edge=1.0, drops_small=False)
+    boxes, scores, kept = _proposals(op, tensor(graph, op.inputs[1]), moves, scores, image)
+    rows, values = _flat(boxes, scores, kept)
     most = op.integer("post_nms_count")
-    filled = (operators.padded(graph, each, rank, 0, 0, most) for each, rank in ((made, 2), (values, 1)))
-    made, values = (operators.cut(graph, each, [0], [most], [0]) for each in filled)
-    return made, values
+    return _filled(rows, 2, most), _filled(values, 1, most)
 
 
-def _detections(graph: Graph, op: Op) -> tuple[str, ...]:
+def _detections(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     """Refine regions by class, suppress them in each, and list the best: zeros behind those that there are."""
     least, most = op.real("score_threshold"), op.integer("max_detections_per_image")
     if op.flag("class_agnostic_box_regression"):
@@ -147,52 +157,44 @@ def _detections(graph: Graph, op: Op) -> tuple[str, ...]:
     if least < 0:
         raise op.refusal("it lists regions without area, for its score_threshold is negative")
     boxes, scores, candidates = _by_class(graph, op, least)
-    limit = operators.scalar(graph, op.real("nms_threshold"), "float32")
-    kept = overlaps.greedily(graph, boxes, candidates, partial(_overlap, edge=1.0), limit)
-    kept = overlaps.first_of(graph, kept, op.integer("post_nms_count"))
-    return _listed(graph, op, boxes, scores, kept, most)
+    limit = boxes.of(op.real("nms_threshold"))
+    kept = overlaps.greedily(boxes, candidates, partial(_overlap, edge=1.0), limit)
+    kept = overlaps.first_of(kept, op.integer("post_nms_count"))
+    return _listed(op, boxes, scores, kept, most)
 
 
-def _by_class(graph: Graph, op: Op, least: float) -> tuple[str, str, str]:
+def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     """Return boxes [classes, regions, 4], scores [classes, regions], best first, and which are good enough."""
     classes = op.integer("num_classes")
-    moves = graph.node("Reshape", op.inputs[1], graph.ints([-1, classes, 4]))
-    moves = operators.cut(graph, operators.transposed(graph, moves, [1, 0, 2]), [1], [classes], [0])
-    weights = graph.constant(op.reals("deltas_weights"), np.float32)
-    shifts = overlaps.columns(graph, graph.node("Div", moves, weights), 4)
-    zero = operators.scalar(graph, 0, "float32")
-    corners = [
-        graph.node("Max", each, zero) for each in _moved(graph, op.inputs[0], shifts, op.real("max_delta_log_wh"), 1.0)
-    ]
-    x0, y0, x1, y1 = overlaps.columns(graph, op.inputs[0], 4)
-    has_area = graph.node("And", graph.node("Greater", x1, x0), graph.node("Greater", y1, y0))
-    of_all = operators.cut(graph, operators.transposed(graph, op.inputs[2], [1, 0]), [1], [classes], [0])
-    of_all = graph.node("Where", has_area, of_all, zero)
-    count = operators.cut(graph, graph.node("Shape", of_all), [1], [2], [0])
-    scores, places = graph.outputs(2, "TopK", of_all, count, axis=1)
-    boxes = _stacked(graph, [graph.node("GatherElements", each, places, axis=1) for each in corners])
-    return boxes, scores, graph.node("Greater", scores, operators.scalar(graph, least, "float32"))
+    regions, moves, scores = (tensor(graph, name) for name in op.inputs[:3])
+    moves = cut(reshaped(moves, -1, classes, 4).transposed(1, 0, 2), 1, classes, 0)
+    shifts = overlaps.columns(moves / op.reals("deltas_weights"), 4)
+    zero = moves.of(0)
+    corners = [each.maximum(zero) for each in _moved(regions, shifts, op.real("max_delta_log_wh"), 1.0)]
+    x0, y0, x1, y1 = overlaps.columns(regions, 4)
+    has_area = (x1 > x0) & (y1 > y0)
+    of_all = has_area.where(cut(scores.transposed(1, 0), 1, classes, 0), zero)
+    scores, places = _sorted(of_all, cut(shape(of_all), 1, 2, 0), 1)
+    boxes = _stacked([node("GatherElements", each, places, axis=1) for each in corners])
+    return boxes, scores, scores > least
 
 
-def _listed(graph: Graph, op: Op, boxes: str, scores: str, kept: str, most: int) -> tuple[str, ...]:
+def _listed(op: Op, boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor, most: int) -> tuple[NodeTensor, ...]:
     """List what is kept class by class; but where there is too much of it the best, whatever the class."""
-    classes, ends = op.integer("num_classes"), graph.ints([-1])
-    made, values = _flat(graph, boxes, scores, kept)
-    labels = graph.constant(np.arange(1, classes)[:, None], np.int32)
-    every = graph.node("Expand", labels, graph.node("Shape", scores))
-    flags = graph.node("Reshape", kept, ends)
-    labels = graph.node("Compress", graph.node("Reshape", every, ends), flags, axis=0)
-    count = graph.node("Shape", values)
-    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
-    places = graph.node("Range", zero, operators.squeeze(graph, count, [0]), one)
-    in_turn = graph.node("Neg", operators.cast(graph, places, "float32"))
-    too_many = graph.node("Greater", count, graph.ints([most]))
-    key = graph.node("Where", too_many, values, in_turn)
-    order = graph.outputs(2, "TopK", key, overlaps.at_most(graph, key, 0, most), axis=0)[1]
-    listed = []
-    for rows, rank in ((made, 2), (labels, 1), (values, 1)):
-        longer = operators.padded(graph, graph.node("Gather", rows, order, axis=0), rank, 0, 0, most)
-        listed.append(operators.cut(graph, longer, [0], [most], [0]))
+    ends = scores.of([-1], "int64")
+    rows, values = _flat(boxes, scores, kept)
+    labels = scores.of(np.arange(1, op.integer("num_classes"))[:, None], "int32")
+    every = node("Expand", labels, shape(scores))
+    flags = node("Reshape", kept, ends)
+    labels = node("Compress", node("Reshape", every, ends), flags, axis=0)
+    count = shape(values)
+    zero, one = count.of(0), count.of(1)
+    places = node("Range", zero, squeezed(count, 0), one)
+    in_turn = -places.cast("float32")
+    key = (count > [most]).where(values, in_turn)
+    order = _sorted(key, overlaps.at_most(key, 0, most), 0)[1]
+    columns = (rows, 2), (labels, 1), (values, 1)
+    listed = [_filled(node("Gather", each, order, axis=0), rank, most) for each, rank in columns]
     return tuple(listed[: len(op.layer.outputs)])
 
 

@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from .. import layer_inputs
 from ..layer import Op
 from ..sliding_windows import per_axis
+from ..tensors import joined, operand, shape, tensor
 
 
 def _sizes(op: Op) -> tuple[int, int]:
@@ -30,21 +32,22 @@ def _waves(size: int) -> NDArray[np.complex128]:
     return waves
 
 
-def _stft(graph: Graph, op: Op) -> str:
+def _stft(graph: Graph, op: Op) -> NodeTensor:
     """Gather the frames, weight them, and transform them by matrix products."""
     size, step = _sizes(op)
     rank = op.rank()
-    length = graph.node("Gather", graph.node("Shape", op.inputs[0]), operators.scalar(graph, rank - 1, "int64"))
-    last = graph.node("Sub", length, operators.scalar(graph, size - 1, "int64"))
-    begins = graph.node("Range", *(operators.scalar(graph, 0, "int64"), last, operators.scalar(graph, step, "int64")))
-    places = graph.node("Add", operators.unsqueeze(graph, begins, [1]), graph.ints(range(size)))
-    frames = graph.node("Mul", graph.node("Gather", op.inputs[0], places, axis=rank - 1), _window(graph, op, size))
+    signal = operand(graph, op)
+    lengths = shape(signal)
+    last = node("Gather", lengths, lengths.of(rank - 1)) - (size - 1)
+    begins = node("Range", last.of(0), last, last.of(step))
+    places = begins.unsqueeze(1) + list(range(size))
+    frames = signal.take(places, rank - 1) * tensor(graph, _window(graph, op, size))
     waves = _waves(size)
-    parts = (graph.node("MatMul", frames, graph.constant(part, np.float32)) for part in (waves.real, waves.imag))
-    made = graph.node("Concat", *(operators.unsqueeze(graph, part, [rank + 1]) for part in parts), axis=rank + 1)
+    parts = (frames @ frames.of(part, "float32") for part in (waves.real, waves.imag))
+    spectrum = joined([part.unsqueeze(rank + 1) for part in parts], rank + 1)
     if op.flag("transpose_frames"):
-        return operators.transposed(graph, made, [*range(rank - 1), rank, rank - 1, rank + 1])
-    return made
+        return spectrum.transposed(*range(rank - 1), rank, rank - 1, rank + 1)
+    return spectrum
 
 
 def _istft(graph: Graph, op: Op) -> str:

@@ -6,9 +6,11 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ...onnx.operators import as_dtype
 from .. import layer_inputs
 from ..layer import Op
+from ..tensors import operand, reduction, shape, tensor
 
 
 def _as(graph: Graph, op: Op, tensor: str, index: int = 0) -> str:
@@ -16,59 +18,59 @@ def _as(graph: Graph, op: Op, tensor: str, index: int = 0) -> str:
     return tensor if op.result_dtype(index) == "int64" else operators.cast(graph, tensor, op.result_dtype(index))
 
 
-def _packed_sum(graph: Graph, op: Op) -> str:
+def _packed_sum(graph: Graph, op: Op) -> NodeTensor:
     """Sum the rows of each bag; all have as many."""
-    rows = graph.node("Gather", op.inputs[0], layer_inputs.int64(graph, op, 1, vector=False), axis=0)
+    rows = operand(graph, op).take(tensor(graph, layer_inputs.int64(graph, op, 1, vector=False), "int64"), 0)
     if op.has(2):
-        rows = graph.node("Mul", rows, _weights(graph, op, 2, [2, *range(3, op.rank() + 1)]))
-    return _reduced(graph, op, rows, [1], "reduction")
+        rows = rows * operand(graph, op, 2).unsqueeze(2, *range(3, op.rank() + 1))
+    kind = "ReduceMean" if _reduction(op) == "mean" else "ReduceSum"
+    return reduction(kind, rows, 1, keep=False)
 
 
-def _weights(graph: Graph, op: Op, index: int, axes: list[int]) -> str:
-    return operators.unsqueeze(graph, op.inputs[index], axes)
+def _reduction(op: Op) -> str:
+    return op.word("reduction", ("sum", "mean"), "sum")
 
 
-def _reduced(graph: Graph, op: Op, rows: str, axes: list[int], name: str) -> str:
-    kind = "ReduceMean" if op.word(name, ("sum", "mean"), "sum") == "mean" else "ReduceSum"
-    return operators.reduced(graph, kind, rows, axes, keep=False)
-
-
-def _offset_sum(graph: Graph, op: Op) -> str:
+def _offset_sum(graph: Graph, op: Op) -> str | NodeTensor:
     """Sum the rows of bags that begin at offsets: an index is in the last bag that begins at it or before."""
-    offsets = layer_inputs.int64(graph, op, 2)
-    count = graph.node("Shape", offsets)
-    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
-    places = graph.node("Range", zero, graph.node("Size", op.inputs[1]), one)
-    began = graph.node("Not", graph.node("Less", operators.unsqueeze(graph, places, [1]), offsets))
-    numbers = operators.reduced(graph, "ReduceSum", operators.cast(graph, began, "int64"), [1], keep=False)
-    return _segments(graph, op, graph.node("Sub", numbers, one), count, 3, op.word("reduction", ("sum", "mean"), "sum"))
+    offsets = tensor(graph, layer_inputs.int64(graph, op, 2), "int64")
+    count = shape(offsets)
+    zero, one = offsets.of(0), offsets.of(1)
+    places = node("Range", zero, node("Size", operand(graph, op, 1), dtype="int64"), one)
+    began = ~(places.unsqueeze(1) < offsets)
+    numbers = reduction("ReduceSum", began.cast("int64"), 1, keep=False)
+    return _segments(graph, op, numbers - one, count, 3, _reduction(op))
 
 
-def _segment_sum(graph: Graph, op: Op) -> str:
-    return _segments(graph, op, layer_inputs.int64(graph, op, 2), layer_inputs.int64(graph, op, 3), 4, "sum")
+def _segment_sum(graph: Graph, op: Op) -> str | NodeTensor:
+    numbers, count = (tensor(graph, layer_inputs.int64(graph, op, index), "int64") for index in (2, 3))
+    return _segments(graph, op, numbers, count, 4, "sum")
 
 
-def _segments(graph: Graph, op: Op, numbers: str, count: str, after: int, kind: str) -> str:
+def _segments(graph: Graph, op: Op, numbers: NodeTensor, count: NodeTensor, after: int, kind: str) -> str | NodeTensor:
     """Sum rows by the number of their segment; an empty one is the row of a default index, or of zeros."""
-    rank, dtype = op.rank(), op.dtype()
-    rows = graph.node("Gather", op.inputs[0], layer_inputs.int64(graph, op, 1), axis=0)
+    rank, dtype, table = op.rank(), op.dtype(), operand(graph, op)
+    rows = table.take(tensor(graph, layer_inputs.int64(graph, op, 1), "int64"), 0)
     if op.has(after + 1):
-        rows = graph.node("Mul", rows, _weights(graph, op, after + 1, list(range(1, rank))))
-    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
-    wanted = graph.node("Range", zero, graph.node("Squeeze", count), one)
-    member = graph.node("Equal", operators.unsqueeze(graph, wanted, [1]), numbers)
-    share = operators.cast(graph, member, dtype)
-    sizes = operators.reduced(graph, "ReduceSum", share, [1])
+        rows = rows * operand(graph, op, after + 1).unsqueeze(*range(1, rank))
+    zero, one = count.of(0), count.of(1)
+    segments = node("Range", zero, node("Squeeze", count), one)
+    share = (segments.unsqueeze(1) == numbers).cast(dtype)
+    sizes = reduction("ReduceSum", share, 1)
     if kind == "mean":
-        share = graph.node("Div", share, graph.node("Max", sizes, operators.scalar(graph, 1, dtype)))
-    flat = graph.node("Flatten", rows, axis=1) if rank > 2 else rows
-    made = graph.node("MatMul", share, flat)
+        share = share / sizes.maximum(1)
+    sums = share @ _flat(rows, rank)
     default = op.known_integers(after, "the default index is")[0] if op.has(after) else -1
     if default >= 0:
-        row = graph.node("Gather", op.inputs[0], graph.ints([default]), axis=0)
-        is_empty = graph.node("Equal", sizes, operators.scalar(graph, 0, dtype))
-        made = graph.node("Where", is_empty, graph.node("Flatten", row, axis=1) if rank > 2 else row, made)
-    return layer_inputs.reshaped(graph, op, made, [None, *op.lengths()[1:]]) if rank > 2 else made
+        row = table.take([default], 0)
+        is_empty = sizes == 0
+        sums = is_empty.where(_flat(row, rank), sums)
+    return layer_inputs.reshaped(graph, op, sums.value, [None, *op.lengths()[1:]]) if rank > 2 else sums
+
+
+def _flat(rows: NodeTensor, rank: int) -> NodeTensor:
+    """Return rows of numbers as a matrix."""
+    return node("Flatten", rows, axis=1) if rank > 2 else rows
 
 
 def _search_sorted(graph: Graph, op: Op) -> str:
@@ -77,7 +79,7 @@ def _search_sorted(graph: Graph, op: Op) -> str:
     kind = "LessOrEqual" if op.flag("right_mode") else "Less"
     row = operators.unsqueeze(graph, op.inputs[0], [op.rank() - 1])
     below = graph.node(kind, row, operators.unsqueeze(graph, op.inputs[1], [op.rank(1)]))
-    count = operators.reduced(graph, "ReduceSum", operators.cast(graph, below, "int64"), [-1], keep=False)
+    count = operators.reduction(graph, "ReduceSum", operators.cast(graph, below, "int64"), [-1], keep=False)
     return _as(graph, op, count)
 
 
@@ -99,11 +101,10 @@ def _eye(graph: Graph, op: Op) -> str:
     return graph.constant(np.broadcast_to(one, (*batch, rows, columns)), name=op.layer.name)
 
 
-def _grn(graph: Graph, op: Op) -> str:
+def _grn(graph: Graph, op: Op) -> NodeTensor:
     """Divide by the norm over channels."""
-    squares = operators.reduced(graph, "ReduceSum", graph.node("Mul", op.inputs[0], op.inputs[0]), [1])
-    biased = graph.node("Add", squares, operators.scalar(graph, op.real("bias"), op.dtype()))
-    return graph.node("Div", op.inputs[0], graph.node("Sqrt", biased))
+    x = operand(graph, op)
+    return x / node("Sqrt", reduction("ReduceSum", x * x, 1) + op.real("bias"))
 
 
 TABLE = {

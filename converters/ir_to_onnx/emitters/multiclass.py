@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from .. import layer_inputs, overlaps
 from ..layer import Op
+from ..tensors import below, constant, joined, reduction, reshaped, squeezed, tensor
 from . import suppression
 
 _SORTS = ("classid", "score", "none")
@@ -47,20 +49,19 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
         return graph.node("Reshape", scores, graph.ints([images, 0]))
     values, places = graph.outputs(2, "TopK", scores, graph.ints([length]), axis=2)
     boxes = graph.node("Gather", op.inputs[0], graph.ints(classes), axis=0) if op.has(2) else op.inputs[0]
-    numbers = (operators.unsqueeze(graph, each, [0 if op.has(2) else 1]) for each in overlaps.columns(graph, boxes, 4))
-    spread = (graph.node("Expand", each, graph.ints(shape)) for each in numbers)
-    sorted_ = (graph.node("GatherElements", each, places, axis=2) for each in spread)
-    corners = graph.node("Concat", *(operators.unsqueeze(graph, each, [3]) for each in sorted_), axis=3)
-    corners = graph.node("Reshape", corners, graph.ints([images * count, length, 4]))
-    poor = graph.node("Less", values, operators.scalar(graph, op.real("score_threshold", 0), "float32"))
-    good = graph.node("Not", graph.node("Or", poor, graph.node("Not", suppression.is_there(graph, values))))
-    candidates = graph.node("Reshape", good, graph.ints([images * count, length]))
+    numbers = (each.unsqueeze(0 if op.has(2) else 1) for each in overlaps.columns(tensor(graph, boxes), 4))
+    spread = (node("Expand", each, each.of(shape, "int64")) for each in numbers)
+    order = tensor(graph, places, "int64")
+    corners = joined([node("GatherElements", each, order, axis=2).unsqueeze(3) for each in spread], 3)
+    corners = reshaped(corners, images * count, length, 4)
+    poor = tensor(graph, values) < op.real("score_threshold", 0)
+    good = ~(poor | ~tensor(graph, suppression.is_there(graph, values), "bool"))
+    candidates = reshaped(good, images * count, length)
     limits = _limits(op.real("iou_threshold", 0), op.real("nms_eta", 1), length)
     edge = 0.0 if op.flag("normalized", True) else 1.0
     measure, adapts = partial(_overlap, edge=edge), limits.size > 1
-    kept = overlaps.greedily(graph, corners, candidates, measure, graph.constant(limits), adapts=adapts)
-    kept = graph.node("Reshape", kept, graph.ints(shape))
-    values = graph.node("Where", kept, values, operators.scalar(graph, suppression.NONE, "float32"))
+    kept = overlaps.greedily(corners, candidates, measure, constant(graph, limits), adapts=adapts)
+    values = reshaped(kept, *shape).where(tensor(graph, values), suppression.NONE).value
     left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, values, axis=2)
     return graph.node("Reshape", left, graph.ints([images, count * length]))
 
@@ -73,81 +74,71 @@ def _limits(overlap: float, eta: float, count: int) -> NDArray[np.float32]:
     return np.nextafter(np.array(found, np.float32), np.float32(-1))
 
 
-def _overlap(graph: Graph, boxes: str, *, edge: float) -> str:
+def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
     """Return intersection over union of every two boxes; 0 where one has no area."""
-    zero = operators.scalar(graph, 0, "float32")
-    firsts, lasts = overlaps.columns(graph, boxes, 4)[:2], overlaps.columns(graph, boxes, 4)[2:]
+    zero = boxes.of(0)
+    firsts, lasts = overlaps.columns(boxes, 4)[:2], overlaps.columns(boxes, 4)[2:]
     sides = []
     for first, last in zip(firsts, lasts, strict=True):
-        begin, end = (graph.node(kind, *overlaps.each_two(graph, x)) for kind, x in (("Max", first), ("Min", last)))
-        sides.append(graph.node("Max", overlaps.sized(graph, begin, end, edge), zero))
-    shared = graph.node("Mul", *sides)
-    area, other = overlaps.each_two(graph, overlaps.areas(graph, boxes, edge))
-    whole = graph.node("And", *(graph.node("Greater", each, zero) for each in (area, other)))
-    both = graph.node("Sub", graph.node("Add", area, other), shared)
-    return graph.node("Where", whole, graph.node("Div", shared, both), zero)
+        begin = NodeTensor.maximum(*overlaps.each_two(first))
+        end = NodeTensor.minimum(*overlaps.each_two(last))
+        sides.append(overlaps.sized(begin, end, edge).maximum(zero))
+    shared = sides[0] * sides[1]
+    return overlaps.shares(overlaps.areas(boxes, edge), shared)
 
 
 def _matrix_nms(graph: Graph, op: Op) -> tuple[str, ...]:
     """Lower the score of each box by the better one that overlaps it most, as far as that itself is not overlapped."""
     classes, scores, shape = _scores(graph, op)
-    none = operators.scalar(graph, suppression.NONE, "float32")
-    least = operators.scalar(graph, op.real("score_threshold", 0), "float32")
-    scores = graph.node("Where", graph.node("Greater", scores, least), scores, none)
+    none, least = (constant(graph, each) for each in (suppression.NONE, op.real("score_threshold", 0)))
+    scores = (tensor(graph, scores) > least).where(tensor(graph, scores), none).value
     most = op.integer("nms_top_k", -1)
     best = graph.ints([min(most, shape[2]) if most > -1 else shape[2]])
     values, places = graph.outputs(2, "TopK", scores, best, axis=2)
     corners = [
-        graph.node("GatherElements", _of_each_class(graph, each, shape), places, axis=2)
-        for each in overlaps.columns(graph, op.inputs[0], 4)
+        node("GatherElements", _of_each_class(each, shape), tensor(graph, places), axis=2)
+        for each in overlaps.columns(tensor(graph, op.inputs[0]), 4)
     ]
-    values = graph.node("Mul", values, _decays(graph, op, corners, best))
-    good = graph.node("Greater", values, operators.scalar(graph, op.real("post_threshold", 0), "float32"))
-    values = graph.node("Where", good, values, none)
-    left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, values, axis=2)
+    lowered = tensor(graph, values) * _decays(op, corners, tensor(graph, best, "int64"))
+    lowered = (lowered > op.real("post_threshold", 0)).where(lowered, none)
+    left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, lowered.value, axis=2)
     left = graph.node("Reshape", left, graph.ints([shape[0], shape[1] * shape[2]]))
     return _listed(graph, op, _best(graph, op, left, classes, shape), shape)
 
 
-def _of_each_class(graph: Graph, number: str, shape: suppression.Shape) -> str:
-    return graph.node("Expand", operators.unsqueeze(graph, number, [1]), graph.ints(shape))
+def _of_each_class(number: NodeTensor, shape: suppression.Shape) -> NodeTensor:
+    classes = number.unsqueeze(1)
+    return node("Expand", classes, classes.of(shape, "int64"))
 
 
-def _decays(graph: Graph, op: Op, corners: list[str], count: str) -> str:
+def _decays(op: Op, corners: list[NodeTensor], count: NodeTensor) -> NodeTensor:
     """Return by how much each score is lowered: the least factor that any better box gives it."""
     edge = 0.0 if op.flag("normalized", True) else 1.0
-    boxes = graph.node("Concat", *(operators.unsqueeze(graph, each, [-1]) for each in corners), axis=-1)
-    zero, one = (operators.scalar(graph, each, "float32") for each in (0, 1))
-    turned = (graph.node("Less", last, first) for first, last in zip(corners[:2], corners[2:], strict=True))
-    area = graph.node("Where", graph.node("Or", *turned), zero, overlaps.areas(graph, boxes, edge))
-    place, better = overlaps.each_two(graph, _range(graph, operators.squeeze(graph, count, [0])))
-    is_better = graph.node("Less", better, place)
-    shared = graph.node("Where", is_better, overlaps.of_corners(graph, boxes, area, edge), zero)
-    most = operators.unsqueeze(graph, operators.reduced(graph, "ReduceMax", shared, [-1], keep=False), [-2])
-    kind = op.word("decay_function", tuple(_DECAYS), "linear")
-    factors = _DECAYS[kind](graph, op, shared, most)
-    factors = graph.node("Where", is_better, factors, one)
-    return graph.node("Min", operators.reduced(graph, "ReduceMin", factors, [-1], keep=False), one)
+    boxes = joined([each.unsqueeze(-1) for each in corners], -1)
+    zero, one = boxes.of(0), boxes.of(1)
+    turned = [last < first for first, last in zip(corners[:2], corners[2:], strict=True)]
+    area = (turned[0] | turned[1]).where(zero, overlaps.areas(boxes, edge))
+    place, better = overlaps.each_two(below(squeezed(count, 0)))
+    is_better = better < place
+    shared = is_better.where(overlaps.of_corners(boxes, area, edge), zero)
+    most = reduction("ReduceMax", shared, -1, keep=False).unsqueeze(-2)
+    factors = _DECAYS[op.word("decay_function", tuple(_DECAYS), "linear")](op, shared, most)
+    return reduction("ReduceMin", is_better.where(factors, one), -1, keep=False).minimum(one)
 
 
-def _range(graph: Graph, count: str) -> str:
-    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
-    return graph.node("Range", zero, count, one)
+def _linear(op: Op, shared: NodeTensor, most: NodeTensor) -> NodeTensor:
+    one, tiny = (shared.of(each, "float64") for each in (1, np.float32(1e-10)))
+    above, below_one = (one - each.cast("float64") for each in (shared, most))
+    return (above / (below_one + tiny)).cast("float32")
 
 
-def _linear(graph: Graph, op: Op, shared: str, most: str) -> str:
-    one, tiny = (operators.scalar(graph, each, "float64") for each in (1, np.float32(1e-10)))
-    above, below = (graph.node("Sub", one, operators.cast(graph, each, "float64")) for each in (shared, most))
-    return operators.cast(graph, graph.node("Div", above, graph.node("Add", below, tiny)), "float32")
+def _gaussian(op: Op, shared: NodeTensor, most: NodeTensor) -> NodeTensor:
+    squares = most * most, shared * shared
+    sigma = shared.of(op.real("gaussian_sigma", 2))
+    return node("Exp", (squares[0] - squares[1]) * sigma)
 
 
-def _gaussian(graph: Graph, op: Op, shared: str, most: str) -> str:
-    squares = (graph.node("Mul", each, each) for each in (most, shared))
-    sigma = operators.scalar(graph, op.real("gaussian_sigma", 2), "float32")
-    return graph.node("Exp", graph.node("Mul", graph.node("Sub", *squares), sigma))
-
-
-_DECAYS: dict[str, Callable[[Graph, Op, str, str], str]] = {"linear": _linear, "gaussian": _gaussian}
+_DECAYS: dict[str, Callable[[Op, NodeTensor, NodeTensor], NodeTensor]] = {"linear": _linear, "gaussian": _gaussian}
 
 
 def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
@@ -192,7 +183,7 @@ def _listed(graph: Graph, op: Op, found: list[str], shape: suppression.Shape) ->
     rows, numbers = _of_classes(graph, op, labels, boxes) if op.has(2) else (boxes, boxes)
     corners = graph.node("Gather", graph.node("Reshape", op.inputs[0], graph.ints([-1, 4])), rows, axis=0)
     columns = (*(operators.unsqueeze(graph, x, [1]) for x in (labels, values)), corners)
-    totals = operators.reduced(graph, "ReduceSum", operators.cast(graph, is_there, "int64"), [1], keep=False)
+    totals = operators.reduction(graph, "ReduceSum", operators.cast(graph, is_there, "int64"), [1], keep=False)
     places = operators.unsqueeze(graph, numbers, [1])
     counts = (operators.cast(graph, x, op.result_dtype(index)) for index, x in ((1, places), (2, totals)))
     return graph.node("Concat", *columns, axis=1), *counts

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...onnx import operators
 from ...onnx.graph import Graph
-from ...onnx.operators import scalar
+from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
+from ..tensors import operand, reduction, reshaped, shape
 
 
 def _batch(graph: Graph, op: Op) -> str:
@@ -18,7 +18,7 @@ def _batch(graph: Graph, op: Op) -> str:
     return graph.node("BatchNormalization", *names, epsilon=op.real("epsilon"))
 
 
-def _mvn(graph: Graph, op: Op) -> str:
+def _mvn(graph: Graph, op: Op) -> str | NodeTensor:
     """Normalise over axes; MVN-1 takes those behind the batch or the channels."""
     scaled, rank, inside = op.flag("normalize_variance", True), op.rank(), True
     if op.version >= 6:
@@ -34,28 +34,25 @@ def _mvn(graph: Graph, op: Op) -> str:
         lengths = op.lengths(axes=range(first, rank))
         ones = graph.constant(np.ones(lengths), np.float32)  # what scales it later may be merged into it
         return graph.node("LayerNormalization", op.inputs[0], ones, axis=first, epsilon=op.real("eps"))
-    return _normalised(graph, op, op.inputs[0], axes, inside=inside, scaled=scaled)
+    return _normalised(op, operand(graph, op), axes, inside=inside, scaled=scaled)
 
 
-def _normalised(graph: Graph, op: Op, x: str, axes: Sequence[int], *, inside: bool = True, scaled: bool = True) -> str:
+def _normalised(op: Op, x: NodeTensor, axes: Sequence[int], *, inside: bool = True, scaled: bool = True) -> NodeTensor:
     """Subtract the mean over axes, and divide by the deviation; ``eps`` goes inside its root or behind it."""
-    centred = graph.node("Sub", x, operators.reduced(graph, "ReduceMean", x, axes))
+    centred = x - reduction("ReduceMean", x, *axes)
     if not scaled:
         return centred
-    variance = operators.reduced(graph, "ReduceMean", graph.node("Mul", centred, centred), axes)
-    eps = scalar(graph, op.real("eps" if op.layer.type.lower() == "mvn" else "epsilon"), op.dtype())
-    if inside:
-        return graph.node("Div", centred, graph.node("Sqrt", graph.node("Add", variance, eps)))
-    return graph.node("Div", centred, graph.node("Add", graph.node("Sqrt", variance), eps))
+    variance = reduction("ReduceMean", centred * centred, *axes)
+    eps = x.of(op.real("eps" if op.layer.type.lower() == "mvn" else "epsilon"))
+    return centred / (node("Sqrt", variance + eps) if inside else node("Sqrt", variance) + eps)
 
 
-def _normalize_l2(graph: Graph, op: Op) -> str:
-    x, axes = op.inputs[0], op.axes(1, op.rank())
-    squares = graph.node("Mul", x, x)
-    total = operators.reduced(graph, "ReduceSum", squares, axes) if axes else squares
+def _normalize_l2(graph: Graph, op: Op) -> NodeTensor:
+    x, axes = operand(graph, op), op.axes(1, op.rank())
+    squares = x * x
+    total = reduction("ReduceSum", squares, *axes) if axes else squares
     kind = {"add": "Add", "max": "Max"}[op.word("eps_mode", ("add", "max"))]
-    limited = graph.node(kind, total, scalar(graph, op.real("eps"), op.dtype()))
-    return graph.node("Div", x, graph.node("Sqrt", limited))
+    return x / node("Sqrt", node(kind, total, total.of(op.real("eps"))))
 
 
 def _lrn(graph: Graph, op: Op) -> str:
@@ -66,15 +63,15 @@ def _lrn(graph: Graph, op: Op) -> str:
     return graph.node("LRN", op.inputs[0], size=op.integer("size"), **attributes)
 
 
-def _group(graph: Graph, op: Op) -> str:
+def _group(graph: Graph, op: Op) -> str | NodeTensor:
     groups, names = op.integer("num_groups"), op.inputs
     if graph.opset >= 21:
         return graph.node("GroupNormalization", *names, epsilon=op.real("epsilon"), num_groups=groups)
-    rank = op.rank()
-    apart = graph.node("Reshape", names[0], graph.ints([0, groups, -1]))
-    whole = graph.node("Reshape", _normalised(graph, op, apart, [2]), graph.node("Shape", names[0]))
-    scale, bias = (operators.unsqueeze(graph, name, range(1, rank - 1)) for name in names[1:3])
-    return graph.node("Add", graph.node("Mul", whole, scale), bias)
+    rank, x = op.rank(), operand(graph, op)
+    apart = reshaped(x, 0, groups, -1)
+    whole = node("Reshape", _normalised(op, apart, [2]), shape(x))
+    scale, bias = (operand(graph, op, index).unsqueeze(*range(1, rank - 1)) for index in (1, 2))
+    return whole * scale + bias
 
 
 TABLE = {

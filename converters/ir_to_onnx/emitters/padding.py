@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor, node
 from ...onnx.operators import END
 from .. import layer_inputs
 from ..layer import Op
+from ..tensors import tensor
 
 _MODES = ("constant", "edge", "reflect", "symmetric")
 
@@ -35,20 +37,20 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
     begin, end = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     for axis in range(op.rank()):
         at = operators.scalar(graph, axis, "int64")
-        held, before, after = (graph.node("Gather", each, at) for each in (shape, begin, end))
-        x = graph.node("Gather", x, _backwards(graph, held, before, after), axis=axis)
+        numbers = (tensor(graph, graph.node("Gather", each, at), "int64") for each in (shape, begin, end))
+        x = graph.node("Gather", x, _backwards(*numbers).value, axis=axis)
     return x
 
 
-def _backwards(graph: Graph, held: str, before: str, after: str) -> str:
+def _backwards(length: NodeTensor, before: NodeTensor, after: NodeTensor) -> NodeTensor:
     """Return the places of an axis of which a padded one is made: -1 is 0 again, and so on, as at the end."""
-    one = operators.scalar(graph, 1, "int64")
-    first, stop = graph.node("Neg", before), graph.node("Add", held, after)
-    place = graph.node("Range", first, stop, one)
-    negative = graph.node("Sub", graph.node("Neg", place), one)
-    place = graph.node("Where", graph.node("Less", place, operators.scalar(graph, 0, "int64")), negative, place)
-    again = graph.node("Sub", graph.node("Sub", graph.node("Add", held, held), one), place)
-    return graph.node("Where", graph.node("Less", place, held), place, again)
+    one = length.of(1)
+    first, stop = -before, length + after
+    place = node("Range", first, stop, one)
+    negative = -place - one
+    place = (place < 0).where(negative, place)
+    again = length + length - one - place
+    return (place < length).where(place, again)
 
 
 def _pads(graph: Graph, op: Op) -> str:

@@ -17,6 +17,7 @@ from .. import sliding_windows
 from ..layer import WHOLE, Op
 from ..quantised import channel_scales, integer_layers
 from ..sliding_windows import Windows
+from ..tensors import cut, joined, operand, shape
 
 _ROUNDING = ("floor", "ceil", "ceil_torch")
 
@@ -119,23 +120,19 @@ def _unpadded(over: Windows) -> Windows:
 
 def _open_pads(graph: Graph, op: Op, over: Windows, *, drop: bool) -> str:
     """Return all pads, as ``_ends`` has them, of lengths known only at run time."""
-    space = _space(graph, op)
-    before, after, extent, stride = (graph.ints(each) for each in (over.begin, over.end, over.extents, over.strides))
+    space = cut(shape(operand(graph, op)), 2, op.rank(), 0)
+    before, after, extent, stride = (space.of(each) for each in (over.begin, over.end, over.extents, over.strides))
     pairs = zip(over.begin, over.end, over.extents, over.strides, strict=True)
-    rest = graph.node("Add", space, graph.ints([begin + end - reach + step - 1 for begin, end, reach, step in pairs]))
-    start = graph.node("Mul", graph.node("Div", rest, stride), stride)
-    room = graph.node("Add", space, before)
-    beyond = graph.node("Sub", graph.node("Add", start, extent), room)
-    end = graph.node("Where", graph.node("Less", beyond, after), after, beyond)
+    rest = space + [begin + end - reach + step - 1 for begin, end, reach, step in pairs]
+    start = rest / stride * stride
+    room = space + before
+    beyond = start + extent - room
+    end = (beyond < after).where(after, beyond)
     if drop:
-        less = graph.node("Sub", beyond, graph.ints([1]))
-        dropped = graph.node("Where", graph.node("Less", less, after), less, after)
-        end = graph.node("Where", graph.node("Less", start, room), end, dropped)
-    return graph.node("Concat", graph.ints([0, 0, *over.begin, 0, 0]), end, axis=0)
-
-
-def _space(graph: Graph, op: Op) -> str:
-    return operators.cut(graph, graph.node("Shape", op.inputs[0]), [2], [op.rank()], [0])
+        less = beyond - [1]
+        dropped = (less < after).where(less, after)
+        end = (start < room).where(end, dropped)
+    return str(joined([end.of([0, 0, *over.begin, 0, 0]), end], 0).value)
 
 
 def _ends(lengths: Sequence[int], over: Windows, *, drop: bool) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ def _reduced(graph: Graph, op: Op, kind: str, x: str) -> str:
         if keep and kind in _POOLED and op.dtype() == "float32" and axes == [2, 3] and op.rank() == 4:
             return graph.node(_POOLED[kind], x)
         if axes:
-            return operators.reduced(graph, kind, x, axes, keep)
+            return operators.reduction(graph, kind, x, axes, keep)
         return graph.node("Abs", x) if kind in ("ReduceL1", "ReduceL2") else x
     op.needs(13 if kind == "ReduceSum" else 18, graph.opset, "a reduction over axes known only at run time")
     axes_at_run_time = layer_inputs.int64(graph, op, 1)

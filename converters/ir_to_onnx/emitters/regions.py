@@ -6,8 +6,10 @@ import numpy as np
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import NodeTensor
 from .. import layer_inputs
 from ..layer import Op
+from ..tensors import cut, reduction, squeezed, tensor
 from . import sampled_regions
 
 
@@ -35,7 +37,7 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
     return layer_inputs.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
 
 
-def _roi_pooling(graph: Graph, op: Op) -> str:
+def _roi_pooling(graph: Graph, op: Op) -> str | NodeTensor:
     whole = op.integers("output_roi", ()) or op.integers("output_size", ()) or (None, None)
     size = [op.integer(name, default) for name, default in zip(("pooled_h", "pooled_w"), whole, strict=True)]
     if op.word("method", ("max", "bilinear"), "max") == "bilinear":
@@ -80,46 +82,39 @@ def _roi_align(graph: Graph, op: Op) -> str:
     return graph.node("Relu", made) if largest else made
 
 
-def _psroi_pooling(graph: Graph, op: Op) -> str:
+def _psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     """Average, in each cell of a region, channels of that cell only: products with who belongs where."""
     if op.word("mode", ("average", "bilinear"), "average") != "average":
         return sampled_regions.averaged(graph, op)
-    size, depth, dtype = op.integer("group_size"), op.integer("output_dim"), op.dtype()
+    size, depth = op.integer("group_size"), op.integer("output_dim")
     images, _, *space = op.lengths()
-    x = layer_inputs.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space])
-    image = operators.cast(
-        graph, operators.squeeze(graph, operators.cut(graph, op.inputs[1], [0], [1], [1]), [1]), "int64"
-    )
-    held = graph.node("Gather", x, image, axis=0)
+    x = tensor(graph, layer_inputs.reshaped(graph, op, op.inputs[0], [images, depth, size, size, *space]), op.dtype())
+    image = squeezed(cut(tensor(graph, op.inputs[1], op.dtype()), 0, 1, 1), 1).cast("int64")
+    maps = x.take(image, 0)
     columns, rows = (_members(graph, op, axis, space[1 - axis], size) for axis in range(2))
-    sums = graph.node("MatMul", operators.unsqueeze(graph, rows, [1, 3, 4]), held)
-    sums = graph.node("MatMul", sums, operators.unsqueeze(graph, columns, [1, 2, 5]))
-    counts = (operators.reduced(graph, "ReduceSum", each, [2]) for each in (rows, columns))
-    area = graph.node("MatMul", next(counts), operators.transposed(graph, next(counts), [0, 2, 1]))
-    whole = graph.node("Max", operators.unsqueeze(graph, area, [1]), operators.scalar(graph, 1, dtype))
-    return graph.node("Div", operators.squeeze(graph, sums, [4, 5]), whole)
+    sums = rows.unsqueeze(1, 3, 4) @ maps
+    sums = sums @ columns.unsqueeze(1, 2, 5)
+    heights, widths = (reduction("ReduceSum", each, 2) for each in (rows, columns))
+    area = heights @ widths.transposed(0, 2, 1)
+    area = area.unsqueeze(1).maximum(1)
+    return squeezed(sums, 4, 5) / area
 
 
-def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> str:
+def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> NodeTensor:
     """Return [regions, cells, length]: 1 where a pixel is in a cell, which begins rounded down and ends rounded up."""
-    dtype, scale = op.dtype(), operators.scalar(graph, op.real("spatial_scale"), op.dtype())
-    first, last = (operators.cut(graph, op.inputs[1], [axis + each], [axis + each + 1], [1]) for each in (1, 3))
-    first, last = (_rounded(graph, each, dtype) for each in (first, last))
-    start = graph.node("Mul", first, scale)
-    end = graph.node("Mul", graph.node("Add", last, operators.scalar(graph, 1, dtype)), scale)
-    whole = graph.node("Max", graph.node("Sub", end, start), operators.scalar(graph, 0.1, dtype))
-    step = graph.node("Div", whole, operators.scalar(graph, size, dtype))
-    numbers = (graph.constant(np.arange(size) + each, np.float32) for each in (0, 1))
-    begins, ends = (graph.node("Add", graph.node("Mul", step, each), start) for each in numbers)
-    pixels = graph.constant(np.arange(length), np.float32)
-    from_ = graph.node("Less", pixels, operators.unsqueeze(graph, graph.node("Floor", begins), [2]))
-    below = graph.node("Less", pixels, operators.unsqueeze(graph, graph.node("Ceil", ends), [2]))
-    return operators.cast(graph, graph.node("And", graph.node("Not", from_), below), dtype)
-
-
-def _rounded(graph: Graph, x: str, dtype: str) -> str:
-    """Round, halves up, for corners are not negative."""
-    return graph.node("Floor", graph.node("Add", x, operators.scalar(graph, 0.5, dtype)))
+    regions = tensor(graph, op.inputs[1], op.dtype())
+    scale = regions.of(op.real("spatial_scale"))
+    corners = [cut(regions, axis + each, axis + each + 1, 1) for each in (1, 3)]
+    first, last = ((corner + 0.5).floor() for corner in corners)  # rounded, halves up: corners are not negative
+    start = first * scale
+    end = (last + 1) * scale
+    step = (end - start).maximum(0.1) / size
+    numbers = [regions.of(np.arange(size) + each, "float32") for each in (0, 1)]
+    begins, ends = (step * number + start for number in numbers)
+    pixels = regions.of(np.arange(length), "float32")
+    is_before = pixels < begins.floor().unsqueeze(2)
+    is_below = pixels < ends.ceil().unsqueeze(2)
+    return (~is_before & is_below).cast(op.dtype())
 
 
 TABLE = {

@@ -56,7 +56,7 @@ def _bucketize(graph: Graph, op: Op) -> str:
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
     below = graph.node(kind, operators.unsqueeze(graph, op.inputs[0], [op.rank()]), op.inputs[1])
     numbers = operators.cast(graph, below, op.result_dtype())
-    return operators.reduced(graph, "ReduceSum", numbers, [op.rank()], keep=False)
+    return operators.reduction(graph, "ReduceSum", numbers, [op.rank()], keep=False)
 
 
 TABLE = {

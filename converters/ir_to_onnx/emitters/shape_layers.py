@@ -104,7 +104,7 @@ def _with_rest(graph: Graph, op: Op, axis: int) -> str:
     """Return lengths known only at run time, -1 among them replaced by what is left of the axis."""
     lengths = layer_inputs.int64(graph, op, 2)
     held = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
-    others = graph.node("Add", operators.reduced(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
+    others = graph.node("Add", operators.reduction(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
     open_ones = graph.node("Less", lengths, graph.ints([0]))
     return graph.node("Where", open_ones, graph.node("Sub", held, others), lengths)
 

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from ...onnx import operators
 from ...onnx.graph import Graph
+from ...onnx.onnx_primitives import node
 from ...onnx.operators import as_dtype
 from .. import layer_inputs
 from ..layer import Op
+from ..tensors import constant, cut, joined, shape, squeezed, tensor
 
 _Matrix = NDArray[np.complex128]
 _Pair = tuple[str, str]
@@ -32,18 +34,18 @@ def _held(graph: Graph, op: Op, matrix: _Matrix) -> _Pair:
 
 def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half: bool = False) -> _Pair:
     """Return the matrix of a transform of as many points as run time finds; ``half`` of its columns where asked."""
-    zero, one, two = (operators.scalar(graph, each, "int64") for each in range(3))
-    count = operators.squeeze(graph, operators.cut(graph, graph.node("Shape", x), [axis], [axis + 1], [0]), [0])
-    row = graph.node("Range", zero, count, one)
-    some = graph.node("Add", graph.node("Div", count, two), one) if half else count
-    column = graph.node("Range", zero, some, one)
-    product = graph.node("Mul", operators.unsqueeze(graph, row, [1]), operators.unsqueeze(graph, column, [0]))
-    dtype = op.dtype()
-    number = operators.cast(graph, count, dtype)
-    turns = graph.node("Div", operators.cast(graph, graph.node("Mod", product, count), dtype), number)
-    angle = graph.node("Mul", turns, operators.scalar(graph, (2 if inverse else -2) * np.pi, dtype))
-    parts = graph.node("Cos", angle), graph.node("Sin", angle)
-    return (graph.node("Div", parts[0], number), graph.node("Div", parts[1], number)) if inverse else parts
+    zero, one, two = (constant(graph, each, "int64") for each in range(3))
+    count = squeezed(cut(shape(tensor(graph, x)), axis, axis + 1, 0), 0)
+    row = node("Range", zero, count, one)
+    some = count / two + one if half else count
+    column = node("Range", zero, some, one)
+    product = row.unsqueeze(1) * column.unsqueeze(0)
+    number = count.cast(op.dtype())
+    turns = node("Mod", product, count).cast(op.dtype()) / number
+    angle = turns * ((2 if inverse else -2) * np.pi)
+    parts = node("Cos", angle), node("Sin", angle)
+    real, imaginary = (part / number for part in parts) if inverse else parts
+    return str(real.value), str(imaginary.value)
 
 
 _Size = int | str
@@ -76,14 +78,15 @@ def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -
 
 def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) -> str:
     """Cut, or pad with zeros, to a number of points that run time knows; a negative one leaves all."""
-    place, zero = graph.ints([axis]), graph.ints([0])
-    held = operators.cut(graph, graph.node("Shape", x), [axis], [axis + 1], [0])
-    size = graph.node("Where", graph.node("Less", size, zero), held, size)
-    least = graph.node("Where", graph.node("Less", size, held), size, held)
-    x = graph.node("Slice", x, zero, least, place)
-    missing = graph.node("Sub", size, least)
-    pads = (graph.ints([0] * (rank + axis)), missing, graph.ints([0] * (rank - axis - 1)))
-    return graph.node("Pad", x, graph.node("Concat", *pads, axis=0))
+    signal, points = tensor(graph, x), tensor(graph, size, "int64")
+    place, zero = points.of([axis]), points.of([0])
+    length = cut(shape(signal), axis, axis + 1, 0)
+    points = (points < zero).where(length, points)
+    least = (points < length).where(points, length)
+    signal = node("Slice", signal, zero, least, place)
+    missing = points - least
+    pads = points.of([0] * (rank + axis)), missing, points.of([0] * (rank - axis - 1))
+    return str(node("Pad", signal, joined(pads, 0)).value)
 
 
 def _parts(graph: Graph, x: str, rank: int) -> _Pair:

@@ -25,6 +25,14 @@ CORNER_BITS = 10
 
 
 _EIGHT_BITS = ("uint8", "int8")
+ONNXRUNTIME_INTEGERS = (*_EIGHT_BITS, "int32")
+"""The integer types that onnxruntime resizes."""
+
+SPATIAL_AXES = {2: {0, 1}, 3: {0, 1, 2}, 4: {2, 3}, 5: {2, 3, 4}}
+"""The axes of images and volumes, by rank, as onnxruntime's kernels take them."""
+
+CHANNELS_LAST_AXES = {1, 2}
+"""The same of images of rank 4 whose channels come last."""
 
 
 class Sum(Enum):
@@ -85,7 +93,7 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     if not isinstance(kernel, Linear | Cubic) or not changing or _is_taken_apart(spec):
         return None
     last_first = tuple(sorted(changing, reverse=True))
-    if own is Integers.ONNXRUNTIME and dtype in (*_EIGHT_BITS, "int32"):
+    if own is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS:
         if kernel.is_antialiased:
             return last_first
         return _cell(changing, rank) if isinstance(kernel, Linear) else None
@@ -104,19 +112,22 @@ def _is_taken_apart(spec: ResizeSpec) -> bool:
 
 def rounding_at_once(spec: ResizeSpec, dtype: str) -> IntegerRounding:
     """Return how a sum over all axes is rounded, where ``steps`` are not known."""
-    plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
-    if spec.rounds is Integers.ONNXRUNTIME and plain and dtype in (*_EIGHT_BITS, "int32"):
+    if cuts_off(spec, dtype):
         return IntegerRounding.CUT_OFF
     return spec.rounds if isinstance(spec.rounds, IntegerRounding) else IntegerRounding.HALF_EVEN
 
 
+def cuts_off(spec: ResizeSpec, dtype: str) -> bool:
+    """Say whether integers are truncated as onnxruntime does: of a linear resize without antialias."""
+    is_plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
+    return is_plain and spec.rounds is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS
+
+
 def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
     """Return the axes of an image or a volume that onnxruntime interpolates at once."""
-    count = {2: 2, 3: 3, 4: 2, 5: 3}.get(rank, 0)
-    innermost = tuple(range(rank - 1, rank - 1 - count, -1))
-    if changing <= {*innermost}:
-        return innermost
-    return (2, 1) if rank == 4 and changing <= {1, 2} else None
+    layouts = (SPATIAL_AXES.get(rank, set()), CHANNELS_LAST_AXES if rank == 4 else set())
+    axes = next((axes for axes in layouts if changing <= axes), None)
+    return None if axes is None else tuple(sorted(axes, reverse=True))
 
 
 def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:

@@ -1,4 +1,4 @@
-"""The formulas of run time, on symbols that NumPy computes at once instead of building a graph."""
+"""The formulas of run time, on tensors that NumPy computes at once instead of building a graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from ir_interp import ResizeOp, resize
 from ir_interp.converters.decompose.decomposed_resize import decompose
 from ir_interp.converters.decompose.exact import Double, quotient
-from ir_interp.converters.decompose.symbols import ELEMENTWISE, Functions, Symbol
+from ir_interp.converters.decompose.tensor import ELEMENTWISE, Functions, Tensor
 from ir_interp.converters.runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from tests.support.configurations import OnnxCase, random_onnx_case
 from tests.support.graphs import assert_equal
@@ -21,6 +21,7 @@ from tests.support.verdicts import magnifies, spec_of
 _ELEMENTWISE: dict[str, Any] = {name: getattr(np, name, None) for name in ELEMENTWISE} | {
     "and": np.logical_and,
     "or": np.logical_or,
+    "not": np.logical_not,
     "select": np.where,
     "round": np.rint,
 }
@@ -165,7 +166,7 @@ RNG = np.random.default_rng(3)
 
 
 def _double(x: Array) -> Double:
-    return XP.widened(Symbol(OPS, x))
+    return XP.widened(Tensor(OPS, x))
 
 
 def _wide(x: Double) -> Array:
@@ -207,7 +208,7 @@ def test_quotients_are_the_nearest(scale: float) -> None:
     close, plain = _beside_halves(50_000), (_random(RNG), np.abs(_random(RNG)))
     a, b = (np.concatenate(each) for each in zip(close, plain, strict=True))
     b = b * np.float32(scale)
-    dividend, divisor, inverse = (Symbol(OPS, each) for each in (a, b, np.float32(1) / b))
+    dividend, divisor, inverse = (Tensor(OPS, each) for each in (a, b, np.float32(1) / b))
     np.testing.assert_array_equal(quotient(dividend, divisor, inverse, XP).value, a / b)
     assert (a * (np.float32(1) / b) != a / b).mean() > 0.2
 
@@ -222,9 +223,9 @@ def test_the_sum_of_half_pixel_symmetric_rounds_as_float64_does() -> None:
     np.testing.assert_array_equal(XP.single(result).value, wanted.astype(np.float32))
 
 
-def test_operators_of_symbols_are_those_of_numpy() -> None:
+def test_operators_of_tensors_are_those_of_numpy() -> None:
     x, y = np.array([-1.5, 0, 2, 2], np.float32), np.array([2, 0, 2, -3], np.float32)
-    a, b = Symbol(OPS, x), Symbol(OPS, y)
+    a, b = Tensor(OPS, x), Tensor(OPS, y)
     pairs = [
         (a + b, x + y),
         (a - b, x - y),
@@ -251,3 +252,16 @@ def test_operators_of_symbols_are_those_of_numpy() -> None:
     ]
     for symbol, wanted in pairs:
         np.testing.assert_array_equal(symbol.value, wanted)
+
+
+def test_constants_take_the_type_of_the_tensor_beside_them() -> None:
+    x = Tensor(OPS, np.array([1, 2, 3]), "int64")
+    results = (x + 1, 2 * x, x.where(x, 0), x.minimum(2), -x, x.take([0, 0], 0), (x > 1) * 1.0, (x > 1) + x)
+    assert [each.dtype for each in results] == [*["int64"] * 6, "float32", "int64"]
+    assert [each.value.dtype.name for each in results] == [each.dtype for each in results]
+    assert [each.value.tolist() for each in (x > 1, ~(x > 1), x == 2)] == [
+        [False, True, True],
+        [True, False, False],
+        [False, True, False],
+    ]
+    assert {(x > 1).dtype, (~(x > 1)).dtype, (x == 2).dtype} == {"bool"}

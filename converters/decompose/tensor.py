@@ -1,0 +1,312 @@
+"""Tensors of a graph under construction, with Python's operators, and NumPy's functions on them: each adds nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from ir_interp.plan.axes.coordinates import Numbers
+
+from ..runtimes.openvino_sizes import LargestGather
+from .exact import Double
+
+Value = Any
+"""A tensor of the graph that is being built, in whatever type its builder has for one."""
+
+
+class Ops(Protocol):
+    """The primitive operations that a resize is made of; one class for each kind of graph.
+
+    ``elementwise`` takes the names of ``ELEMENTWISE``, of which ``positive`` is the number itself: a product that is
+    rounded before anything is added to it. Axes count from the first.
+    """
+
+    def constant(self, array: Any) -> Value:
+        """Return a constant tensor."""
+
+    def elementwise(self, name: str, *values: Value) -> Value:
+        """Return an operation on each element, operands broadcast as in NumPy."""
+
+    def convert(self, x: Value, dtype: str) -> Value:
+        """Return ``x`` in another element type, by its NumPy name."""
+
+    def gather(self, x: Value, indices: Value, axis: int) -> Value:
+        """Return the entries of ``axis`` at ``indices`` (int64, any rank)."""
+
+    def matmul(self, left: Value, right: Value) -> Value:
+        """Return the matrix product over the last two axes."""
+
+    def transpose(self, x: Value, order: Sequence[int]) -> Value:
+        """Return ``x`` with its axes in another order."""
+
+    def unsqueeze(self, x: Value, axes: Sequence[int]) -> Value:
+        """Return ``x`` with axes of length 1 at ``axes`` of the result."""
+
+    def total(self, x: Value, axis: int, *, keep: bool) -> Value:
+        """Return the sum along an axis."""
+
+    def running_total(self, x: Value) -> Value:
+        """Return the sum of each row, its float32 numbers added one after the other, as a column."""
+
+    def range(self, start: Value, stop: Value) -> Value:
+        """Return the whole numbers from ``start`` up to ``stop``, which is left out; float32 scalars both."""
+
+    def lengths(self, x: Value) -> Value:
+        """Return the shape of ``x``, int64."""
+
+    def pad(self, x: Value, begin: Sequence[int], end: Sequence[int]) -> Value:
+        """Return ``x`` with zeros around it."""
+
+    def precisely(self, vector: Value) -> Value:
+        """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
+
+    def cut(self, x: Value, at: Value) -> tuple[Value, Value]:
+        """Return the entries of the first axis before ``at`` (int64, shape [1]), and the others."""
+
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """Return tensors joined along an axis."""
+
+    def reshape(self, x: Value, lengths: Value) -> Value:
+        """Return ``x`` in another shape, of which -1 stands for what is left."""
+
+    def broadcast(self, x: Value, lengths: Value) -> Value:
+        """Return ``x`` repeated where its lengths are 1, as in NumPy."""
+
+    def gather_elements(self, x: Value, indices: Value, axis: int) -> Value:
+        """Return for each of ``indices`` (int64, of the rank of ``x``) the entry of ``axis`` at it."""
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return how many elements ``gather`` may take from, or give."""
+
+
+ELEMENTWISE = (
+    *("add", "subtract", "multiply", "divide", "minimum", "maximum", "floor", "ceil", "abs", "round"),
+    *("negative", "less", "less_equal", "greater", "equal", "and", "or", "not", "select", "positive"),
+)
+
+Builder = TypeVar("Builder", bound=Ops, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor(Generic[Builder]):
+    """A tensor of the graph that ``ops`` builds, of an element type by its NumPy name; conditions are of bool.
+
+    Operators and methods add nodes. Where one operand is a number or an array, it becomes a constant of the type of
+    the other operand; in arithmetic a condition counts as 0 or 1, as in NumPy.
+    """
+
+    ops: Builder
+    value: Value
+    dtype: str = "float32"
+
+    def __add__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("add", other, self)
+
+    def __sub__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("divide", other, self)
+
+    def __matmul__(self, other: Tensor[Any]) -> Tensor[Builder]:
+        return self.like(self.ops.matmul(self.value, other.value))
+
+    def __lt__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("less", self, other, "bool")
+
+    def __le__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("less_equal", self, other, "bool")
+
+    def __gt__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("greater", self, other, "bool")
+
+    def __ge__(self, other: Any) -> Tensor[Builder]:
+        return self._joined("less_equal", other, self, "bool")
+
+    def __eq__(self, other: object) -> Tensor[Builder]:  # type: ignore[override]
+        return self._joined("equal", self, other, "bool")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Tensor[Any]) -> Tensor[Builder]:
+        return self._each("and", other.value)
+
+    def __or__(self, other: Tensor[Any]) -> Tensor[Builder]:
+        return self._each("or", other.value)
+
+    def __invert__(self) -> Tensor[Builder]:
+        return self._each("not")
+
+    def __neg__(self) -> Tensor[Builder]:
+        return self._each("negative")
+
+    def __abs__(self) -> Tensor[Builder]:
+        return self._each("abs")
+
+    def like(self, value: Value, dtype: str = "") -> Tensor[Builder]:
+        """Return another tensor of the same graph, of the same element type unless ``dtype`` names one."""
+        return Tensor(self.ops, value, dtype or self.dtype)
+
+    def of(self, value: Any, dtype: str = "") -> Tensor[Builder]:
+        """Return a constant, of the same element type unless ``dtype`` names one; a tensor stays as it is."""
+        if isinstance(value, Tensor):
+            return value
+        return self.like(self.ops.constant(np.asarray(value).astype(dtype or self.dtype)), dtype)
+
+    def minimum(self, other: Any) -> Tensor[Builder]:
+        """Return the smaller of two."""
+        return self._each("minimum", self.of(other).value)
+
+    def maximum(self, other: Any) -> Tensor[Builder]:
+        """Return the larger of two."""
+        return self._each("maximum", self.of(other).value)
+
+    def floor(self) -> Tensor[Builder]:
+        """Return the largest integers that are not above it."""
+        return self._each("floor")
+
+    def ceil(self) -> Tensor[Builder]:
+        """Return the smallest integers that are not below it."""
+        return self._each("ceil")
+
+    def round(self) -> Tensor[Builder]:
+        """Return it rounded half to even."""
+        return self._each("round")
+
+    def where(self, yes: Any, no: Any) -> Tensor[Builder]:
+        """Return ``yes`` where this condition holds, else ``no``; float32 where neither is a tensor."""
+        tensors = [each for each in (yes, no) if isinstance(each, Tensor)]
+        kind = tensors[0] if tensors else self.like(None, "float32")
+        return kind.like(self.ops.elementwise("select", self.value, kind.of(yes).value, kind.of(no).value))
+
+    def cast(self, dtype: str) -> Tensor[Builder]:
+        """Return it in another element type."""
+        return self.like(self.ops.convert(self.value, dtype), dtype)
+
+    def take(self, indices: Any, axis: int) -> Tensor[Builder]:
+        """Return the entries of an axis at ``indices``: int64, an array or a tensor of any rank."""
+        return self.like(self.ops.gather(self.value, self.of(indices, "int64").value, axis))
+
+    def transposed(self, *order: int) -> Tensor[Builder]:
+        """Return it with its axes in another order."""
+        return self.like(self.ops.transpose(self.value, order))
+
+    def unsqueeze(self, *axes: int) -> Tensor[Builder]:
+        """Return it with axes of length 1 at ``axes`` of the result."""
+        return self.like(self.ops.unsqueeze(self.value, axes))
+
+    def running_total(self) -> Tensor[Builder]:
+        """Return the sum of each row, added from the first to the last, as a column."""
+        return self.like(self.ops.running_total(self.value))
+
+    def _each(self, name: str, *others: Value) -> Tensor[Builder]:
+        return self.like(self.ops.elementwise(name, self.value, *others))
+
+    def _joined(self, name: str, left: Any, right: Any, dtype: str = "") -> Tensor[Builder]:
+        kinds = [each.dtype for each in (left, right) if isinstance(each, Tensor) and each.dtype != "bool"]
+        kind = kinds[0] if kinds else "float32"
+        values = [self._number(each, kind) for each in (left, right)]
+        return self.like(self.ops.elementwise(name, *values), dtype or kind)
+
+    def _number(self, operand: Any, dtype: str) -> Value:
+        """Return the tensor of an operand of arithmetic."""
+        number = self.of(operand, dtype)
+        return self.ops.convert(number.value, dtype) if number.dtype == "bool" else number.value
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Those of NumPy's functions that the formulas of a resize call, on tensors."""
+
+    ops: Ops
+
+    def tensor(self, number: Any) -> Tensor[Ops]:
+        """Return a number as a float32 tensor; a tensor as it is."""
+        return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
+
+    def floor(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the largest integers that are not above ``x``."""
+        return x.floor()
+
+    def ceil(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the smallest integers that are not below ``x``."""
+        return x.ceil()
+
+    def abs(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return absolute values."""
+        return abs(x)
+
+    def maximum(self, x: Any, y: Any) -> Tensor[Ops]:
+        """Return the larger of two."""
+        return self.tensor(x).maximum(y)
+
+    def minimum(self, x: Any, y: Any) -> Tensor[Ops]:
+        """Return the smaller of two."""
+        return self.tensor(x).minimum(y)
+
+    def clip(self, x: Tensor[Ops], low: Any, high: Any) -> Tensor[Ops]:
+        """Return ``x`` inside of two bounds."""
+        return x.maximum(low).minimum(high)
+
+    def where(self, condition: Tensor[Ops], yes: Any, no: Any) -> Tensor[Ops]:
+        """Return ``yes`` where the condition holds, else ``no``."""
+        return condition.where(yes, no)
+
+    def arange(self, start: Any, stop: Any) -> Tensor[Ops]:
+        """Return the integers from ``start`` up to ``stop``, which is left out, as float32."""
+        return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
+
+    def expand_dims(self, x: Tensor[Ops], axis: int) -> Tensor[Ops]:
+        """Return ``x`` with one more axis, of length 1."""
+        return x.unsqueeze(axis)
+
+    def sum(self, x: Tensor[Ops], *, axis: int, keepdims: bool) -> Tensor[Ops]:
+        """Return sums along an axis."""
+        return x.like(self.ops.total(x.value, axis, keep=keepdims))
+
+    def positive(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the same numbers: products, rounded before anything is added to them."""
+        return x.like(self.ops.elementwise("positive", x.value))
+
+    def running_total(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the sum of each row, added from the first to the last, as a column."""
+        return x.running_total()
+
+    def precise(self, vector: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
+        return vector.like(self.ops.precisely(vector.value))
+
+    def widened(self, number: Any) -> Double:
+        """Return a number with room for as many digits again."""
+        return Double(self.tensor(number), self.tensor(0.0), self)
+
+    def single(self, number: Tensor[Ops] | Double) -> Tensor[Ops]:
+        """Return the float32 nearest to a number."""
+        return number.high + number.low if isinstance(number, Double) else number
+
+    def numbers(self) -> Numbers:
+        """Return what the formula of coordinates is computed in: float32, both branches of every choice."""
+        return Numbers(
+            number=self.tensor,
+            wide=self.widened,
+            choose=lambda condition, yes, no: self.where(condition, yes(), no()),
+        )
