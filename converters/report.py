@@ -40,6 +40,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written: a row for each resize, and notes on what has no effect in the source."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
     """The largest difference of an output, absolute and relative to its largest value if that is not 0, and the limit.
 
@@ -152,7 +160,8 @@ class State:
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
 
-    ``before`` and ``after`` count the operations of both models by type, the most frequent first.
+    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``notes`` are on what
+    has no effect in the source.
     """
 
     source: Path
@@ -162,6 +171,7 @@ class ConversionReport:
     before: dict[str, int] | None = None
     after: dict[str, int] | None = None
     states: tuple[State, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return the report as plain values, for JSON."""
@@ -179,6 +189,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
+            "notes": list(self.notes),
             "states": [each.record() for each in self.states],
             "operations": {"before": self.before, "after": self.after},
             "verification": asdict(self.verification) if self.verification else None,

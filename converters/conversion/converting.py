@@ -16,7 +16,7 @@ from ir_interp.files.paths import exists
 from ir_interp.op import ResizeOp
 from ir_interp.options.convert_options import ConvertOptions, StateForm
 
-from ..report import ConversionReport, Row, State, Verification
+from ..report import ConversionReport, Row, State, Verification, Written
 from ..sources.brief import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.run.inputs import Inputs
@@ -33,7 +33,7 @@ def convert(source: Source, destination: Path, options: ConvertOptions) -> Conve
         return replace(_convert(path, destination, options), source=shown_path(source, path))
 
 
-def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
     try:
         return PATHS[kinds](source, output, options)
     except RuntimeError as error:  # OpenVINO's own
@@ -54,12 +54,15 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         temporary = stack.enter_context(replacing(*files))
         stack.enter_context(_weights(source, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(source, kinds, options))
-        rows = _written(kinds, read, temporary[-1], options)
+        written = _written(kinds, read, temporary[-1], options)
+        at_first = _at_first(options, states)
+        verification = _verify(read, temporary[-1], written.rows, at_first) if options.verify else None
         report = ConversionReport(
             source=source,
             destination=destination,
-            rows=rows,
-            verification=_verify(read, temporary[-1], rows, _at_first(options, states)) if options.verify else None,
+            rows=written.rows,
+            notes=written.notes,
+            verification=verification,
             before=operations(source),
             after=operations(temporary[-1]),
             states=states,

@@ -14,7 +14,7 @@ from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
 from .. import registry
-from ..report import FormPolicy, Row, expressed
+from ..report import FormPolicy, Row, Written, expressed
 from ..sources.readers import load
 
 OLD_IR = 10
@@ -30,7 +30,7 @@ def policy(options: ConvertOptions) -> FormPolicy:
     return FormPolicy(form=options.only, strict=options.strict, interpolate=options.interpolate or newest)
 
 
-def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..openvino import from_onnx, ir_save
 
     built = from_onnx.build(source, options.semantics, policy(options))
@@ -41,33 +41,34 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> tuple[Ro
     else:
         ir_save.save(built.model, output)
     _of_version(output, options)
-    return built.rows
+    return Written(rows=built.rows)
 
 
-def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..portable import portable_model as portable
 
-    return portable.write_model(source, output, options.target or "", policy(options), half=options.fp16)
+    rows = portable.write_model(source, output, options.target or "", policy(options), half=options.fp16)
+    return Written(rows=rows)
 
 
-def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..ir_to_onnx import write
 
     return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
 
 
-def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..onnx.single_node import write_resize
 
-    return (write_resize(_single(source, options), output, options.opset),)
+    return Written(rows=(write_resize(_single(source, options), output, options.opset),))
 
 
-def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..openvino.single_layer import write_resize
 
     row = write_resize(_single(source, options), output, policy(options))
     _of_version(output, options)
-    return (row,)
+    return Written(rows=(row,))
 
 
 def _of_version(output: Path, options: ConvertOptions) -> None:
@@ -78,24 +79,24 @@ def _of_version(output: Path, options: ConvertOptions) -> None:
         ir_version_10.rewrite(output)
 
 
-def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..tflite.rewrite import rewrite
     from ..tflite.single_operator import write_resize
 
     if options.into is not None:
-        return rewrite(_resizes(source, options), options.into, output)
-    return (write_resize(_single(source, options), output),)
+        return Written(rows=rewrite(_resizes(source, options), options.into, output))
+    return Written(rows=(write_resize(_single(source, options), output),))
 
 
-def _to_json(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _to_json(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..sources import layer_json
 
     translated, rows = _translated(source, options)
     output.write_text(layer_json.dump(translated), encoding="utf-8")
-    return rows
+    return Written(rows=rows)
 
 
-def _to_python(source: Path, output: Path, options: ConvertOptions) -> tuple[Row, ...]:
+def _to_python(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..tensorrt import layer
 
     if options.dialect not in (None, DIALECT):
@@ -103,10 +104,11 @@ def _to_python(source: Path, output: Path, options: ConvertOptions) -> tuple[Row
     found = _resizes(source, options)
     text, forms = layer.python_script(found)
     output.write_text(text, encoding="utf-8")
-    return tuple(
+    rows = (
         Row(name=op.name or op.where, source=op, form=form, grade=grade)
         for op, (form, grade) in zip(found, forms, strict=True)
     )
+    return Written(rows=tuple(rows))
 
 
 def _resizes(source: Path, options: ConvertOptions) -> list[ResizeOp]:
@@ -149,7 +151,7 @@ def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[Resiz
 
 PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 
-PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], tuple[Row, ...]]] = {
+PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Written]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
     (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
     (FileKind.ONNX, FileKind.JSON): _to_json,

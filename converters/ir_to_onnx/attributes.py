@@ -1,9 +1,12 @@
-"""Every attribute of a layer is read by its emitter or known to have no effect; another name is a mistake."""
+"""Every attribute of a layer is read by its emitter, or known to have no effect, or one that OpenVINO does not have."""
 
 from __future__ import annotations
 
-from ir_interp.errors import UnsupportedLayerError, closest
+from collections.abc import Iterator
 
+from ir_interp.errors import UnsupportedLayerError, closest, hint
+
+from . import openvino_attributes
 from .layer import Op
 
 _TYPES = frozenset(  # the ports say them too
@@ -70,10 +73,18 @@ def may_stay_unread(kind: str) -> frozenset[str]:
     return WITHOUT_EFFECT.get(kind.lower(), frozenset()) | _TYPES
 
 
-def refuse_unread(op: Op) -> None:
-    """Raise UnsupportedLayerError for an attribute that was not read and may have an effect, with the closest name."""
-    unknown = op.layer.attributes.keys() - op.read - may_stay_unread(op.layer.type)
-    if unknown:
-        name = min(unknown)
-        known = closest(name, op.read) if op.read else f"{op.layer.type} has none"
-        raise UnsupportedLayerError(f"unknown attribute; {known}", f"{op.layer.where}@{name}")
+def check_unread(op: Op) -> Iterator[str]:
+    """Yield a note for each attribute that OpenVINO does not know either, which therefore has no effect.
+
+    Raises UnsupportedLayerError for one that was not read and may have an effect, with the closest name.
+    """
+    unread = op.layer.attributes.keys() - op.read - may_stay_unread(op.layer.type)
+    if not unread:
+        return
+    effective = openvino_attributes.names(op.layer.type, op.layer.version or 0)
+    for name in sorted(unread):
+        if effective is None or name in effective:
+            known = closest(name, op.read) if op.read else f"{op.layer.type} has none"
+            raise UnsupportedLayerError(f"unknown attribute; {known}", f"{op.layer.where}@{name}")
+        meant = hint(name, effective)
+        yield f"{op.layer.where}@{name}: OpenVINO has no such attribute, and ignores it{meant}"

@@ -28,7 +28,7 @@ WHOLE = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What all layers of a conversion share: the reading of the IR, a row for each resize so far, the writer of bodies.
+    """What all layers of a conversion share: the reading of the IR, rows and notes so far, the writer of bodies.
 
     ``write_body`` adds the layers of a body to a graph, given the tensor of each Parameter, and returns that of each
     Result.
@@ -37,6 +37,7 @@ class Conversion:
     semantics: Semantics
     write_body: Callable[[Graph, Net, Mapping[int, str]], dict[int, str]]
     rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ from ..onnx.graph import Graph
 from ..onnx.half_weights import halved
 from ..onnx.onnx_save import Unsaved
 from ..onnx.operators import as_dtype
-from ..report import Progress, Row, silent
-from .attributes import refuse_unread
+from ..report import Progress, Written, silent
+from .attributes import check_unread
 from .emitter_table import EMITTERS
 from .layer import Conversion, Op, computed
 from .layer_order import in_order
@@ -44,8 +44,8 @@ _Refusals = list[tuple[str, IrInterpError]]
 
 def build(
     net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent, *, half: bool = False
-) -> tuple[Unsaved, tuple[Row, ...]]:
-    """Return a net as an ONNX model, and a row for each resize in it; ``half`` stores weights in half precision.
+) -> tuple[Unsaved, Written]:
+    """Return a net as an ONNX model, and what was written; ``half`` stores weights in half precision.
 
     Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
     """
@@ -69,7 +69,8 @@ def build(
     made.model.doc_string = info.pop("doc_string", "")
     ends = {"layouts": writer.layouts, "tensor_names": writer.names}
     helper.set_model_props(made.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
-    return halved(made, writer.graph.exact) if half else made, tuple(conversion.rows)
+    written = Written(rows=tuple(conversion.rows), notes=tuple(dict.fromkeys(conversion.notes)))
+    return halved(made, writer.graph.exact) if half else made, written
 
 
 def _info(net: Net) -> dict[str, str]:
@@ -212,7 +213,7 @@ class _Writer:
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
         op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
         made = emit(self.graph, op)
-        refuse_unread(op)
+        self.conversion.notes.extend(check_unread(op))
         tensors = made if isinstance(made, tuple) else (made,)
         return tuple(each if isinstance(each, str) else each.value for each in tensors)
 

@@ -12,7 +12,7 @@ from ir_interp.translation.dialect import Semantics
 from ..onnx import onnx_save
 from ..onnx.native import invalid
 from ..onnx.single_node import write_resize
-from ..report import Progress, Row, silent
+from ..report import Progress, Written, silent
 from . import onnx_model
 
 
@@ -24,8 +24,8 @@ def write_model(
     progress: Progress = silent,
     *,
     half: bool = False,
-) -> tuple[Row, ...]:
-    """Write an IR, or a pasted Interpolate, as an ONNX model, and return a row for each resize.
+) -> Written:
+    """Write an IR, or a pasted Interpolate, as an ONNX model; return its resizes, and notes on what has no effect.
 
     ``half`` stores weights in half precision, but none of a resize.
 
@@ -38,12 +38,12 @@ def write_model(
             raise SpecError(f"fp16 has no effect on {source.name}, a layer without weights")
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-        return (write_resize(found[0], output, opset),)
-    made, rows = onnx_model.build(net, semantics, opset, progress, half=half)
+        return Written(rows=(write_resize(found[0], output, opset),))
+    made, written = onnx_model.build(net, semantics, opset, progress, half=half)
     onnx_save.save(made, output)
     del made  # what it maps and holds is let go before the file is checked
     _check(output, source.name)
-    return rows
+    return written
 
 
 def _check(output: Path, name: str) -> None:

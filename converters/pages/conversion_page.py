@@ -36,6 +36,7 @@ def conversion_page(report: ConversionReport, made: Made) -> Element:
         ],
         *_summary(report),
         *_rows(report),
+        *(note(each) for each in report.notes),
         _verification(report.verification),
         *_operations(report),
         *damage(elsewhere(_resizes_of(report.source)), made.image),

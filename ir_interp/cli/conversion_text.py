@@ -29,6 +29,8 @@ def show(report: ConversionReport) -> None:
         console.print(_operations(report.before, report.after))
     for state in report.states:
         console.say(state.text)
+    for note in report.notes:
+        console.say(f"note: {note}")
     for line in _verified(report.verification):
         console.say(line)
     console.say(f"wrote {report.destination}")

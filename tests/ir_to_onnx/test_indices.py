@@ -172,6 +172,14 @@ def one_hot(draw: Draw) -> Any:
     )
 
 
+def one_hot_of_negatives(draw: Draw) -> Any:
+    shape, depth = draw.shape(0, 3), draw.between(1, 5)
+    indices = draw.input(draw.values(shape, draw.among(np.int32, np.int64), -depth - 1, depth + 1))
+    axis, mode = draw.between(-1, len(shape)), draw.among("normalize", "ignore_negative")
+    numbers = [constant(each, np.float32) for each in (1, 0)]
+    return layer("OneHot", 16, indices, constant(depth, np.int64), *numbers, axis=axis, negative_indices_mode=mode)
+
+
 def non_zero(draw: Draw) -> Any:
     values = draw.values(draw.shape(), draw.among(np.int32, np.float32), -1, 1).round()
     return layer("NonZero", 3, draw.input(values), output_type=draw.among("i32", "i64"))
@@ -198,6 +206,7 @@ SELECTIONS: dict[str, Configuration] = {
     "TopK-11": topk(11),
     "TopK of equals": topk_of_equals,
     "OneHot": one_hot,
+    "OneHot-16": one_hot_of_negatives,
     "NonZero": non_zero,
     "CumSum": cumsum,
     "Bucketize": bucketize,

@@ -28,12 +28,19 @@ def _topk(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _one_hot(graph: Graph, op: Op) -> str:
-    """Compare with every index: one beyond the depth, or negative, is nowhere."""
+    """Compare with every index: one beyond the depth is nowhere.
+
+    A negative one counts from the depth where ``negative_indices_mode`` says so (version 16), else it is nowhere, too.
+    """
     depth, rank = op.known_integers(1, "the depth is")[0], op.rank()
     axis = op.from_first(op.integer("axis"), rank + 1)
     dtype = op.dtype()
     numbers = np.arange(depth).reshape(depth, *[1] * (rank - axis))
-    same = graph.node("Equal", operators.unsqueeze(graph, op.inputs[0], [axis]), graph.constant(numbers, dtype))
+    indices = operators.unsqueeze(graph, op.inputs[0], [axis])
+    same = graph.node("Equal", indices, graph.constant(numbers, dtype))
+    wraps = op.word("negative_indices_mode", ("ignore_negative", "normalize"), "ignore_negative") == "normalize"
+    if wraps and not dtype.startswith("u"):
+        same = graph.node("Or", same, graph.node("Equal", indices, graph.constant(numbers - depth, dtype)))
     return graph.node("Where", same, op.inputs[2], op.inputs[3])
 
 
