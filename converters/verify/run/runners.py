@@ -203,7 +203,9 @@ def _ports(model: Any) -> dict[str, Any]:
     for node in model.get_ordered_ops():
         if node.get_type_name() != "Result":
             for output in node.outputs():
-                for name in output.get_names() or {node.get_friendly_name()}:
+                # constants without a tensor name are numbered by model: equal numbers of two models mean nothing
+                unnamed = set() if node.get_type_name() == "Constant" else {node.get_friendly_name()}
+                for name in output.get_names() or unnamed:
                     ports.setdefault(name, output)
     return ports
 
