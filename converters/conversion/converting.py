@@ -15,7 +15,6 @@ from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusa
 from ir_interp.files.paths import exists
 from ir_interp.op import ResizeOp
 
-from .. import registry
 from ..report import (
     ConversionReport,
     Row,
@@ -23,6 +22,7 @@ from ..report import (
     StateForm,
     Verification,
 )
+from ..sources import registry
 from ..sources.brief import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from .effects import check_effects

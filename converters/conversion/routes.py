@@ -12,8 +12,8 @@ from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
-from .. import registry
 from ..report import Row, expressed
+from ..sources import registry
 from ..sources.readers import load
 from .options import DIALECT, OLD_IR, Options
 
@@ -67,8 +67,8 @@ def _of_version(output: Path, options: Options) -> None:
 
 
 def _layer_to_tflite(source: Path, output: Path, options: Options) -> tuple[Row, ...]:
-    from ..tflite.rewrite import rewrite
-    from ..tflite.single_operator import write_resize
+    from ..sources.tflite.rewrite import rewrite
+    from ..sources.tflite.single_operator import write_resize
 
     if options.into is not None:
         return rewrite(_resizes(source, options), options.into, output)
