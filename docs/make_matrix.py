@@ -28,7 +28,7 @@ from ir_interp import (
     Sizes,
     Step,
 )
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from ir_interp.translation.dialect import Context, Dialect
 from ir_interp.translation.translate import write
 

@@ -16,8 +16,8 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"forecasts"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify"},
     {"sources"},
-    {"onnx", "tflite"},
-    {"decompose", "registry", "report", "workers"},
+    {"onnx"},
+    {"decompose", "report", "workers"},
     {"dialects"},
     {"runtimes"},
 )

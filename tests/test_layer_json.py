@@ -23,8 +23,8 @@ from ir_interp import (
     Scales,
     Sizes,
 )
-from ir_interp.converters.registry import get, names
 from ir_interp.converters.sources import layer_json
+from ir_interp.converters.sources.registry import get, names
 from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import meaning
 from ir_interp.translation.translate import write

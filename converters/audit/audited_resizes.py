@@ -14,7 +14,7 @@ from ir_interp.op import ResizeOp
 from ..forecasts import tensorrt_importer
 from ..forecasts.ranks import completed
 from ..onnx.resize_nodes import FoundNode
-from ..tflite import tflite_files as of_tflite
+from ..sources.tflite import tflite_files as of_tflite
 from . import chosen_shapes, mistakes
 
 

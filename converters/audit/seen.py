@@ -29,7 +29,7 @@ from ..openvino import single_layer as openvino_model
 from ..openvino.given_layer import write_layer
 from ..report import Progress
 from ..runtimes.outcome import Kind
-from ..tflite import single_operator as operator
+from ..sources.tflite import single_operator as operator
 from ..verify.compare import tolerances
 from . import chosen_shapes, probe
 from .audited_resizes import Found

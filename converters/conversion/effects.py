@@ -8,7 +8,7 @@ from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import options_set
 from ir_interp.options.shared_options import check_needs
 
-from .. import registry
+from ..sources import registry
 from .routes import DIALECT, INTERPOLATE, IR, OLD_IR, PATHS, PORTABLE
 
 _TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"

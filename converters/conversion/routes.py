@@ -13,8 +13,8 @@ from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
-from .. import registry
 from ..report import FormPolicy, Row, Written, expressed
+from ..sources import registry
 from ..sources.readers import load
 
 OLD_IR = 10
@@ -80,8 +80,8 @@ def _of_version(output: Path, options: ConvertOptions) -> None:
 
 
 def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..tflite.rewrite import rewrite
-    from ..tflite.single_operator import write_resize
+    from ..sources.tflite.rewrite import rewrite
+    from ..sources.tflite.single_operator import write_resize
 
     if options.into is not None:
         return Written(rows=rewrite(_resizes(source, options), options.into, output))

@@ -58,7 +58,7 @@ def reduction(kind: str, x: NodeTensor, *axes: int, keep: bool = True) -> NodeTe
     return x.like(operators.reduction(x.ops.graph, kind, x.value, axes, keep))
 
 
-def reshaped(x: NodeTensor, *lengths: int) -> NodeTensor:
+def with_shape(x: NodeTensor, *lengths: int) -> NodeTensor:
     """Reshape to static lengths, of which one may be -1."""
     return node("Reshape", x, x.of(lengths, "int64"))
 

@@ -161,7 +161,7 @@ def _end(whole: Net, layer: Layer) -> Tensor:
 
 
 def _of_tflite(path: Path) -> Brief:
-    from ..tflite.tflite_files import read_file
+    from .tflite.tflite_files import read_file
 
     found = read_file(path)
     ends = (

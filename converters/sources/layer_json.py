@@ -14,7 +14,7 @@ from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.grades import Translation
 
-from .. import registry
+from . import registry
 
 _OWN = ("name", "input")
 _DTYPES = (

@@ -57,7 +57,7 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
             return of_ir.load(path, semantics)
         case FileKind.TFLITE:
-            from ..tflite import tflite_files as of_tflite
+            from .tflite import tflite_files as of_tflite
 
             return of_tflite.load(path, semantics)
         case _:
@@ -185,6 +185,6 @@ def _of_ir(path: Path) -> list[str]:
 
 
 def _of_tflite(path: Path) -> list[str]:
-    from ..tflite.tflite_files import read_file
+    from .tflite.tflite_files import read_file
 
     return sorted(each.type for each in read_file(path).operators)

@@ -52,7 +52,7 @@ class NamingDialects(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
-        from ir_interp.converters import registry
+        from ir_interp.converters.sources import registry
 
         for option in self.params:
             if isinstance(option, TyperOption) and option.name == "dialect":

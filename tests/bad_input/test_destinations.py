@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp.cli.main import main
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from tests.support.bad_input import SHAPE, Fails, net, pasted, resize
 from tests.support.runtimes import onnxruntime_resize
 

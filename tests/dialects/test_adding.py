@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from ir_interp import ReadError, ResizeSpec, SpecError
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from tests.support import laws
 from tests.support.places import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_interp import InexactError
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from ir_interp.translation.agreement import first_difference
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import meaning

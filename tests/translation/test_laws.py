@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ir_interp import ReadError
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from ir_interp.translation.dialect import Dialect
 from tests.support import laws
 from tests.support.laws import Place

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
-from ir_interp.converters import registry
 from ir_interp.converters.onnx.single_node import resize_model, write_resize
+from ir_interp.converters.sources import registry
 from ir_interp.library import get, names
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps

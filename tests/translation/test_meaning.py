@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from ir_interp import Arithmetic, Coordinates, Crop, InexactError, Linear, Nearest, ResizeSpec, Rounding, Scales, Sizes
-from ir_interp.converters import registry
+from ir_interp.converters.sources import registry
 from ir_interp.errors import Cause, Difference
 from ir_interp.translation.axes import listed
 from ir_interp.translation.meaning import differences, meaning

@@ -13,7 +13,7 @@ from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
 from .. import overlaps
 from ..layer import Op
-from ..tensors import cut, joined, reduction, reshaped, shape, squeezed, tensor
+from ..tensors import cut, joined, reduction, shape, squeezed, tensor, with_shape
 
 _LONGEST = float(np.log(1000 / 16))
 """The logarithm of how much longer a proposal is made at most."""
@@ -68,8 +68,8 @@ def _proposals(op: Op, anchors: NodeTensor, moves: NodeTensor, scores: NodeTenso
     ``moves`` are [images, 4 * anchors, rows, columns], ``scores`` [images, anchors, rows, columns].
     """
     anchor = op.lengths(3, [-3])[0]
-    by_cell = reshaped(reshaped(moves, 0, anchor, 4, -1).transposed(0, 3, 1, 2), 0, -1, 4)
-    flat = reshaped(reshaped(scores, 0, anchor, -1).transposed(0, 2, 1), 0, -1)
+    by_cell = with_shape(with_shape(moves, 0, anchor, 4, -1).transposed(0, 3, 1, 2), 0, -1, 4)
+    flat = with_shape(with_shape(scores, 0, anchor, -1).transposed(0, 2, 1), 0, -1)
     corners = _inside(image, _moved(anchors, overlaps.columns(by_cell, 4), _LONGEST, image.edge))
     large = _is_large(image, corners, 0) & _is_large(image, corners, 1)
     zero = flat.of(0)
@@ -105,8 +105,8 @@ def _is_large(image: _Image, corners: Sequence[NodeTensor], axis: int) -> NodeTe
 
 def _flat(boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return boxes and scores of what is kept, of all images in a row."""
-    flags = reshaped(kept, -1)
-    rows = reshaped(boxes, -1, 4), reshaped(scores, -1)
+    flags = with_shape(kept, -1)
+    rows = with_shape(boxes, -1, 4), with_shape(scores, -1)
     return node("Compress", rows[0], flags, axis=0), node("Compress", rows[1], flags, axis=0)
 
 
@@ -124,7 +124,7 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     step, least = info.of(edge), info.of(op.real("min_size"))
     last = (width - step, height - step) if edge else (width, height)
     image = _Image(last=last, least=(across * least, down * least), edge=edge, drops_small=True)
-    anchors = reshaped(tensor(graph, op.inputs[1]), -1, 4)
+    anchors = with_shape(tensor(graph, op.inputs[1]), -1, 4)
     moves, scores = (tensor(graph, name) for name in op.inputs[2:4])
     boxes, scores, kept = _proposals(op, anchors, moves, scores, image)
     if op.real("nms_eta", 1) != 1:
@@ -167,7 +167,7 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     """Return boxes [classes, regions, 4], scores [classes, regions], best first, and which are good enough."""
     classes = op.integer("num_classes")
     regions, moves, scores = (tensor(graph, name) for name in op.inputs[:3])
-    moves = cut(reshaped(moves, -1, classes, 4).transposed(1, 0, 2), 1, classes, 0)
+    moves = cut(with_shape(moves, -1, classes, 4).transposed(1, 0, 2), 1, classes, 0)
     shifts = overlaps.columns(moves / op.reals("deltas_weights"), 4)
     zero = moves.of(0)
     corners = [each.maximum(zero) for each in _moved(regions, shifts, op.real("max_delta_log_wh"), 1.0)]

@@ -11,7 +11,7 @@ from ...onnx.onnx_primitives import NodeTensor, node
 from .. import layer_inputs
 from ..layer import Op
 from ..sliding_windows import per_axis
-from ..tensors import joined, operand, shape, tensor
+from ..tensors import cut, joined, operand, shape, squeezed, tensor
 
 
 def _sizes(op: Op) -> tuple[int, int]:
@@ -54,26 +54,23 @@ def _istft(graph: Graph, op: Op) -> str:
     """Transform back, weight, add what overlaps, and divide by the sum of squared weights."""
     size, step = _sizes(op)
     rank, window = op.rank(), _window(graph, op, size)
-    x = op.inputs[0] if rank == 4 else operators.unsqueeze(graph, op.inputs[0], [0])
-    real, imaginary = (
-        operators.squeeze(graph, operators.cut(graph, x, [part], [part + 1], [3]), [3]) for part in range(2)
-    )
+    x = operand(graph, op) if rank == 4 else operand(graph, op).unsqueeze(0)
+    real, imaginary = (squeezed(cut(x, part, part + 1, 3), 3) for part in range(2))
     half = size // 2 + 1
     share = np.array([1 if k in (0, size - k) else 2 for k in range(half)]) / size
     if op.flag("normalized"):
         share = share * np.sqrt(size)
     waves = _waves(size) * share
-    weights = graph.constant(waves.real, np.float32), graph.constant(waves.imag, np.float32)
-    frames = graph.node("Add", graph.node("MatMul", weights[0], real), graph.node("MatMul", weights[1], imaginary))
-    column = operators.unsqueeze(graph, window, [1])  # frames lie in columns
-    weighted = graph.node("Mul", frames, column)
-    squares = graph.node("Expand", graph.node("Mul", column, column), graph.node("Shape", frames))
-    kernel = graph.constant(np.eye(size)[:, None], np.float32)
-    total, held = (graph.node("ConvTranspose", each, kernel, strides=[step]) for each in (weighted, squares))
-    least = operators.scalar(graph, np.finfo(np.float32).tiny, "float32")
-    divisor = graph.node("Where", graph.node("Less", held, least), operators.scalar(graph, 1, "float32"), held)
-    signal = operators.squeeze(graph, graph.node("Div", total, divisor), [1])
-    made = _trimmed(graph, op, signal, size)
+    weights = x.of(waves.real), x.of(waves.imag)
+    frames = weights[0] @ real + weights[1] @ imaginary
+    column = tensor(graph, window).unsqueeze(1)  # frames lie in columns
+    weighted = frames * column
+    squares = node("Expand", column * column, shape(frames))
+    kernel = x.of(np.eye(size)[:, None])
+    total, divisor = (node("ConvTranspose", each, kernel, strides=[step]) for each in (weighted, squares))
+    least = divisor.of(np.finfo(np.float32).tiny)
+    signal = squeezed(total / (divisor < least).where(1, divisor), 1)
+    made = _trimmed(graph, op, signal.value, size)
     return made if rank == 4 else operators.squeeze(graph, made, [0])
 
 

@@ -13,7 +13,7 @@ from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
 from .. import layer_inputs, overlaps
 from ..layer import Op
-from ..tensors import below, constant, joined, reduction, reshaped, squeezed, tensor
+from ..tensors import below, constant, joined, reduction, squeezed, tensor, with_shape
 from . import suppression
 
 _SORTS = ("classid", "score", "none")
@@ -53,15 +53,15 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
     spread = (node("Expand", each, each.of(shape, "int64")) for each in numbers)
     order = tensor(graph, places, "int64")
     corners = joined([node("GatherElements", each, order, axis=2).unsqueeze(3) for each in spread], 3)
-    corners = reshaped(corners, images * count, length, 4)
+    corners = with_shape(corners, images * count, length, 4)
     poor = tensor(graph, values) < op.real("score_threshold", 0)
     good = ~(poor | ~tensor(graph, suppression.is_there(graph, values), "bool"))
-    candidates = reshaped(good, images * count, length)
+    candidates = with_shape(good, images * count, length)
     limits = _limits(op.real("iou_threshold", 0), op.real("nms_eta", 1), length)
     edge = 0.0 if op.flag("normalized", True) else 1.0
     measure, adapts = partial(_overlap, edge=edge), limits.size > 1
     kept = overlaps.greedily(corners, candidates, measure, constant(graph, limits), adapts=adapts)
-    values = reshaped(kept, *shape).where(tensor(graph, values), suppression.NONE).value
+    values = with_shape(kept, *shape).where(tensor(graph, values), suppression.NONE).value
     left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, values, axis=2)
     return graph.node("Reshape", left, graph.ints([images, count * length]))
 

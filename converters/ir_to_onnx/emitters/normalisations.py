@@ -9,7 +9,7 @@ import numpy as np
 from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
-from ..tensors import operand, reduction, reshaped, shape
+from ..tensors import operand, reduction, shape, with_shape
 
 
 def _batch(graph: Graph, op: Op) -> str:
@@ -68,7 +68,7 @@ def _group(graph: Graph, op: Op) -> str | NodeTensor:
     if graph.opset >= 21:
         return graph.node("GroupNormalization", *names, epsilon=op.real("epsilon"), num_groups=groups)
     rank, x = op.rank(), operand(graph, op)
-    apart = reshaped(x, 0, groups, -1)
+    apart = with_shape(x, 0, groups, -1)
     whole = node("Reshape", _normalised(op, apart, [2]), shape(x))
     scale, bias = (operand(graph, op, index).unsqueeze(*range(1, rank - 1)) for index in (1, 2))
     return whole * scale + bias

@@ -9,7 +9,7 @@ from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
-from ..tensors import cut, joined, operand, reduction, reshaped, squeezed
+from ..tensors import cut, joined, operand, reduction, squeezed, with_shape
 
 _Reals = NDArray[np.float32]
 
@@ -45,7 +45,7 @@ def _proposal(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
         raise op.refusal(f"it lists boxes of {images} images; only one image is written")
     anchors = _anchors(op, rows, columns)
     each = len(anchors) // (rows * columns)
-    info = reshaped(operand(graph, op, 2), -1)
+    info = with_shape(operand(graph, op, 2), -1)
     corners = _moved(op, anchors, _by_cell(operand(graph, op, 1), 4, 0, each), info)
     scores = _by_cell(operand(graph, op), 1, each, each) * _is_large(op, corners, info)
     best = min(op.integer("pre_nms_topn"), len(anchors))
@@ -61,7 +61,7 @@ def _half(x: NodeTensor, second: bool) -> NodeTensor:
 def _by_cell(x: NodeTensor, count: int, first: int, anchors: int) -> NodeTensor:
     """Return numbers of anchors [rows * columns * anchors, count] (one: without the last axis)."""
     x = cut(x, first, first + anchors, 1) if first else x
-    return reshaped(x.transposed(0, 2, 3, 1), *([-1, count] if count > 1 else [-1]))
+    return with_shape(x.transposed(0, 2, 3, 1), *([-1, count] if count > 1 else [-1]))
 
 
 def _size(info: NodeTensor) -> NodeTensor:

@@ -12,7 +12,7 @@ from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
 from .. import layer_inputs, overlaps, sampling
 from ..layer import Op
-from ..tensors import joined, reduction, reshaped, shape, squeezed, tensor
+from ..tensors import joined, reduction, shape, squeezed, tensor, with_shape
 
 _CORNERS = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
@@ -137,7 +137,7 @@ def _roi_align_rotated(graph: Graph, op: Op) -> NodeTensor:
     places = [shift + (centre * scale - half).unsqueeze(1, 2) for shift, centre in ((offset.x, x), (offset.y, y))]
     image = tensor(graph, layer_inputs.int64(graph, op, 2), "int64") * (rows * columns)
     first = image.unsqueeze(1, 2, 3)
-    pixels = reshaped(tensor(graph, op.inputs[0]).transposed(0, 2, 3, 1), -1, depth)
+    pixels = with_shape(tensor(graph, op.inputs[0]).transposed(0, 2, 3, 1), -1, depth)
     at_x, at_y = (place.unsqueeze(3) for place in places)
     values = sampling.bilinear(pixels, first, (at_y, at_x), (rows, columns), wide=True)
     inside = sampling.is_within((at_y, at_x), (rows, columns), 1, 0)
@@ -165,7 +165,7 @@ def _sampled(length: NodeTensor, cells: int, samples: int) -> _Samples:
         return _Samples(places=side * known, most=side.of([samples], "int64"))
     half, one, number = (side.of(each) for each in (0.5, 1, cells))
     counts = (side / number).ceil()
-    most = reduction("ReduceMax", joined([reshaped(counts, -1), counts.of([1])], 0), 0).cast("int64")
+    most = reduction("ReduceMax", joined([with_shape(counts, -1), counts.of([1])], 0), 0).cast("int64")
     zero = most.of(0)
     step = node("Range", zero, squeezed(most, 0), most.of(1)).cast("float32")
     within = (step + half) / counts.maximum(one)

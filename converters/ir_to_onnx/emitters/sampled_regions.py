@@ -12,7 +12,7 @@ from ...onnx.onnx_primitives import NodeTensor, node
 from .. import sampling
 from ..layer import Op
 from ..sampling import Places
-from ..tensors import constant, cut, reduction, reshaped, tensor
+from ..tensors import constant, cut, reduction, tensor, with_shape
 
 
 def averaged(graph: Graph, op: Op) -> NodeTensor:
@@ -29,7 +29,7 @@ def averaged(graph: Graph, op: Op) -> NodeTensor:
         first, last = (end * scale for end in _ends(graph, op, axis))
         steps = (np.arange(count)[:, None] + share) / count
         place = _along(first, last - first, steps) * (lengths[axis] - 1)
-        places.append(reshaped(place, *([-1, 1, count, 1, size, 1] if axis == 0 else [-1, 1, 1, count, 1, size])))
+        places.append(with_shape(place, *([-1, 1, count, 1, size, 1] if axis == 0 else [-1, 1, 1, count, 1, size])))
     channels = np.arange(depth)[:, None, None] + np.arange(bins[0] * bins[1]).reshape(bins) * depth
     values = _inside(graph, op, channels, (places[0], places[1]), (lengths[0], lengths[1]))
     return reduction("ReduceMean", values, 2, 3, keep=False)
@@ -43,7 +43,7 @@ def resized(graph: Graph, op: Op, size: Sequence[int]) -> NodeTensor:
         share = _from_end_to_end(count)
         first, last = _ends(graph, op, axis)
         place = (first * (1 - share)[None] + last * share[None]) * (lengths[axis] - 1)
-        places.append(reshaped(place, *([-1, 1, count, 1] if axis == 0 else [-1, 1, 1, count])))
+        places.append(with_shape(place, *([-1, 1, count, 1] if axis == 0 else [-1, 1, 1, count])))
     return _inside(graph, op, np.arange(depth), (places[0], places[1]), (lengths[0], lengths[1]))
 
 
@@ -71,7 +71,7 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
         extent = (end - start).maximum(0.1)
         steps = (np.arange(size)[:, None] + np.arange(count) / count) / size
         lengths_of_1 = [-1, 1, size, 1, count, 1] if axis == 0 else [-1, 1, 1, size, 1, count]
-        place = reshaped(_along(start, extent, steps), *lengths_of_1)
+        place = with_shape(_along(start, extent, steps), *lengths_of_1)
         if op.has(2):
             moves = _moves(graph, op, 1 - axis) * extent.unsqueeze(2, 3)
             place = place + moves.unsqueeze(4, 5)
@@ -115,7 +115,7 @@ def _moves(graph: Graph, op: Op, number: int) -> NodeTensor:
     kind = (np.arange(depth) // (depth // classes) * 2 + number)[:, None, None]
     parts = np.arange(size) * part // size
     index = constant(graph, (kind * part + parts[:, None]) * part + parts, "int64")
-    moves = reshaped(tensor(graph, op.inputs[2]), -1, classes * 2 * part * part)
+    moves = with_shape(tensor(graph, op.inputs[2]), -1, classes * 2 * part * part)
     scale = moves.of(op.real("trans_std", 1))
     return moves.take(index, 1) * scale
 
@@ -126,7 +126,7 @@ def _sampled(graph: Graph, op: Op, image: NodeTensor, channels: NDArray[np.int64
     offsets = image.of((channels * rows * columns)[..., None, None])
     begin = image * (depth * rows * columns)
     first = begin.unsqueeze(*range(2, channels.ndim + 3)) + offsets
-    pixels = reshaped(tensor(graph, op.inputs[0]), -1)
+    pixels = with_shape(tensor(graph, op.inputs[0]), -1)
     return sampling.bilinear(pixels, first, places, (rows, columns))
 
 

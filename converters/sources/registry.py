@@ -16,7 +16,7 @@ from typing import Any
 from ir_interp.errors import ReadError, closest
 from ir_interp.translation.dialect import Dialect
 
-from . import dialects
+from .. import dialects
 
 GROUP = "ir_interp.dialects"
 """The entry points that name modules with a ``DIALECT``, by the dialect's name."""

@@ -12,8 +12,8 @@ from ir_interp.op import ResizeOp
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.translate import write
 
-from ..dialects.tflite import DIALECT
-from ..report import Row, expressed
+from ...dialects.tflite import DIALECT
+from ...report import Row, expressed
 from .schema import DTYPES, schema
 
 OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}

@@ -11,8 +11,8 @@ from ir_interp.op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import write
 
-from ..dialects.tflite import DIALECT
-from ..report import Row, expressed
+from ...dialects.tflite import DIALECT
+from ...report import Row, expressed
 from .schema import schema
 from .single_operator import IDENTIFIER, OF_OPERATOR, OPTIONS
 from .tflite_files import load

@@ -15,7 +15,7 @@ from ir_interp.op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..dialects.tflite import DIALECT
+from ...dialects.tflite import DIALECT
 from .schema import DTYPES, schema
 
 _IDENTIFIER = b"TFL3"
