@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ir_interp.op import ResizeOp
 from ir_interp.options.convert_options import Form as Form
 from ir_interp.options.convert_options import StateForm as StateForm
 from ir_interp.options.shared_options import Progress as Progress
 from ir_interp.options.shared_options import silent as silent
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe

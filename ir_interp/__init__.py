@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ir_interp.converters.sources.readers import Source
+from ir_interp.diagnostic_codes import Rule, Severity
 from ir_interp.errors import (
     Difference,
     InexactError,
@@ -27,16 +28,15 @@ from ir_interp.errors import (
 )
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
-from ir_interp.face.calls import identify, preprocess, spec
-from ir_interp.face.diagnosis import audit, fix, kit, reproduce
-from ir_interp.face.looking import explain, plot
-from ir_interp.face.models import compare, convert, load
 from ir_interp.large.array_kinds import resize
-from ir_interp.op import Diagnostic, ResizeOp
 from ir_interp.options.convert_options import Form, StateForm
 from ir_interp.options.image_options import Images
 from ir_interp.options.shared_options import Progress
-from ir_interp.rules import Rule, Severity
+from ir_interp.public.calls import identify, preprocess, spec
+from ir_interp.public.diagnosis import audit, fix, kit, reproduce
+from ir_interp.public.explanations import explain, plot
+from ir_interp.public.models import compare, convert, load
+from ir_interp.resize_op import Diagnostic, ResizeOp
 from ir_interp.spec import (
     Alpha,
     Antialias,

@@ -37,14 +37,14 @@ def show_config() -> Configuration:
     import numpy as np
 
     from ir_interp.executor.arrays.threads import blas, threads
-    from ir_interp.executor.compiled import dispatch
+    from ir_interp.executor.compiled import loop_runner
 
     return Configuration(
         packages=versions(),
         python=f"{platform.python_version()}, {platform.machine()}",
         numpy=np.__version__,
         blas=blas(),
-        loops=dispatch.state(),
+        loops=loop_runner.state(),
         threads=threads(),
     )
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from ir_interp.converters.workers.forks import forks
-from ir_interp.executor.compiled.dispatch import VARIABLE
+from ir_interp.executor.compiled.loop_runner import VARIABLE
 
 os.environ.setdefault(VARIABLE, "0")
 settings.register_profile("ci", derandomize=True, deadline=None)

@@ -62,7 +62,7 @@ def test_ir_interp_knows_converters_at_its_door_only() -> None:
         for module, found in imports().items()
         if module.startswith("ir_interp") and any(each.startswith("converters") for each in found)
     }
-    door = ("ir_interp.face", "ir_interp.cli")
+    door = ("ir_interp.public", "ir_interp.cli")
     assert upward <= {"ir_interp"} | {module for module in imports() if module.startswith(door)}
 
 

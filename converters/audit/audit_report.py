@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.finding_codes import check_codes, codes_of, is_chosen
-from ir_interp.rules import Severity
 from ir_interp.text.names import labels
 
 from ..forecasts.runtimes_asked import NAMES, named

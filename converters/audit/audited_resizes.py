@@ -9,7 +9,7 @@ from pathlib import Path
 from ir_interp.files.kinds import AUDITED, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..forecasts import tensorrt_importer
 from ..forecasts.ranks import completed

@@ -20,7 +20,7 @@ from . import chosen_shapes
 from .audited_resizes import Found, found
 from .findings import Audited
 from .mishaps import noted
-from .seen import seen
+from .runtime_results import seen
 from .verdicts import judge
 
 

@@ -11,7 +11,7 @@ import onnx
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.onnx_files import read_model
 from ..onnx.resize_nodes import FoundNode, nodes_in

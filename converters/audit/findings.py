@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.op import ResizeOp
-from ir_interp.rules import RULES, Rule, Severity
+from ir_interp.diagnostic_codes import RULES, Rule, Severity
+from ir_interp.resize_op import ResizeOp
 
 from ..runtimes.outcome import Kind
 from .verdicts import Verdict

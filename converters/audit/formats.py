@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ir_interp.rules import RULES, Severity
+from ir_interp.diagnostic_codes import RULES, Severity
 from ir_interp.text.quoting import uri, workflow_message, workflow_property
 from ir_interp.version import VERSION
 from ir_interp.views import describe

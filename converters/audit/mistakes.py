@@ -10,8 +10,8 @@ from itertools import count
 import numpy as np
 
 from ir_interp.ir.net import Layer, Net
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Cubic, Linear, Scales
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.memory import check_bytes
-from ir_interp.library import is_call, load
-from ir_interp.op import ResizeOp
-from ir_interp.rules import Severity
+from ir_interp.library_registry import is_call, load
+from ir_interp.resize_op import ResizeOp
 from ir_interp.text.quoting import shell
 from ir_interp.views.image_arrays import opened, pixels
 from ir_interp.views.likeness import Likeness, compared

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.agreement import arithmetics_agree

@@ -13,11 +13,11 @@ from ir_interp.files.atomic import OutputError, check_outputs, replacing
 from ir_interp.files.kinds import FileKind, check_named
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
-from ir_interp.op import ResizeOp
 from ir_interp.options.convert_options import ConvertOptions, StateForm
+from ir_interp.resize_op import ResizeOp
 
 from ..report import ConversionReport, Row, State, Verification, Written
-from ..sources.brief import parts
+from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.run.inputs import Inputs
 from .effects import check_options

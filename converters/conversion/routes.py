@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
-from ir_interp.op import ResizeOp
 from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ir_interp.errors import InexactError
 from ir_interp.executor.arrays.crops import extrapolated
 from ir_interp.executor.strategies.runtime_integer_sums import sampled
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
 from ir_interp.plan.runtimes.integer_weights import Sampled
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
     Antialias,

@@ -15,7 +15,7 @@ from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.shared_options import check_needs
 
 from ..portable.portable_model import weights_beside
-from ..sources.brief import parts
+from ..sources.model_summary import parts
 from ..verify.compare import tolerances
 from ..verify.comparison import ModelComparison
 from ..verify.model_pairs import compare_models

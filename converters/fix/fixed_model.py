@@ -13,7 +13,7 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, ReadError, VerificationError, closest
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..audit import mistakes
 from ..onnx.graph import Graph

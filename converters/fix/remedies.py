@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import InexactError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Nearest, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared

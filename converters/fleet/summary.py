@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.options.finding_codes import codes_of
-from ir_interp.rules import Severity
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.translate import write
 
 from ..dialects.tensorrt import DIALECT as TENSORRT

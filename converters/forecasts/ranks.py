@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.resize_nodes import FoundNode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx import neighbours
 from ..onnx.origins import may_change

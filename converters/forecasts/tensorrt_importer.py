@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ir_interp.errors import InexactError, IrInterpError, SpecError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Scales, Sizes
 from ir_interp.translation.dialect import Context

@@ -13,8 +13,8 @@ import onnx.shape_inference
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ShapeError
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
 from ir_interp.translation.axes import listed

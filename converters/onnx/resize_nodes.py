@@ -12,7 +12,7 @@ import onnx.inliner
 import onnx.shape_inference
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.op import ResizeOp, check_target, read
+from ir_interp.resize_op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ir_interp.errors import InexactError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.graph import Graph
 from ..report import Row

@@ -13,7 +13,7 @@ import openvino.opset13 as ops
 from openvino.frontend import NodeContext
 
 from ir_interp.errors import InexactError, IrInterpError
-from ir_interp.op import ResizeOp, read
+from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 

@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Scales, Sizes
 
 _ELEMENT = {"float32": ("f32", "FP32"), "int64": ("i64", "I64")}

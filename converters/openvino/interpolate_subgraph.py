@@ -12,7 +12,7 @@ import openvino.opset13 as ops
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import Cause, InexactError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Integers, Nearest, Scales, Sizes
 from ir_interp.translation.axes import listed

@@ -10,7 +10,7 @@ import openvino as ov
 import openvino.opset13 as ops
 from openvino.passes import ConstantFolding, Manager
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Aspect, Crop, Sizes
 

@@ -10,7 +10,7 @@ import openvino as ov
 import openvino.opset13 as ops
 
 from ir_interp.errors import InexactError, ShapeError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Crop, Scales, Sizes
 
 from ..report import FormPolicy, Row

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
 from ir_interp.options.finding_codes import FAILURES
-from ir_interp.rules import RULES
 from ir_interp.views import describe
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
@@ -21,7 +21,7 @@ from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, mark, note, page, prose, section, table
 from .gallery import damage, elsewhere, gallery
-from .made import Made, making
+from .provenance import Made, making
 
 _MEASURE = (
     "same: what the model's own runtime computes. A difference is the largest of random values from 0 to 1. What was "

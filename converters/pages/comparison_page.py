@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ir_interp.errors import IrInterpError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.text.names import labels
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
@@ -17,7 +17,7 @@ from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, mark, page, section, table
 from .gallery import Other, damage
-from .made import Made, making
+from .provenance import Made, making
 
 
 def comparison_page(comparison: ModelComparison, made: Made) -> Element:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ir_interp.errors import InexactError, IrInterpError, leaves
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import describe
 from ir_interp.views.describe import count
@@ -19,7 +19,7 @@ from ..report import Compared, ConversionReport, Row, Verification
 from ..sources.readers import load
 from .frame import E, Element, mark, note, page, section, table
 from .gallery import damage, elsewhere, gallery
-from .made import Made, making
+from .provenance import Made, making
 
 _FEW = 8  # resizes that need no summary
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import bind
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.axes import listed

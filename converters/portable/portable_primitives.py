@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Aspect, Crop, Nearest
 
 from ..decompose.exact import quotient

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ir_interp.errors import IrInterpError, ReadError, hint
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.grades import Grade

@@ -7,8 +7,8 @@ any order: whole numbers below 2**53 are summed exactly.
 from __future__ import annotations
 
 from ir_interp.errors import InexactError
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.coordinates import of_lengths
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import (
     Alpha,
     Arithmetic,

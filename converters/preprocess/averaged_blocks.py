@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
 from ir_interp.executor.strategies.pillow_blocks import BITS, inverses
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.prefilter_taps import Blocks
 from ir_interp.plan.libraries.pillow_reduce import Reduced
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.onnx_primitives import NodeTensor
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
-from ir_interp.op import ResizeOp
 from ir_interp.plan.libraries.opencv_ipp_order import Order, patches
 from ir_interp.plan.libraries.passes import Pass
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import IntegerRounding
 
 from ..onnx.onnx_primitives import NodeTensor

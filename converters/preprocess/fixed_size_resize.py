@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
 from ir_interp.files.memory import check_bytes
-from ir_interp.library import get
-from ir_interp.op import ResizeOp
+from ir_interp.library_registry import get
 from ir_interp.plan.axes.geometry import Plan, plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import reduced
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, IntegerRounding, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_resize import lengths_of, resized

@@ -14,7 +14,7 @@ from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.preprocess_options import PreprocessOptions
 
 from ..conversion.converting import convert
-from ..sources.brief import parts
+from ..sources.model_summary import parts
 from .preprocessed_model import Preprocess, of_config, write
 
 

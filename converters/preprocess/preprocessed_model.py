@@ -15,9 +15,9 @@ from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.sources import is_beside, json_object
-from ir_interp.library import load, named
-from ir_interp.op import ResizeOp
+from ir_interp.library_registry import load, named
 from ir_interp.options.image_options import Images
+from ir_interp.resize_op import ResizeOp
 
 from ..onnx.graph import Graph
 from ..onnx.native import invalid

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.files.atomic import making
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Nearest
 from ir_interp.version import VERSION

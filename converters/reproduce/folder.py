@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.resize import resize
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.text.quoting import markdown
 from ir_interp.version import VERSION

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ir_interp.errors import ReadError, closest, spelled
 from ir_interp.files.scratch import scratch
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.meaning import differences
 
 from ..audit.auditing import audit

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Linear, ResizeSpec, Scales, Sizes
 
 from ..onnx.resize_nodes import given_names

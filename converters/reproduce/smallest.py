@@ -12,15 +12,15 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Sizes
 
 from ..audit.audited_resizes import Found
 from ..audit.auditing import audit
 from ..audit.findings import Audited
-from ..audit.seen import single
+from ..audit.runtime_results import single
 from ..audit.verdicts import Verdict
 from ..onnx.resize_nodes import given_names
 from ..openvino.given_layer import write_layer

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from .outcome import Outcome, computes, unknown
 from .runner import Runner

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Scales
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from ir_interp.op import ResizeOp
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Aspect,

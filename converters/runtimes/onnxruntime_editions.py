@@ -13,11 +13,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.coordinates import positions
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.kernels import radius
 from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Crop, Cubic, Linear, Nearest, Rounding
 

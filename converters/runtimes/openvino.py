@@ -12,7 +12,7 @@ from typing import Any
 
 from ir_interp.errors import IrInterpError
 from ir_interp.ir.interpolate_dialect import DIALECT, pads_go_astray
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Area, Aspect, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from . import openvino
 from .edition import Edition

@@ -9,7 +9,7 @@ from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.sources import json_object
-from ir_interp.op import ResizeOp, read
+from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.grades import Translation

@@ -16,9 +16,9 @@ from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import WITH_RESIZES, FileKind, expect
 from ir_interp.files.scratch import scratch
-from ir_interp.library import is_call
-from ir_interp.library import load as load_call
-from ir_interp.op import ResizeOp
+from ir_interp.library_registry import is_call
+from ir_interp.library_registry import load as load_call
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.op import ResizeOp, read
+from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import python
 from ir_interp.translation.dialect import Attributes, Context

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 
 from ..decompose.decomposed_resize import Decomposed, decompose

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import ShapeError, VerificationError
 from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest
 
 from ..report import Compared, Progress, Row, Verification, silent

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.grades import Grade

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ir_interp.files.kinds import FileKind
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,7 @@ def audit(
         report = ir_interp.audit(models, **keywords(complete)).with_severities(options.severities)
     if html:
         from ir_interp.converters.pages import audit_page, frame
-        from ir_interp.converters.pages.made import Made
+        from ir_interp.converters.pages.provenance import Made
 
         made = Made(command=command(), models=expanded(models), image=image)
         frame.save(audit_page.audit_page(report, made), html)

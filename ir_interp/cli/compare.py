@@ -73,7 +73,7 @@ def compare(
 
 def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions) -> None:
     from ir_interp.converters.pages import comparison_page, frame
-    from ir_interp.converters.pages.made import Made
+    from ir_interp.converters.pages.provenance import Made
 
     made = Made(
         command=command(),

@@ -25,7 +25,7 @@ from ir_interp.options.declaration import check_place, keywords
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from ir_interp.converters.pages.made import Made
+    from ir_interp.converters.pages.provenance import Made
     from ir_interp.converters.report import ConversionReport
 
 EXAMPLES = """
@@ -130,7 +130,7 @@ def _save_json(report: ConversionReport, path: Path) -> None:
 
 
 def _made(**facts: Any) -> Made:
-    from ir_interp.converters.pages.made import Made
+    from ir_interp.converters.pages.provenance import Made
 
     return Made(command=command(), **facts)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp import rules
+from ir_interp import diagnostic_codes
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
@@ -48,7 +48,7 @@ def explain(
         raise IrInterpError("--all has no effect on JSON, which holds every output")
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
         check_place(options, RULE, "on a code; it goes with the file of a resize")
-        _explain_rule(rules.find(subject), form == "json")
+        _explain_rule(diagnostic_codes.find(subject), form == "json")
         return
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
     if form == "json":
@@ -57,7 +57,7 @@ def explain(
         _show(explanation, options.every)
 
 
-def _explain_rule(rule: rules.Rule, as_json: bool) -> None:
+def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
         return

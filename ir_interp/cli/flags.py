@@ -10,9 +10,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.options.declaration import Option, declared, flagged
 from ir_interp.options.finding_codes import FAILURES
-from ir_interp.rules import RULES
 
 Result = TypeVar("Result")
 _OPTIONS = "options"  # the parameter of a command that gets all of them

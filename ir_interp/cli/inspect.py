@@ -15,14 +15,14 @@ from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.ir.interpolates import load_known
 from ir_interp.ir.net import Layer
-from ir_interp.op import ResizeOp
 from ir_interp.options.resize_options import InspectOptions
+from ir_interp.resize_op import ResizeOp
 from ir_interp.views import describe
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
-    from ir_interp.converters.sources.brief import Brief
+    from ir_interp.converters.sources.model_summary import Brief
 
 EXAMPLES = """
 Examples:
@@ -44,7 +44,7 @@ def inspect(
     options: InspectOptions,
 ) -> None:
     """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
-    from ir_interp.converters.sources.brief import brief
+    from ir_interp.converters.sources.model_summary import brief
 
     form, model = printed_form(options), brief(file)
     if model and FileKind.of(file) is FileKind.IR:

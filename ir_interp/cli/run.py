@@ -17,9 +17,9 @@ from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_in_store
 from ir_interp.files.memory import check_bytes
-from ir_interp.op import ResizeOp, choose
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, RunOptions
+from ir_interp.resize_op import ResizeOp, choose
 from ir_interp.text.names import shown
 from ir_interp.views import image_arrays, likeness
 

@@ -13,7 +13,7 @@ from ir_interp.arguments import shown
 from ir_interp.caching import cached_property
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor.arrays.crops import extrapolate
-from ir_interp.executor.compiled import dispatch, jobs
+from ir_interp.executor.compiled import jobs, loop_runner
 from ir_interp.executor.compiled.choice_of_loops import jobs_of
 from ir_interp.executor.infinities import by_definition, is_finite
 from ir_interp.executor.memory_limit import check_memory
@@ -71,7 +71,7 @@ class Prepared:
                 if inner:
                     inner.ready()
                     return self
-                _ = (self._jobs and dispatch.load()) or self._in_numpy
+                _ = (self._jobs and loop_runner.load()) or self._in_numpy
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
@@ -107,7 +107,7 @@ class Prepared:
             self._sum(x, y)
 
     def _sum(self, x: Array, y: Array) -> None:
-        infinite = dispatch.run(x, y, self._jobs) if self._jobs else None
+        infinite = loop_runner.run(x, y, self._jobs) if self._jobs else None
         if infinite is None:
             _, run = self._in_numpy
             run(x, y)

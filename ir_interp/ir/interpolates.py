@@ -14,7 +14,7 @@ from ir_interp.ir.fold import fold
 from ir_interp.ir.interpolate_dialect import DIALECT, axes_in_order
 from ir_interp.ir.net import Layer, Net, Port, tensor_name
 from ir_interp.ir.reading import nets
-from ir_interp.op import ResizeOp, check_target, read
+from ir_interp.resize_op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.spec.modes import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from ir_interp.executor.compiled import dispatch
+from ir_interp.executor.compiled import loop_runner
 from ir_interp.executor.resize import planned, region
 from ir_interp.executor.strategies.case import in_steps
 from ir_interp.files.memory import resident_bytes
@@ -27,7 +27,7 @@ _BLOCKS_AT_ONCE = 8  # for which memory should do, whatever else it holds
 
 def left(memory: int) -> int:
     """Return how much of ``memory`` is left beside the program; a quarter at least, be it beyond."""
-    return max(memory - resident_bytes() - _BYTES_OF_LOOPS * dispatch.is_installed(), memory // 4)
+    return max(memory - resident_bytes() - _BYTES_OF_LOOPS * loop_runner.is_installed(), memory // 4)
 
 
 def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:

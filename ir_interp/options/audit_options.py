@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import PATH, SEVERITIES, SWITCH, WORD, WORDS, member
-from ir_interp.rules import Severity
 
 REPORT, RESULTS = "report", "results"
 """The places where an option has an effect: a report on all models, a file with one result for each."""

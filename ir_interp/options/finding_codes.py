@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import SpecError, closest
-from ir_interp.rules import RULES
 
 FAILURES = {
     "differs": ("IRI00", "IRI023"),

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, SpecError, closest
 from ir_interp.files.atomic import OutputError
 from ir_interp.files.kinds import FileKind
-from ir_interp.rules import Severity
 from ir_interp.text.decimals import integer, real
 
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -11,10 +11,10 @@ import numpy as np
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import bind
 from ir_interp.files.memory import check_bytes
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.coordinates import AxisPlan, positions
 from ir_interp.plan.axes.geometry import Plan, check_rank, plan
 from ir_interp.plan.axes.taps import Taps, axis_taps, count
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.axes import listed

@@ -16,9 +16,9 @@ from ir_interp.errors import ReadError, ShapeError, closest
 from ir_interp.executor.resize import as_array, bind, resize
 from ir_interp.files.kinds import WITH_RESIZES, FileKind
 from ir_interp.files.memory import check_bytes
-from ir_interp.library import is_call, load
-from ir_interp.op import ResizeOp
+from ir_interp.library_registry import is_call, load
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.text.names import shown

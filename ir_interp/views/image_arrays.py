@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.sources import check_regular
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 
 def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:

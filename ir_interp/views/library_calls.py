@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, SpecError, spelled
-from ir_interp.library import get, names
+from ir_interp.library_registry import get, names
 from ir_interp.plan.libraries.pillow_reduce import reduced
 from ir_interp.spec import Reduce, ResizeSpec, Sizes
 from ir_interp.translation.dialect import Context

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
-from ir_interp.library import load
-from ir_interp.op import ResizeOp
+from ir_interp.library_registry import load
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Sizes
 from ir_interp.translation.bounds import within
 from ir_interp.views import image_arrays, pictures

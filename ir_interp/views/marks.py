@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ir_interp.rules import Severity
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.translation.grades import Grade
 
 Tone = Literal["good", "doubt", "bad", "plain"]

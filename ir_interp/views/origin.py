@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.views.candidates import SHOWN, Candidate, Identified
 from ir_interp.views.library_calls import Array, Known, Pair, known_calls

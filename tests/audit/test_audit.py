@@ -27,7 +27,7 @@ from ir_interp.converters.audit.verdicts import Verdict, judge
 from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.converters.workers import child
-from ir_interp.rules import RULES
+from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
 from tests.support.ir_text import interpolate

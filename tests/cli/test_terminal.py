@@ -16,9 +16,9 @@ from rich.cells import cell_len
 
 from ir_interp import show_config
 from ir_interp.cli.terminal import Console, Marked
-from ir_interp.executor.compiled import dispatch
-from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
-from ir_interp.rules import RULES
+from ir_interp.diagnostic_codes import RULES
+from ir_interp.executor.compiled import loop_runner
+from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.text.names import labels
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
@@ -143,7 +143,7 @@ def test_why_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0")
     assert show_config().loops == "none: IR_INTERP_COMPILED is 0"
     monkeypatch.setenv(VARIABLE, "1")
-    monkeypatch.setattr(dispatch, "_loops", dispatch._Loops())
+    monkeypatch.setattr(loop_runner, "_loops", loop_runner._Loops())
     monkeypatch.setitem(sys.modules, "ir_interp.executor.loops", None)
     assert show_config().loops.startswith("none: import of ir_interp.executor.loops halted")
 

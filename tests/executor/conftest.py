@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 
 _IN_BOTH = ("test_tiles", "test_libraries", "test_prepared")
 

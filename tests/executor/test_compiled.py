@@ -27,8 +27,8 @@ from ir_interp import (
     ResizeSpec,
     Sizes,
 )
-from ir_interp.executor.compiled import dispatch as compiled_loops
-from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.compiled import loop_runner as compiled_loops
+from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.plan.exact_sums import WholeSum
 from ir_interp.spec import Kernel
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ir_interp.executor.arrays import float16
-from ir_interp.executor.compiled.dispatch import is_installed
+from ir_interp.executor.compiled.loop_runner import is_installed
 
 EVERY = np.arange(2**16, dtype=np.uint16).view(np.float16)
 FINITE = EVERY[np.isfinite(EVERY)]

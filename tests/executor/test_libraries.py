@@ -13,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import FixedPoint, FloatingPoint, IrInterpError, ReadError, ShapeError, Sizes, SpecError, resize
-from ir_interp.library import get, names, parse
+from ir_interp.library_registry import get, names, parse
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.libraries.opencv_sums import is_of_ipp
 from ir_interp.plan.libraries.passes import passes

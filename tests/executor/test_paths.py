@@ -23,8 +23,8 @@ from ir_interp import (
     prepare,
 )
 from ir_interp.executor.arrays import tiles
-from ir_interp.executor.compiled import dispatch
-from ir_interp.library import parse
+from ir_interp.executor.compiled import loop_runner
+from ir_interp.library_registry import parse
 from tests.sweeps.paths import drawn, faults, values
 
 
@@ -51,7 +51,7 @@ PHOTOS = {
 def test_photos_of_several_stretches(name: str, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(channels)
     monkeypatch.setenv("IR_INTERP_THREADS", "2")
-    monkeypatch.setattr(dispatch, "_SURELY_SHARED", 0)
+    monkeypatch.setattr(loop_runner, "_SURELY_SHARED", 0)
     assert list(faults(rng, values(rng, (240, 320, channels), "uint8"), PHOTOS[name])) == []
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ir_interp import Antialias, Cubic, Linear, ResizeSpec, Sizes, prepare
 from ir_interp.executor.arrays.tiles import Tile
-from ir_interp.executor.compiled.dispatch import VARIABLE
+from ir_interp.executor.compiled.loop_runner import VARIABLE
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.strategies.float_proposal import Proposed, Rounding
-from ir_interp.library import parse
+from ir_interp.library_registry import parse
 from ir_interp.spec import Kernel
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
-from ir_interp.library import get, names, parse
+from ir_interp.library_registry import get, names, parse
 from ir_interp.plan import exact_sums
 from ir_interp.spec import (
     Alpha,

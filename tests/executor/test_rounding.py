@@ -11,7 +11,7 @@ import pytest
 
 from ir_interp import IntegerRounding, Linear, ResizeSpec, Sizes, resize
 from ir_interp.executor.arrays.store import round_in_place, rounded, store
-from ir_interp.executor.compiled.dispatch import is_installed
+from ir_interp.executor.compiled.loop_runner import is_installed
 
 BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 VALUES = [0.0, 0.25, 0.5, 1.5, 2.5, BELOW_HALF, 0.75, 8388607.5, 4194303.75, 8388609.0]

@@ -29,7 +29,7 @@ from ir_interp import (
     Sizes,
     UnsupportedLayerError,
 )
-from ir_interp.rules import RULES
+from ir_interp.diagnostic_codes import RULES
 from tests.support.ir_text import ELEMENT_TYPES, End, Net, interpolate
 from tests.support.places import REAL_IRS, ROOT
 from tests.support.runtimes import Array, Child, Crashed, Refused, interpolate_ir, openvino_resize

@@ -30,7 +30,7 @@ from ir_interp import (
     SpecError,
 )
 from ir_interp.large.dask_blocks import chosen
-from ir_interp.library import parse
+from ir_interp.library_registry import parse
 
 Array = NDArray[Any]
 SOFT = Linear(antialias=Antialias.SHRINKING)

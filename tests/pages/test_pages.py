@@ -21,7 +21,7 @@ from PIL import Image
 from ir_interp import AtRunTime, Linear, ResizeOp, ResizeSpec, Scales, Sizes
 from ir_interp.cli.main import main
 from ir_interp.converters.pages import frame, gallery
-from ir_interp.rules import RULES
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.version import versions
 from tests.support import browser
 from tests.support.browser import Browser

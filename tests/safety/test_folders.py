@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ir_interp.converters.audit import auditing, seen
+from ir_interp.converters.audit import auditing, runtime_results
 from tests.support.commands import command
 
 MODES: dict[str, dict[str, Any]] = {
@@ -52,7 +52,8 @@ def test_models_of_every_element_type_are_audited_and_run(options: str, capsys: 
 
 @pytest.mark.parametrize("error", [TypeError("no"), MemoryError(), ValueError("no"), RecursionError("no")], ids=repr)
 @pytest.mark.parametrize(
-    ("module", "name"), [(auditing, "found"), (auditing, "_audited"), (seen, "_written"), (seen, "_judged")]
+    ("module", "name"),
+    [(auditing, "found"), (auditing, "_audited"), (runtime_results, "_written"), (runtime_results, "_judged")],
 )
 def test_what_nobody_expects_costs_one_file(
     module: Any, name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

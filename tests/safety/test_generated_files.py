@@ -36,14 +36,14 @@ from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.pages import frame
 from ir_interp.converters.pages.audit_page import audit_page
-from ir_interp.converters.pages.made import Made
+from ir_interp.converters.pages.provenance import Made
 from ir_interp.converters.reproduce.folder import Reproduced, story
 from ir_interp.converters.reproduce.scripts import script
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 from ir_interp.converters.sources import layer_json
 from ir_interp.converters.tensorrt.layer import python_script
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Antialias, Linear, ResizeSpec, Sizes
 from ir_interp.text import quoting
 from ir_interp.text.names import shown

@@ -20,7 +20,7 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 from ir_interp.converters.dialects.tflite import DIALECT
 from ir_interp.converters.sources.tflite import single_operator, tflite_files
 from ir_interp.converters.sources.tflite.schema import schema
-from ir_interp.op import ResizeOp, read
+from ir_interp.resize_op import ResizeOp, read
 from ir_interp.translation.dialect import Context
 
 KINDS = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")

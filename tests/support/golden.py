@@ -36,8 +36,8 @@ from ir_interp import (
     SpecError,
     resize,
 )
-from ir_interp.executor.compiled import dispatch
-from ir_interp.library import get, names, parse
+from ir_interp.executor.compiled import loop_runner
+from ir_interp.library_registry import get, names, parse
 from ir_interp.spec import Box, Gaussian, Hamming, Kernel, Mitchell
 
 Array = NDArray[Any]
@@ -128,7 +128,7 @@ def main() -> None:
     from ir_interp.executor.arrays import tiles
     from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
 
-    dispatch._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    loop_runner._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
     strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
         library_passes._MIN_ELEMENTS_FOR_THREADS
     ) = 0

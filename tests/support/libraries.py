@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import ResizeSpec, Scales, Sizes
-from ir_interp.library import get
+from ir_interp.library_registry import get
 from ir_interp.plan.axes.geometry import Plan, plan
 
 Array = NDArray[Any]

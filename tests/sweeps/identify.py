@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import ir_interp
-from ir_interp.library import get, names
+from ir_interp.library_registry import get, names
 from ir_interp.views.library_calls import effective
 from tests.support.libraries import calls, lengths
 from tests.support.sweeps import options

@@ -37,11 +37,11 @@ from ir_interp import (
 )
 from ir_interp.executor import definition
 from ir_interp.executor.arrays.store import store
-from ir_interp.executor.compiled import dispatch
-from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.compiled import loop_runner
+from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.executor.strategies import library_passes, opencv_ipp
 from ir_interp.executor.strategies.runtime_integer_sums import planned
-from ir_interp.library import parse
+from ir_interp.library_registry import parse
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.exact_sums import WholeSum
 from ir_interp.plan.libraries import passes as plans
@@ -234,7 +234,7 @@ def _same(x: Array, y: Array) -> bool:
 def main() -> None:
     """Compare, print which paths were taken how often, and every fault."""
     arguments = options(__doc__).parse_args()
-    dispatch._SURELY_SHARED = 0  # small as they are, several threads share them where there are some
+    loop_runner._SURELY_SHARED = 0  # small as they are, several threads share them where there are some
     rng, taken, found = np.random.default_rng(arguments.seed), Counter[str](), 0
     for number in range(arguments.cases):
         x, spec = drawn(rng)

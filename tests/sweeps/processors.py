@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ir_interp import IrInterpError, ResizeSpec, prepare, resize
 from ir_interp.executor.arrays import tiles
-from ir_interp.executor.compiled import dispatch
-from ir_interp.executor.compiled.dispatch import VARIABLE, is_installed
+from ir_interp.executor.compiled import loop_runner
+from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
 from tests.support.sweeps import aligned, options
 from tests.sweeps.paths import drawn
@@ -101,7 +101,7 @@ def _drawn(rng: Rng, count: int) -> Iterator[tuple[Array, ResizeSpec, Array]]:
 
 def of_this_kind(cases: int, seed: int) -> dict[str, Any]:
     """Return how many cases of each check differ, and the digest of all wholes."""
-    dispatch._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
+    loop_runner._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
     strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
         library_passes._MIN_ELEMENTS_FOR_THREADS
     ) = 0

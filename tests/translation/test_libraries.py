@@ -15,7 +15,7 @@ import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
 from ir_interp.converters.onnx.single_node import resize_model, write_resize
 from ir_interp.converters.sources import registry
-from ir_interp.library import get, names
+from ir_interp.library_registry import get, names
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.translation.bounds import within

@@ -10,7 +10,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Arithmetic, Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
-from ir_interp.rules import RULES
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.explanation import tables
 from tests.support.commands import command, words
@@ -42,7 +42,7 @@ def test_a_rule(code: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: str(rule.code))
-def test_the_test_of_a_rule_exists(rule: ir_interp.rules.Rule) -> None:
+def test_the_test_of_a_rule_exists(rule: ir_interp.diagnostic_codes.Rule) -> None:
     file, _, function = rule.test.partition("::")
     assert f"def {function}(" in (TESTS / file).read_text(encoding="utf-8")
 

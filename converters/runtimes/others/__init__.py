@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Protocol
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ..outcome import Outcome
 from ..runner import Runner

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Cubic, Nearest
 
 from ..image_runtimes import FLOOR, HALF_PIXEL_LINEAR, RESIZE_10, UPSAMPLE, divided, image_outcome, is_longer_in_singles

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
 

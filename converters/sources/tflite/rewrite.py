@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import InexactError, ReadError, closest
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import write
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_interp.errors import ReadError
 from ir_interp.files.sources import opened
-from ir_interp.op import ResizeOp, read
+from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context, Semantics
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 
 from ...report import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors

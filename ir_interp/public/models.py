@@ -12,12 +12,12 @@ from ir_interp import arguments
 from ir_interp.arguments import checked
 from ir_interp.converters.sources import readers
 from ir_interp.converters.sources.readers import Source
-from ir_interp.op import ResizeOp
 from ir_interp.options.compare_options import CompareOptions
 from ir_interp.options.convert_options import ConvertOptions, Form, StateForm
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
 from ir_interp.options.shared_options import Files, Progress, check_needs
+from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:

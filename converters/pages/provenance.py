@@ -14,7 +14,7 @@ from ir_interp.files.sources import opened
 from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
-from ..sources.brief import Tensor, brief, parts
+from ..sources.model_summary import Tensor, brief, parts
 from .frame import Element, section, table
 
 

@@ -14,9 +14,9 @@ from ir_interp.converters.sources.readers import Source
 from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind
-from ir_interp.op import ResizeOp, choose
 from ir_interp.options.declaration import settled
 from ir_interp.options.resize_options import ExplainOptions
+from ir_interp.resize_op import ResizeOp, choose
 from ir_interp.spec import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 

@@ -37,7 +37,7 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
         (4, 3)
 
     """
-    from ir_interp.library import get
+    from ir_interp.library_registry import get
 
     wanted = None if version is None else arguments.whole(version, "version")
     return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
@@ -101,7 +101,7 @@ def preprocess(
     """
     options = settled(PreprocessOptions, locals())
     from ir_interp.converters.preprocess import preprocessed_files
-    from ir_interp.converters.sources.brief import parts
+    from ir_interp.converters.sources.model_summary import parts
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
     settings = [options.config] if options.config is not None else []

@@ -16,7 +16,7 @@ from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import FileKind
-from ir_interp.op import ResizeOp
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.library_dialect import Library

@@ -10,11 +10,11 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
 from ir_interp.executor.resize import as_array
 from ir_interp.large.array_kinds import resize
 from ir_interp.plan.axes.geometry import check_rank
-from ir_interp.rules import RULES
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes
 from ir_interp.translation.agreement import difference_of_floats
@@ -27,7 +27,7 @@ from ir_interp.views.notebook import table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """Something that a reader of this layer should know; ``rules`` says what each code means."""
+    """Something that a reader of this layer should know; ``diagnostic_codes`` says what each code means."""
 
     code: str
     message: str

@@ -18,8 +18,8 @@ from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.scratch import scratch
-from ir_interp.op import ResizeOp
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Nearest
 
 from ..forecasts.runtimes_asked import RUNTIMES
