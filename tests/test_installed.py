@@ -17,7 +17,7 @@ LAYER = ROOT / "samples" / "interpolate1_corners" / "layer.xml"
 USERS = {  # what may be called converters beside a script
     "a module": "converters.py",
     "a package": "converters/__init__.py",
-    "a folder": "converters/sources/readers.py",
+    "a folder": "converters/files.py",
 }
 ORDERS = {
     "ours first": "import ir_interp, converters",
@@ -28,7 +28,7 @@ LAYER = {layer!r}
 {order}
 if hasattr(converters, "files"):
     from converters import files
-theirs = converters if hasattr(converters, "MINE") else __import__("converters.sources.readers").files
+theirs = converters if hasattr(converters, "MINE") else __import__("converters.files").files
 assert theirs.MINE == 1, theirs
 assert len(ir_interp.load(LAYER)) == 1
 report = ir_interp.convert(LAYER, "layers.json", dialect="openvino")
@@ -145,7 +145,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     wanted = {f"ir_interp/{name}" if name.startswith("converters/") else name for name in wanted}
     wanted |= {"ir_interp/py.typed", "ir_interp_program.py"}
     assert {name for name in names if ".dist-info/" not in name} == wanted
-    assert "ir_interp/converters/conversion/convert.py" in names
+    assert "ir_interp/converters/conversion/converting.py" in names
     assert "ir_interp/converters.py" in names
     metadata = {name.partition("/")[2] for name in names if ".dist-info/" in name}
     assert metadata == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}

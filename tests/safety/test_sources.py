@@ -123,7 +123,7 @@ def test_what_has_no_end_is_refused(kind: str) -> None:
 @pytest.mark.parametrize("line", FLEETS)
 def test_many_models_among_which_some_have_no_end(line: str, kind: str) -> None:
     """In a process of its own, which is stopped where it hangs."""
-    for name in ("folder/bad.onnx", "folder/bad.xml", "folder/bad.tflite"):
+    for name in ("folder/bad0.onnx", "folder/bad1.xml", "folder/bad2.tflite"):
         ENDLESS[kind](name)
     save_model(Path("folder", "good.onnx"), TEXT)
     Path("list.txt").write_text("folder\n")
