@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
+from ir_interp.files.folder_lock import locked
 from ir_interp.files.paths import is_same
 from ir_interp.files.scratch import scratch
 
@@ -62,8 +63,9 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
         with scratch(folder) as inside:
             temporary = tuple(inside / path.name for path in destinations)
             yield temporary
-            for made in sorted(inside.iterdir(), key=temporary.__contains__):
-                made.replace(folder / made.name)
+            with locked(folder):  # else the .xml of one program could come to stand beside the .bin of another
+                for made in sorted(inside.iterdir(), key=temporary.__contains__):
+                    made.replace(folder / made.name)
     except OSError as error:
         raise OutputError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error
 

@@ -1,0 +1,50 @@
+"""Folders into which one program at a time moves its files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+_SECONDS = 10.0  # that another may hold a folder, which to rename some files does not take
+_PAUSE = 0.01
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, so that files which belong together replace those of another program together.
+
+    Windows, and file systems without locks, have none. Raises OSError where another holds it for long.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _wait(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, folder: Path) -> None:
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > end:
+                raise BlockingIOError(
+                    error.errno, "Another program holds the lock of its folder", str(folder)
+                ) from None
+            time.sleep(_PAUSE)
+        except OSError:  # such a file system has no locks
+            return
+        else:
+            return
