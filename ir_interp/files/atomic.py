@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import combinations
 from pathlib import Path
 
 from ir_interp.errors import IrInterpError
 from ir_interp.files.folder_lock import locked
 from ir_interp.files.paths import is_same
-from ir_interp.files.scratch import scratch
+from ir_interp.files.scratch import is_scratch, scratch
 
 
 class OutputError(IrInterpError):
@@ -63,7 +63,8 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
         with scratch(folder) as inside:
             temporary = tuple(inside / path.name for path in destinations)
             yield temporary
-            with locked(folder):  # else the .xml of one program could come to stand beside the .bin of another
+            # Else the .xml of one program could come to stand beside the .bin of another.
+            with nullcontext() if is_scratch(folder.absolute()) else locked(folder):
                 for made in sorted(inside.iterdir(), key=temporary.__contains__):
                     made.replace(folder / made.name)
     except OSError as error:

@@ -33,6 +33,11 @@ def scratch(place: Path | None = None) -> Iterator[Path]:
         yield Path(folder)
 
 
+def is_scratch(folder: Path) -> bool:
+    """Say whether a folder is one of these, which its process holds locked for itself."""
+    return folder.name.startswith(_PREFIX)
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, where the system and its file system have such locks."""
