@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -210,6 +211,15 @@ def _names(model: onnx.ModelProto) -> set[str]:
     return ends | {each.name for each in values}
 
 
+def _check_range(numbers: Sequence[float], dtype: str) -> None:
+    """Raise SpecError for a mean or a deviation that an element type holds as an infinity, or a deviation as 0."""
+    with np.errstate(over="ignore", under="ignore"):
+        held = np.array(numbers).astype(dtype)
+    for number, value in zip(numbers, held, strict=True):
+        if not np.isfinite(value) or (number and not value):
+            raise SpecError(f"mean or scale {number:g} is beyond what {dtype} holds")
+
+
 def _normalised(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
     """Return an image [height, width, 3] as the input of the model."""
     images, dtype, lengths = wanted.images, _dtype(given), _lengths(given)
@@ -220,6 +230,7 @@ def _normalised(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -
         if numbers and "float" not in dtype:
             raise SpecError(f"mean and scale have no effect on an input of {dtype}")
         if numbers:
+            _check_range(numbers, dtype)
             y = y - np.array(numbers) if kind == "Sub" else y / np.array(numbers)
     last = images.layout == "nhwc" if images.layout else lengths[-1] == 3 and lengths[-3] != 3
     *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])

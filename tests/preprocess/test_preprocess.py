@@ -173,6 +173,13 @@ def test_configuration_of_hugging_face(tmp_path: Path) -> None:
             ir_interp.preprocess(source, whole, config=config)
 
 
+@pytest.mark.parametrize("images", [{"mean": (1e300,)}, {"scale": (1e300,)}, {"scale": (1e-60,)}])
+def test_numbers_that_no_float32_holds(images: dict[str, Any], tmp_path: Path) -> None:
+    source = identity(tmp_path / "a.onnx", 1, 3, *SIZE)
+    with pytest.raises(SpecError, match=r"^mean or scale 1e[-+]\d+ is beyond what float32 holds$"):
+        ir_interp.preprocess(source, tmp_path / "b.onnx", like="pillow:bilinear", size=SIZE, images=Images(**images))
+
+
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
     with pytest.raises(InexactError, match=r"no nodes are known"):

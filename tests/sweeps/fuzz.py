@@ -423,7 +423,9 @@ def sweep(count: int, seed: int, *, only: int | None = None, runs: float = 0.03,
             place.mkdir()
             call.lay(place)
             answer = worker.ask(call, place)
-            problem = generated.problem(place, frozenset(call.files))
+            named = {(place / name).parent / target for name, target in call.links.items()}  # what a link leads to
+            leave_out = {os.path.relpath(path, place) for path in named}
+            problem = generated.problem(place, frozenset(call.files) | leave_out)
             if problem and isinstance(answer, str):
                 answer = Finding(call=call, kind="generated file", text=problem)
             if isinstance(answer, Finding):
