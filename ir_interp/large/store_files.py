@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from ir_interp.errors import ReadError
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import check_regular
 
+_ARRAYS = ("zarr.json", ".zarray")
+_METADATA = (*_ARRAYS, ".zgroup", ".zattrs")
 _PICKLE = "pickle"  # in the names of codecs that run code
 
 
@@ -43,9 +46,25 @@ class RegularFiles(LocalStore):
                 raise OSError(errno.EINVAL, f"{key} leads out of the store", str(path))
 
 
+def _is_reported(record: logging.LogRecord) -> bool:
+    """Say whether asyncio should log a record: not that of a task of Zarr that failed beside one that is reported."""
+    problem = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(problem, OSError) and record.getMessage().startswith("Task exception was never retrieved"))
+
+
+logging.getLogger("asyncio").addFilter(_is_reported)
+
+
 def check_metadata(path: Path) -> None:
-    """Raise ReadError for a folder that two versions of Zarr describe: each reader would choose its own."""
-    described = [name for name in ("zarr.json", ".zarray") if exists(path / name)]
+    """Check the files that describe an array.
+
+    Raises OSError where one is no regular file, and ReadError where two versions of Zarr describe it: each reader would
+    choose its own.
+    """
+    for name in _METADATA:
+        if exists(path / name):
+            check_regular(path / name)
+    described = [name for name in _ARRAYS if exists(path / name)]
     if len(described) > 1:
         raise ReadError(f"{' and '.join(described)} both describe an array; expected one of them", str(path))
 
