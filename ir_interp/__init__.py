@@ -32,7 +32,9 @@ from ir_interp.large.array_kinds import resize
 from ir_interp.options.convert_options import Form, StateForm
 from ir_interp.options.image_options import Images
 from ir_interp.options.shared_options import Progress
-from ir_interp.public.calls import identify, preprocess, spec
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.public.calls import identify, pipeline, preprocess, spec
 from ir_interp.public.diagnosis import audit, fix, kit, reproduce
 from ir_interp.public.explanations import explain, plot
 from ir_interp.public.models import compare, convert, load
@@ -104,6 +106,7 @@ __all__ = [
     "Audit",
     "Audited",
     "AxisTable",
+    "Backend",
     "Between",
     "Border",
     "Box",
@@ -152,6 +155,7 @@ __all__ = [
     "Pad",
     "Passes",
     "Picture",
+    "Pipeline",
     "Prepared",
     "Progress",
     "ReadError",
@@ -186,6 +190,7 @@ __all__ = [
     "identify",
     "kit",
     "load",
+    "pipeline",
     "plot",
     "prepare",
     "preprocess",

@@ -251,6 +251,10 @@ class Functions:
         """Return the smallest integers that are not below ``x``."""
         return x.ceil()
 
+    def rint(self, x: Tensor[Ops]) -> Tensor[Ops]:
+        """Return the nearest integers, ties to even."""
+        return x.round()
+
     def abs(self, x: Tensor[Ops]) -> Tensor[Ops]:
         """Return absolute values."""
         return abs(x)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
-from ir_interp.errors import SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import MODELS, FileKind, expect
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
-from ir_interp.options.preprocess_options import PreprocessOptions
+from ir_interp.options.declaration import options_set
+from ir_interp.options.preprocess_options import STATED, PreprocessOptions
+from ir_interp.pipelines import ultralytics_metadata
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.pipeline_source import of_call, of_file
 
 from ..conversion.converting import convert
+from ..onnx.onnx_files import read_file
 from ..sources.model_summary import parts
-from .preprocessed_model import Preprocess, of_config, write
+from .preprocessed_model import Preprocess, write
 
 
 def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> str:
@@ -24,7 +29,8 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
     What is or becomes an IR is converted, and run in both runtimes. Raises SpecError for an IR to be written of images
     of any lengths, beside what ``model.write`` raises.
     """
-    wanted, name = resize_of(options), options.name
+    pipeline, name = pipeline_of(options), options.name
+    wanted = Preprocess(pipeline=pipeline, image_size=options.image_size, layout=options.images.layout)
     kinds = expect(source, *MODELS), expect(destination, *MODELS)
     as_ir = kinds[1] is FileKind.IR
     if as_ir and wanted.image_size is None:
@@ -47,20 +53,36 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         return image
 
 
-def resize_of(options: PreprocessOptions) -> Preprocess:
-    """Return what options ask for. Raises SpecError where they contradict, or name no resize, or no size."""
+def pipeline_of(options: PreprocessOptions) -> Pipeline:
+    """Return the pipeline that options ask for.
+
+    Raises SpecError where they contradict each other, or name no resize or size; ReadError for a configuration.
+    """
+    source = "config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
+    stated = [each.name for each in options_set(options) if each.name in STATED]
+    if source and stated:
+        raise SpecError(f"{source} says {', '.join(stated)} as well")
     if options.config is not None:
-        if options.letterbox is not None:
-            raise SpecError("letterbox has no effect with config")
-        wanted = of_config(options.config)
-        images = replace(options.images, mean=wanted.images.mean, scale=wanted.images.scale)
-        return replace(wanted, images=images, image_size=options.image_size)
+        if options.pipeline is not None:
+            raise SpecError("config and pipeline are both given; expected one of them")
+        return of_path(options.config, options.backend)
+    if options.backend is not None:
+        raise SpecError("backend has no effect without config")
+    if options.pipeline is not None:
+        return options.pipeline
     if options.like is None or options.size is None:
         raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
-    return Preprocess(
-        like=options.like,
-        size=options.size,
-        letterbox=options.letterbox,
-        image_size=options.image_size,
-        images=options.images,
-    )
+    return of_call(options.like, options.size, options.letterbox, options.images)
+
+
+def of_path(path: Path, backend: Backend | None) -> Pipeline:
+    """Return the pipeline of a configuration file, or of the metadata of a model."""
+    if FileKind.of(path) is not FileKind.ONNX:
+        return of_file(path, backend)
+    if backend is not None:
+        raise SpecError("backend has no effect on the metadata of a model")
+    metadata = {entry.key: entry.value for entry in read_file(path).metadata_props}
+    try:
+        return ultralytics_metadata.read(metadata)
+    except (ReadError, SpecError) as error:
+        raise ReadError(str(error), path.name) from None

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.memory import check_bytes
-from ir_interp.files.sources import is_beside, json_object
-from ir_interp.library_registry import load, named
-from ir_interp.options.image_options import Images
-from ir_interp.resize_op import ResizeOp
+from ir_interp.files.sources import is_beside
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.steps import Normalise, Rescale
 
 from ..onnx.graph import Graph
 from ..onnx.native import invalid
@@ -26,38 +23,25 @@ from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_primitives import NodeTensor, tensor
 from ..onnx.onnx_save import LARGEST
-from .any_size_resize import resized
-from .any_size_weights import Size
-from .fixed_size_resize import tabled
-from .letterbox import letterboxed, letterboxed_table
+from .step_nodes import ImageTensor, written
 
 _OLDEST = 11
 _UINT8 = 2
-_BRIGHTEST = 255
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
 _BYTES_A_PIXEL = 64.0  # of a row or a column: its place as constants of several types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocess:
-    """What was done to an image in training: resized as a call, then as ``images`` says.
+    """What is put in front of a model: a pipeline.
 
-    With ``letterbox`` it kept its aspect, and the rest of ``size`` is of that colour. ``image_size`` is height and
-    width of all images, where these are known.
+    ``image_size`` is height and width of all images, where these are known; ``layout`` is that of the model's input,
+    by default what its lengths tell.
     """
 
-    like: str
-    size: tuple[int, int]
-    letterbox: int | None = None
+    pipeline: Pipeline
     image_size: tuple[int, int] | None = None
-    images: Images = field(default_factory=Images)
-
-    def __post_init__(self) -> None:
-        if self.letterbox is not None and not 0 <= self.letterbox <= _BRIGHTEST:
-            raise SpecError(f"letterbox is {self.letterbox}; expected the colour of what is left, from 0 to 255")
-        if min(self.size) < 1:
-            raise SpecError(f"size is {list(self.size)}; lengths of an image are at least 1")
-        check_bytes(_BYTES_A_PIXEL * max(self.size), f"a resize to {self.size[0]}x{self.size[1]}")
+    layout: str = ""
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> str:
@@ -73,13 +57,13 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         newer = f"expected {_OLDEST} or newer: `convert --target onnx:17` makes one"
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name)
-    if _call(wanted.like).dtype == "float32" and "float" not in _dtype(given):
-        raise SpecError(f"{wanted.like} makes floats; input {given.name!r} takes {_dtype(given)}")
+    _check_dtype(wanted.pipeline, given)
     graph = Graph(opset=opset, layer="preprocess")
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    y = _normalised(_resized(wanted, tensor(graph, image, "uint8"), wide=wide), wanted, given)
+    raw = ImageTensor(tensor=tensor(graph, image, "uint8"), size=wanted.image_size, wide=wide)
+    y = _as_input(written(wanted.pipeline.steps, raw).tensor, wanted, given)
     graph.rename(y.value, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
@@ -98,28 +82,16 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     return image
 
 
-def _resized(wanted: Preprocess, x: NodeTensor, *, wide: bool) -> NodeTensor:
-    op = _call(wanted.like)
-    if len(op.spec.axes or ()) != 2:
-        raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
-    if wanted.image_size is not None:
-        if wanted.letterbox is not None:
-            return letterboxed_table(op, x, wanted.image_size, wanted.size, wanted.letterbox, wide=wide)
-        return tabled(op, x, wanted.image_size, wanted.size, wide=wide)
-    if wanted.letterbox is not None:
-        return letterboxed(op, x, wanted.size, wanted.letterbox)
-    height, width = (Size.of(x.ops.graph, length) for length in wanted.size)
-    return resized(op, x, (height, width))
-
-
-def _call(text: str) -> ResizeOp:
-    """Return a call for images of uint8; for the floats it makes of these, where a library does so (TensorFlow)."""
-    try:
-        return load(text, dtype="uint8", arguments={"mode": "RGB"})
-    except ReadError:
-        if not named(text).makes_floats:
-            raise
-    return load(text, dtype="float32", arguments={"mode": "RGB"})
+def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
+    """Raise SpecError for an input of integers where the pipeline makes floats; and for tables beyond memory."""
+    dtype = _dtype(given)
+    for call in pipeline.calls:
+        if call.op("uint8").dtype == "float32" and "float" not in dtype:
+            raise SpecError(f"{call.like} makes floats; input {given.name!r} takes {dtype}")
+        for length in call.size.fixed or ():
+            check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
+    if "float" not in dtype and any(isinstance(step, Rescale | Normalise) for step in pipeline.steps):
+        raise SpecError(f"mean and scale have no effect on an input of {dtype}")
 
 
 def _with_weights(source: Path) -> onnx.ModelProto:
@@ -141,38 +113,6 @@ def _check(model: onnx.ModelProto, where: str) -> None:
     problem = invalid(model, full=False)
     if problem:
         raise ReadError(f"not valid ONNX: {problem}", where)
-
-
-def of_config(path: Path) -> Preprocess:
-    """Return what a Hugging Face ``preprocessor_config.json`` does. Raises ReadError for what has no such form."""
-    held = json_object(path, "an object, as a preprocessor_config.json is")
-    for name in ("do_center_crop", "do_pad"):
-        if held.get(name):
-            raise ReadError(f"{name} is not known here; expected a plain resize", path.name)
-    try:
-        size = held.get("size")
-        ends: list[Any] = [size.get("height"), size.get("width")] if isinstance(size, dict) else [size, size]
-        resample = natural(held.get("resample", 2), "resample")
-        if resample >= len(_RESAMPLE):
-            raise SpecError(f"resample is {resample}; expected a number from 0 to {len(_RESAMPLE) - 1}")
-        height, width = (natural(each, f"the {name} of size") for each, name in zip(ends, _ENDS, strict=True))
-        return Preprocess(like=f"pillow:{_RESAMPLE[resample]}", size=(height, width), images=_of_config(held))
-    except SpecError as error:
-        raise ReadError(f"no configuration that is known: {error}", path.name) from None
-
-
-_ENDS = ("height", "width")
-_RESAMPLE = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # numbers of Pillow
-
-
-def _of_config(held: dict[str, Any]) -> Images:
-    """Return what is done to pixels: they are multiplied by a factor, then (pixel - mean) / deviation is taken."""
-    unit = real(held.get("rescale_factor", 1 / 255), "rescale_factor") if held.get("do_rescale", True) else 1
-    if not unit:
-        raise SpecError("rescale_factor is 0")
-    normalises = held.get("do_normalize", True)
-    mean, deviation = (reals(held.get(name) or (), name) if normalises else () for name in ("image_mean", "image_std"))
-    return Images(mean=tuple(each / unit for each in mean), scale=tuple(each / unit for each in deviation or (1.0,)))
 
 
 def _input(model: onnx.ModelProto, name: str | None, where: str) -> onnx.ValueInfoProto:
@@ -211,32 +151,22 @@ def _names(model: onnx.ModelProto) -> set[str]:
     return ends | {each.name for each in values}
 
 
-def _check_range(numbers: Sequence[float], dtype: str) -> None:
-    """Raise SpecError for a mean or a deviation that an element type holds as an infinity, or a deviation as 0."""
-    with np.errstate(over="ignore", under="ignore"):
-        held = np.array(numbers).astype(dtype)
-    for number, value in zip(numbers, held, strict=True):
-        if not np.isfinite(value) or (number and not value):
-            raise SpecError(f"mean or scale {number:g} is beyond what {dtype} holds")
-
-
-def _normalised(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
+def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
     """Return an image [height, width, 3] as the input of the model."""
-    images, dtype, lengths = wanted.images, _dtype(given), _lengths(given)
-    if images.bgr:
-        y = y.take([2, 1, 0], 2)
-    y = y.cast(dtype)
-    for kind, numbers in (("Sub", images.mean), ("Div", images.scale)):
-        if numbers and "float" not in dtype:
-            raise SpecError(f"mean and scale have no effect on an input of {dtype}")
-        if numbers:
-            _check_range(numbers, dtype)
-            y = y - np.array(numbers) if kind == "Sub" else y / np.array(numbers)
-    last = images.layout == "nhwc" if images.layout else lengths[-1] == 3 and lengths[-3] != 3
+    dtype, lengths = _dtype(given), _lengths(given)
+    last = wanted.layout == "nhwc" if wanted.layout else _is_channel_last(lengths, wanted.pipeline)
     *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])
     if depth not in (None, 3):
         raise SpecError(f"input {given.name!r} takes {depth} channels; images have 3")
-    if any(length not in (None, size) for length, size in zip(expected, wanted.size, strict=True)):
-        raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {wanted.size}")
+    size = wanted.pipeline.size
+    if size and any(length not in (None, other) for length, other in zip(expected, size, strict=True)):
+        raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {size}")
+    y = y.cast(dtype)
     y = y if last else y.transposed(2, 0, 1)
     return y if len(lengths) == 3 else y.unsqueeze(0)
+
+
+def _is_channel_last(lengths: Sequence[int | None], pipeline: Pipeline) -> bool:
+    """Say whether channels come last: as the lengths of the input tell, else as in the pipeline."""
+    places = [lengths[place] == 3 for place in (-3, -1)]
+    return places[1] if any(places) and not all(places) else pipeline.layout == "nhwc"

@@ -11,7 +11,7 @@ import ir_interp
 from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import keywords, options_set
-from ir_interp.options.preprocess_options import PreprocessOptions
+from ir_interp.options.preprocess_options import STATED, PreprocessOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
@@ -23,7 +23,6 @@ Examples:
 
   ir-interp preprocess model.onnx whole.onnx --config preprocessor_config.json
 """
-_OF_CONFIG = ("--like", "--size", "--mean", "--scale", "--letterbox")
 
 
 @with_options(PreprocessOptions)
@@ -33,10 +32,9 @@ def preprocess(
     options: PreprocessOptions,
 ) -> None:
     """Put the resize of an image library in front of a model, which takes uint8 images of any size then."""
-    flags = {each.flag for each in options_set(options)}
-    settings = [flag for flag in _OF_CONFIG if flag in flags]
-    if options.config is not None and settings:
-        raise IrInterpError(f"--config says {', '.join(settings)} as well")
+    stated = [each.flag for each in options_set(options) if each.name in STATED]
+    if options.config is not None and stated:
+        raise IrInterpError(f"--config says {', '.join(stated)} as well")
     if options.config is None and (options.like is None or options.size is None or len(options.size) != 2):
         raise IrInterpError("--like and --size are needed, as in --like pillow:bicubic --size 224,224; or --config")
     image = ir_interp.preprocess(model, output, **keywords(options))

@@ -72,18 +72,27 @@ def is_beside(path: Path, model: Path) -> bool:
 
 def json_object(path: Path, what: str) -> dict[str, Any]:
     """Return the object that a JSON file holds, which should be ``what``. Raises ReadError where it is none."""
+    text = text_of(path, MAX_JSON_BYTES)
     try:
-        if is_file(path) and path.stat().st_size > MAX_JSON_BYTES:
-            raise ReadError(f"larger than {MAX_JSON_BYTES / 2**20:g} MiB", path.name)
-        with opened(path) as file:
-            document = _decoded(file.read(MAX_JSON_BYTES).decode())
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+        document = _decoded(text)
     except (ValueError, RecursionError) as error:
         raise ReadError(f"not JSON: {error}", path.name) from error
     if not isinstance(document, dict):
         raise ReadError(f"not {what}", path.name)
     return document
+
+
+def text_of(path: Path, most_bytes: int) -> str:
+    """Return the text of a file, UTF-8. Raises ReadError for a file that cannot be read, or is larger."""
+    try:
+        if is_file(path) and path.stat().st_size > most_bytes:
+            raise ReadError(f"larger than {most_bytes / 2**20:g} MiB", path.name)
+        with opened(path) as file:
+            return file.read(most_bytes).decode()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
+    except ValueError as error:
+        raise ReadError(f"not text: {error}", path.name) from error
 
 
 def _decoded(text: str) -> Any:

@@ -14,6 +14,8 @@ from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import NUMBERS, SWITCH, WORD
 
 LAYOUTS = ("nchw", "nhwc")
+_RANGES = {"0-255": 1.0, "0-1": 255.0}
+"""Ranges of pixels that mean and scale may be meant for, and what makes pixels from 0 to 255 of their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,7 @@ class Images:
 
     ``mean`` and ``scale`` hold a number for all channels, or one for each; ``layout`` is "nchw" or "nhwc", by default
     what the lengths of the input tell; with ``bgr`` blue comes first. Inputs of integers take pixels as they are.
+    Pixels are from 0 to 255; with ``pixel_range`` "0-1", ``mean`` and ``scale`` are meant for pixels from 0 to 1.
     """
 
     mean: tuple[float, ...] = option(
@@ -32,6 +35,9 @@ class Images:
         WORD, "Of inputs that are images: nchw, nhwc; else as their lengths tell.", "--layout", make=str
     )
     bgr: bool = option(SWITCH, "Blue comes first in images.", "--bgr")
+    pixel_range: str = option(
+        WORD, "Range of pixels that --mean and --scale are meant for: 0-255 (the default) or 0-1.", "--range", make=str
+    )
 
     def __post_init__(self) -> None:
         if self.layout and self.layout not in LAYOUTS:
@@ -43,6 +49,30 @@ class Images:
                 raise SpecError(f"{name} has {len(numbers)} numbers; expected one, or one for each of 3 channels")
         if 0 in self.scale:
             raise SpecError("scale holds a 0, and pixels are divided by it")
+        self._check_range()
+
+    def _check_range(self) -> None:
+        """Raise SpecError for an unknown range; and without one for numbers that only pixels from 0 to 1 have.
+
+        The statistics of ImageNet are often given for those: 0.485 and 0.229 on pixels from 0 to 255 are a mistake.
+        """
+        if self.pixel_range:
+            if self.pixel_range not in _RANGES:
+                raise SpecError(f"pixel_range is {self.pixel_range!r}; expected {' or '.join(_RANGES)}")
+            if not (self.mean or self.scale):
+                raise SpecError("the range of pixels has no effect without mean or scale")
+            return
+        small = [number for number in (*self.mean, *self.scale) if 0 < abs(number) < 1]
+        if small:
+            problem = f"mean or scale {small[0]:g} is meant for pixels from 0 to 1, but pixels are from 0 to 255"
+            raise SpecError(f"{problem}; give the range of pixels (--range): 0-1, or 0-255 if that is meant")
+
+    @property
+    def in_pixels(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and scale for pixels from 0 to 255; with the range "0-1", 255 is also the scale where none is given."""
+        factor = _RANGES[self.pixel_range or "0-255"]
+        scale = self.scale or ((1.0,) if factor > 1 else ())
+        return tuple(factor * number for number in self.mean), tuple(factor * number for number in scale)
 
     def normalised(self, pixels: NDArray[Any], depth_axis: int) -> NDArray[np.float32]:
         """Return pixels as floats; ``depth_axis`` is that of the channels."""
@@ -51,6 +81,7 @@ class Images:
         for numbers in (self.mean, self.scale):
             if len(numbers) > 1 and len(numbers) != pixels.shape[depth_axis]:
                 raise IrInterpError(f"{len(numbers)} numbers for {pixels.shape[depth_axis]} channels")
-        mean, scale = (np.array(each).reshape(shape) for each in (self.mean or (0,), self.scale or (1,)))
+        means, scales = self.in_pixels
+        mean, scale = (np.array(each).reshape(shape) for each in (means or (0,), scales or (1,)))
         floats: NDArray[np.float32] = ((pixels - mean) / scale).astype(np.float32)
         return floats

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ir_interp import arguments
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD
+from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD, Kind, member
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.pipeline import Pipeline
 
+STATED = ("like", "size", "letterbox", "mean", "scale", "bgr", "pixel_range")
+"""Options that a configuration or pipeline states as well."""
 _COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
+
+
+def _pipeline(value: Any, name: str) -> Pipeline:
+    if not isinstance(value, Pipeline):
+        raise arguments.misfit(value, name, "Pipeline")
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +39,20 @@ class PreprocessOptions:
         "Height and width of all images, where known: 480,640. More calls, and IRs, can be written then.",
         "--image-size",
     )
-    config: Path | None = option(PATH, "Instead: a preprocessor_config.json of Hugging Face.", "--config")
+    config: Path | None = option(
+        PATH,
+        "Instead: preprocessor_config.json (Hugging Face), config.json (timm), printed transforms (torchvision), "
+        "or a model with metadata (Ultralytics).",
+        "--config",
+    )
+    backend: Backend | None = option(
+        member(Backend, "Backend | str", "BACKEND"),
+        "With --config, where the file does not tell: pil (Pillow) or torchvision resizes.",
+        "--backend",
+        default=None,
+        takes_none=True,
+    )
+    pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
     name: str | None = option(WORD, "Name of the input, if the model has several.", "--input")
     images: Images = shared.images()
     quiet: bool = shared.quiet()

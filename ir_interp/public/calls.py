@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
@@ -13,6 +13,8 @@ from ir_interp.files.atomic import check_outputs
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
 from ir_interp.options.preprocess_options import PreprocessOptions
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.spec import ResizeSpec
 
 if TYPE_CHECKING:
@@ -71,6 +73,39 @@ def identify(
 
 
 @checked
+def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
+    """Return what happens to an image in training, as data that runs, prints, and stands in front of a model.
+
+    ``source`` is a path: ``preprocessor_config.json`` of Hugging Face, ``config.json`` of timm, the text of printed
+    torchvision transforms, a model that Ultralytics exported, or JSON that ``Pipeline.json`` wrote. Or it is what
+    Python holds: the mapping of such a file, an image processor of transformers, or transforms of torchvision.
+    ``backend`` ("pil", "torchvision") says which library resizes, where the source does not.
+
+    Raises ReadError for a class, step or key that is not supported, SpecError for a value.
+
+    Example:
+        >>> config = {"image_processor_type": "ViTImageProcessor", "size": {"height": 8, "width": 8}}
+        >>> pipeline = ir_interp.pipeline(config, backend="pil")
+        >>> print(pipeline.text)
+        resize 8x8 (pillow:bilinear)
+        divide by 255
+        subtract 0.5, divide by 0.5
+        channels first
+        >>> pipeline(np.zeros((20, 30, 3), np.uint8)).shape
+        (3, 8, 8)
+
+    """
+    from ir_interp.converters.preprocess import preprocessed_files
+    from ir_interp.pipelines import pipeline_source
+
+    chosen = None if backend is None else arguments.member(Backend, backend, "backend")
+    if isinstance(source, str | os.PathLike):
+        return preprocessed_files.of_path(arguments.path(source, "source"), chosen)
+    read = pipeline_source.of_mapping if isinstance(source, Mapping) else pipeline_source.of_object
+    return read(source, chosen)
+
+
+@checked
 def preprocess(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
@@ -80,6 +115,8 @@ def preprocess(
     letterbox: int | None = None,
     image_size: Sequence[int] | None = None,
     config: str | os.PathLike[str] | None = None,
+    backend: Backend | str | None = None,
+    pipeline: Pipeline | None = None,
     name: str | None = None,
     images: Images | None = None,
 ) -> str:
@@ -89,10 +126,11 @@ def preprocess(
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
     With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
     ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
-    can be written. ``config``, a preprocessor_config.json of Hugging Face, stands for ``like``, ``size``, mean and
-    scale.
+    can be written. A ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``,
+    stands for ``like``, ``size``, ``letterbox``, mean and scale.
 
-    Raises ReadError for what cannot be read, InexactError for a call that has no such form.
+    Raises ReadError for what cannot be read, InexactError for a step that has no such form, SpecError for options that
+    contradict each other.
 
     Example:
         >>> ir_interp.preprocess("model.onnx", "whole.onnx", like="pillow:bilinear", size=(8, 8))

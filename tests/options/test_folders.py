@@ -51,6 +51,7 @@ CONVERT = {
     "--scale": "255",
     "--layout": "nchw",
     "--bgr": None,
+    "--range": "0-1",
     "--format": "json",
     "--json": None,
     "--quiet": None,

@@ -1,0 +1,222 @@
+"""The steps of a pipeline as ONNX nodes: for images whose size is known, or known at run time only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import InexactError, SpecError
+from ir_interp.pipelines.output_size import NUMPY, OutputSize, SizeRounding
+from ir_interp.pipelines.steps import (
+    CentreCrop,
+    ImageStep,
+    Normalise,
+    PadTo,
+    Place,
+    Rescale,
+    Resize,
+    ReverseChannels,
+    check_single,
+)
+
+from ..decompose.tensor import Functions, Tensor
+from ..onnx.onnx_primitives import NodeTensor, node
+from .any_size_resize import lengths_of, resized
+from .any_size_weights import Size
+from .fixed_size_resize import tabled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageTensor:
+    """An image under construction, [height, width, channels].
+
+    ``size`` is its height and width, None where only run time knows them; both are at least ``least``. ``is_integral``
+    says that its values are still those of uint8. ``wide`` allows float64, which OpenVINO computes in float32.
+    """
+
+    tensor: NodeTensor
+    size: tuple[int, int] | None
+    least: int = 1
+    is_integral: bool = True
+    wide: bool = True
+
+
+def written(steps: Sequence[ImageStep], image: ImageTensor) -> ImageTensor:
+    """Return the image after steps. Raises InexactError for a step without an exact form in nodes."""
+    place = 0
+    while place < len(steps):
+        affine = _affine_run(steps, place)
+        image = _scaled(affine, image) if affine else after(steps[place], image)
+        place += max(len(affine), 1)
+    return image
+
+
+@singledispatch
+def after(step: Any, image: ImageTensor) -> ImageTensor:
+    """Return the image after one step."""
+    raise TypeError(f"no step: {step!r}, {image!r}")
+
+
+@after.register
+def _(step: Resize, image: ImageTensor) -> ImageTensor:
+    if not image.is_integral:
+        raise InexactError(step.like, "an ONNX subgraph", reason="it resizes floats; expected a resize before them")
+    op, x = step.op("uint8"), image.tensor
+    x = x if x.dtype == "uint8" else x.cast("uint8")
+    if image.size is not None:
+        sizes = _size_of(step.size, image.size)
+        return replace(image, tensor=tabled(op, x, image.size, sizes, wide=image.wide), size=sizes)
+    fixed = step.size.fixed
+    if fixed is not None:
+        height, width = (Size.of(x.ops.graph, length) for length in fixed)
+    else:
+        height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
+    return replace(image, tensor=resized(op, x, (height, width)), size=fixed, least=step.size.least)
+
+
+@after.register
+def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
+    image = _enlarged(step, image)
+    x, size = image.tensor, image.size
+    if size is not None:
+        sizes = _size_of(step.size, size)
+        starts: Any = [int(step.start.apply(np.float64(a - b) / 2, NUMPY)) for a, b in zip(size, sizes, strict=True)]
+        ends: Any = [start + length for start, length in zip(starts, sizes, strict=True)]
+        if (starts, ends) == ([0, 0], list(size)):
+            return image
+        bounds = [x.of(values, "int64") for values in (starts, ends)]
+    else:
+        crop = _crop_size(step.size, x)
+        surplus = [length - size for length, size in zip(lengths_of(x), crop, strict=True)]
+        first = [_halved(count, step.start) for count in surplus]
+        last = [start + length for start, length in zip(first, crop, strict=True)]
+        bounds = [node("Concat", *first, axis=0), node("Concat", *last, axis=0)]
+    y = node("Slice", x, *bounds, x.of([0, 1], "int64"))
+    return replace(image, tensor=y, size=step.size.fixed or (None if size is None else _size_of(step.size, size)))
+
+
+def _enlarged(step: CentreCrop, image: ImageTensor) -> ImageTensor:
+    """Return an image that is at least as large as its crop."""
+    x, size = image.tensor, image.size
+    if size is not None:
+        missing = [max(b - a, 0) for a, b in zip(size, _size_of(step.size, size), strict=True)]
+        if not any(missing):
+            return image
+        before = [int(step.padding.apply(np.float64(count) / 2, NUMPY)) for count in missing]
+        rest = [count - first for count, first in zip(missing, before, strict=True)]
+        larger = size[0] + missing[0], size[1] + missing[1]
+        return replace(image, tensor=_padded(x, before, rest, step.colour), size=larger)
+    if step.size.fixed is not None and max(step.size.fixed) <= image.least:
+        return image
+    counts = [(size - length).maximum(0) for length, size in zip(lengths_of(x), _crop_size(step.size, x), strict=True)]
+    first = [_halved(count, step.padding) for count in counts]
+    last = [count - start for count, start in zip(counts, first, strict=True)]
+    return replace(image, tensor=_padded(x, first, last, step.colour))
+
+
+def _crop_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
+    """Return height and width of a crop, int64 of one element each."""
+    if rule.fixed is not None:
+        return [x.of([length], "int64") for length in rule.fixed]
+    return _run_time_size(rule, x)
+
+
+def _halved(count: NodeTensor, rounding: SizeRounding) -> NodeTensor:
+    half: NodeTensor = rounding.apply(count.cast("float64") / 2.0, Functions(count.ops))
+    return half.cast("int64")
+
+
+@after.register
+def _(step: PadTo, image: ImageTensor) -> ImageTensor:
+    x, share = image.tensor, 2 if step.place is Place.CENTRE else 0
+    if image.size is not None:
+        sizes = _size_of(step.size, image.size)
+        rest = [size - length for size, length in zip(sizes, image.size, strict=True)]
+        if min(rest) < 0:
+            text = "x".join(map(str, image.size))
+            raise SpecError(f"an image of {text} cannot be padded to {sizes[0]}x{sizes[1]}")
+        before = [count // share if share else 0 for count in rest]
+        last = [count - first for count, first in zip(rest, before, strict=True)]
+        return replace(image, tensor=_padded(x, before, last, step.colour), size=sizes)
+    counts = [size - length for length, size in zip(lengths_of(x), _crop_size(step.size, x), strict=True)]
+    none = counts[0].of([0])
+    first = [count / share if share else none for count in counts]
+    rest_nodes = [count - start for count, start in zip(counts, first, strict=True)]
+    y = _padded(x, first, rest_nodes, step.colour)
+    return replace(image, tensor=y, size=step.size.fixed, least=max(image.least, step.size.least))
+
+
+def _padded(x: NodeTensor, before: Sequence[Any], rest: Sequence[Any], colour: Sequence[float]) -> NodeTensor:
+    """Return an image with rows and columns of a colour around it: Pad takes one number, so each colour is its own."""
+    if isinstance(before[0], Tensor):
+        none = before[0].of([0])
+        pads = node("Concat", *before, none, *rest, none, axis=0)
+    else:
+        pads = x.of([*before, 0, *rest, 0], "int64")
+    if len(set(colour)) == 1:
+        return node("Pad", x, pads, x.of(colour[0]))
+    planes = [node("Pad", x.take([channel], 2), pads, x.of(value)) for channel, value in enumerate(colour)]
+    return node("Concat", *planes, axis=2)
+
+
+@after.register
+def _(step: ReverseChannels, image: ImageTensor) -> ImageTensor:
+    del step
+    return replace(image, tensor=image.tensor.take([2, 1, 0], 2))
+
+
+def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
+    """Return the size that a rule gives images of a known size. Raises SpecError for one without pixels."""
+    height, width = (int(length) for length in rule.of(np.float64(size[0]), np.float64(size[1]), NUMPY))
+    if min(height, width) < 1:
+        raise SpecError(f"an image of {size[0]}x{size[1]} has no pixels left when resized {rule.text}")
+    return height, width
+
+
+def _run_time_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
+    """Return the height and width of a rule as nodes, int64 of one element each."""
+    height, width = (length.cast("float64") for length in lengths_of(x))
+    return [length.cast("int64") for length in rule.of(height, width, Functions(x.ops))]
+
+
+def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise]:
+    """Return the steps from ``start`` on that only scale and shift values."""
+    run: list[Rescale | Normalise] = []
+    for step in steps[start:]:
+        if not isinstance(step, Rescale | Normalise):
+            break
+        run.append(step)
+    return run
+
+
+def affine(steps: Sequence[ImageStep]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ``mean`` and ``scale`` such that (x - mean) / scale is what scaling steps make of x, in float64."""
+    factor, offset = np.ones(1), np.zeros(1)
+    for step in steps:
+        if isinstance(step, Rescale):
+            factor, offset = factor * step.factor, offset * step.factor + step.offset
+        elif isinstance(step, Normalise):
+            deviation = np.array(step.deviation)
+            factor, offset = factor / deviation, (offset - np.array(step.mean)) / deviation
+    return -offset / factor, 1 / factor
+
+
+def _scaled(steps: Sequence[Rescale | Normalise], image: ImageTensor) -> ImageTensor:
+    """Return an image after steps that scale and shift: one difference and one quotient in float32.
+
+    With mean and scale rounded to float32 and u = 2**-24, the result is off by at most
+    u * (|mean| + 3 * |x - mean|) / scale from the real number.
+    """
+    mean, scale = affine(steps)
+    y = image.tensor.cast("float32")
+    check_single((*mean, *scale))
+    if np.any(mean.astype(np.float32)):
+        y = y - mean
+    if np.any(scale != 1):
+        y = y / scale
+    return replace(image, tensor=y, is_integral=False)

@@ -1,0 +1,317 @@
+"""Pipelines of Hugging Face's ``preprocessor_config.json``, as its class reads it.
+
+Sources: transformers 5.23, ``image_processing_backends`` (the order of the steps and their arithmetic, for either
+backend), ``image_transforms`` (rules of sizes) and the classes in ``huggingface_classes``. A key that is not listed
+here is refused: it may change the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ir_interp.arguments import natural, real, reals
+from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
+from ir_interp.pipelines.output_size import (
+    Exactly,
+    Inside,
+    Multiple,
+    NearestMultiple,
+    OutputSize,
+    ShareOfShorterSide,
+    ShorterSide,
+    SidesWithin,
+    SizeRounding,
+)
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.steps import (
+    CentreCrop,
+    ImageStep,
+    Normalise,
+    PadTo,
+    Place,
+    Product,
+    Rescale,
+    Resize,
+    ReverseChannels,
+)
+
+_PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
+_TORCHVISION = ("nearest-exact", "lanczos", "bilinear", "bicubic")  # which torchvision has for tensors
+_WITHOUT_EFFECT = {
+    "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "_valid_processor_keys",
+    "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping",
+    "do_reduce_labels", "reduce_labels", "do_convert_annotations", "format", "num_labels", "ignore_index",
+    "apply_ocr", "ocr_lang", "tesseract_config", "mask_size", "mask_pad_size", "use_fast",
+}  # fmt: skip
+"""Keys that do not change an RGB image: about files, labels, texts and masks."""
+_COMMON = {
+    "do_resize", "size", "resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
+    "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
+}  # fmt: skip
+_REQUIRED = ("do_resize", "do_rescale", "do_normalize")
+
+
+def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
+    """Return the pipeline of a configuration.
+
+    ``backend`` is needed where the class does not name one: transformers 4 used Pillow unless ``use_fast`` was set,
+    transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
+    """
+    config = _configuration(document, backend)
+    return Pipeline(steps=tuple(_steps(config)), name=f"{config.title} ({config.backend.value} backend)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The keys of a class, defaults included."""
+
+    title: str
+    family: Family
+    backend: Backend
+    keys: Mapping[str, Any]
+
+    def key(self, name: str) -> Any:
+        """Return the value of a key. Raises SpecError where neither the file nor the class has one."""
+        if self.keys.get(name) is None:
+            raise SpecError(f"{name} is missing")
+        return self.keys[name]
+
+    def is_on(self, name: str) -> bool:
+        """Return a switch. Raises SpecError for another value."""
+        value = self.keys.get(name)
+        if value not in (True, False, None):
+            raise SpecError(f"{name} is {value!r}; expected true or false")
+        return bool(value)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """Return one number, or three."""
+        value = self.key(name)
+        return (real(value, name),) if isinstance(value, int | float) else reals(value, name)
+
+
+def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
+    given = {key: value for key, value in document.items() if value is not None}
+    title = given.get("image_processor_type") or given.get("feature_extractor_type")
+    if title is None:
+        return _without_class(given, backend)
+    if not isinstance(title, str):
+        raise ReadError(f"image_processor_type is {title!r}; expected the name of a class")
+    stem = (
+        title.removesuffix("Fast").removesuffix("Pil").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
+    )
+    if stem not in PROCESSORS:
+        raise ReadError(f"the class {title} is not supported; {closest(stem, PROCESSORS)}")
+    processor = PROCESSORS[stem]
+    _check_keys(given, set(processor.defaults))
+    for switch in sorted(processor.refuses & given.keys()):
+        if given[switch]:
+            raise ReadError(f"{switch} is not supported for {title}, whose backends treat it differently")
+    named = _backend_of(title, given)
+    if named and backend and backend is not named:
+        raise SpecError(f"backend is {backend.value}; the class {title} has {named.value}")
+    return Configuration(
+        title=title,
+        family=processor.family,
+        backend=_chosen(named or backend),
+        keys={**processor.defaults, **given, **dict.fromkeys(processor.ignores, False)},
+    )
+
+
+def _without_class(given: Mapping[str, Any], backend: Backend | None) -> Configuration:
+    """Return a configuration that names no class, so that no default is known."""
+    _check_keys(given, _COMMON)
+    missing = [key for key in _REQUIRED if key not in given]
+    needs = {"do_resize": ("size", "resample"), "do_rescale": ("rescale_factor",), "do_center_crop": ("crop_size",)}
+    for switch, keys in (*needs.items(), ("do_normalize", ("image_mean", "image_std"))):
+        missing += [key for key in keys if given.get(switch) and key not in given]
+    if missing:
+        problem = f"neither image_processor_type nor {', '.join(missing)}"
+        raise ReadError(f"{problem}: defaults depend on the class; add the missing keys")
+    return Configuration(
+        title="image processor", family=Family.PLAIN, backend=_chosen(backend), keys={"do_center_crop": False, **given}
+    )
+
+
+def _check_keys(given: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(given.keys() - known - _COMMON - _WITHOUT_EFFECT)
+    if given.get("data_format") in ("channels_first", "ChannelDimension.FIRST"):
+        unknown = [key for key in unknown if key != "data_format"]
+    if unknown:
+        raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
+
+
+def _backend_of(title: str, given: Mapping[str, Any]) -> Backend | None:
+    if title.endswith("Fast") or given.get("use_fast") is True:
+        return Backend.TORCHVISION
+    return Backend.PIL if title.endswith(("Pil", "FeatureExtractor")) else None
+
+
+def _chosen(backend: Backend | None) -> Backend:
+    if backend is None:
+        reason = "transformers 4 resized with Pillow unless use_fast was set, transformers 5 does with torchvision"
+        raise SpecError(f"the backend is not known: {reason}; choose the backend: pil or torchvision")
+    return backend
+
+
+def _steps(config: Configuration) -> Iterator[ImageStep]:
+    if config.is_on("do_center_crop") and config.family is Family.CROPPED_FIRST:
+        yield _share_crop(config)
+    if config.is_on("do_resize"):
+        yield from _resizes(config)
+    if config.is_on("do_center_crop") and config.family is not Family.CROPPED_FIRST:
+        yield _crop(config, Exactly(**_sides(config.key("crop_size"), "crop_size")))
+    yield from _floats(config)
+    if config.is_on("do_pad"):
+        yield from _padding(config)
+
+
+def _sides(size: Any, name: str) -> dict[str, int]:
+    """Return height and width; one number stands for both."""
+    if not isinstance(size, Mapping):
+        size = {"height": size, "width": size}
+    if size.keys() != {"height", "width"}:
+        raise SpecError(f"{name} has {', '.join(map(str, size)) or 'no keys'}; expected height and width")
+    return {key: natural(value, f"the {key} of {name}") for key, value in size.items()}
+
+
+def _resizes(config: Configuration) -> Iterator[ImageStep]:
+    like = _like(config)
+    sides = _named_sides(config)
+    if config.family is Family.MULTIPLE:
+        divisor = natural(config.key("size_divisor"), "size_divisor")
+        yield Resize(like=like, size=Multiple(of_size=divisor, rounding=SizeRounding.DOWN))
+    elif config.family is Family.SHARE:
+        yield from _share(config, like, _edge(sides))
+    elif config.family is Family.ENLARGED and "shortest_edge" in sides:
+        yield Resize(like=like, size=ShorterSide(size=int(256 / 224 * _edge(sides))))
+    elif config.family is Family.CROPPED_SHARE:
+        yield Resize(like=like, size=_divided(sides, real(config.key("crop_pct"), "crop_pct")))
+    elif config.family is Family.LONGER_SIDE:
+        longest = _edge(sides, "longest_edge")
+        yield Resize(like=like, size=Inside(height=longest, width=longest, rounding=SizeRounding.HALF_UP))
+    elif config.family is Family.NEAREST_MULTIPLE:
+        yield Resize(like=like, size=_near(config, _sides(sides, "size")))
+    else:
+        yield Resize(like=like, size=_rule(sides, config.family))
+
+
+def _named_sides(config: Configuration) -> dict[str, Any]:
+    """Return ``size`` by its keys; one number is a square, or the shorter side where the class says so."""
+    size = config.key("size")
+    if isinstance(size, Mapping):
+        return dict(size)
+    is_square = config.keys.get("default_to_square", True)
+    return {"height": size, "width": size} if is_square else {"shortest_edge": size}
+
+
+def _like(config: Configuration) -> str:
+    names = _PILLOW if config.backend is Backend.PIL else _TORCHVISION
+    number = natural(config.key("resample"), "resample")
+    if number >= len(names):
+        raise SpecError(f"resample is {number}; expected a number from 0 to {len(names) - 1}")
+    return f"{'pillow' if config.backend is Backend.PIL else 'torchvision'}:{names[number]}"
+
+
+def _edge(sides: Mapping[str, Any], name: str = "shortest_edge") -> int:
+    if set(sides) != {name}:
+        raise SpecError(f"size has {', '.join(sides) or 'no keys'}; expected {name}")
+    return natural(sides[name], f"the {name} of size")
+
+
+def _rule(sides: Mapping[str, Any], family: Family) -> OutputSize:
+    """Return the rule of a ``size``."""
+    keys = set(sides)
+    if keys == {"shortest_edge", "longest_edge"}:
+        shortest, longest = (natural(sides[key], f"the {key} of size") for key in ("shortest_edge", "longest_edge"))
+        return SidesWithin(shortest=shortest, longest=longest)
+    if keys == {"shortest_edge"} and family is not Family.DETECTION:
+        return ShorterSide(size=_edge(sides))
+    if keys == {"max_height", "max_width"}:
+        height, width = (natural(sides[key], f"the {key} of size") for key in ("max_height", "max_width"))
+        return Inside(height=height, width=width, rounding=SizeRounding.DOWN)
+    return Exactly(**_sides(sides, "size"))
+
+
+def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageStep]:
+    """Yield ConvNeXT's steps: below 384 pixels a share is cropped, from there the aspect ratio changes."""
+    if shortest >= 384:
+        yield Resize(like=like, size=Exactly(height=shortest, width=shortest))
+        return
+    yield Resize(like=like, size=ShorterSide(size=int(shortest / real(config.key("crop_pct"), "crop_pct"))))
+    yield _crop(config, Exactly(height=shortest, width=shortest))
+
+
+def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
+    """Return PoolFormer's rule: sides divided by ``crop_pct``; a square is a shorter side."""
+    if "shortest_edge" in sides:
+        return ShorterSide(size=int(_edge(sides) / share))
+    both = _sides(sides, "size")
+    if both["height"] == both["width"]:
+        return ShorterSide(size=int(both["height"] / share))
+    return Exactly(height=int(both["height"] / share), width=int(both["width"] / share))
+
+
+def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
+    multiple = natural(config.key("ensure_multiple_of"), "ensure_multiple_of")
+    if config.is_on("keep_aspect_ratio"):
+        return NearestMultiple(**sides, of_size=multiple)
+    height, width = (round(sides[key] / multiple) * multiple for key in ("height", "width"))
+    return Exactly(height=height, width=width)
+
+
+def _crop(config: Configuration, size: OutputSize) -> CentreCrop:
+    padding = SizeRounding.UP if config.backend is Backend.PIL else SizeRounding.DOWN
+    return CentreCrop(size=size, start=SizeRounding.DOWN, padding=padding)
+
+
+def _share_crop(config: Configuration) -> CentreCrop:
+    sides, crop = (_sides(config.key(key), key) for key in ("size", "crop_size"))
+    return _crop(config, ShareOfShorterSide(**{key: sides[key] / crop[key] for key in sides}))
+
+
+def _floats(config: Configuration) -> Iterator[ImageStep]:
+    """Yield the steps on values: rescaled, then normalised; torchvision's backend does both at once."""
+    factor = real(config.key("rescale_factor"), "rescale_factor") if config.is_on("do_rescale") else None
+    if config.family is Family.REVERSED:
+        if factor is not None:
+            yield Rescale(factor=factor, product=_product(config))
+        if config.is_on("do_flip_channel_order"):
+            yield ReverseChannels()
+        return
+    offset = -1.0 if factor is not None and config.family is Family.OFFSET and config.is_on("rescale_offset") else 0.0
+    normalises = config.is_on("do_normalize")
+    if factor is not None and normalises and not offset and config.backend is Backend.TORCHVISION:
+        yield _fused(config, factor)
+    else:
+        if factor is not None:
+            yield Rescale(factor=factor, offset=offset, product=_product(config))
+        if normalises:
+            yield Normalise(mean=config.numbers("image_mean"), deviation=config.numbers("image_std"))
+    if config.family is Family.OFFSET and config.is_on("include_top"):
+        yield Normalise(mean=(0.0,), deviation=config.numbers("image_std"))
+
+
+def _product(config: Configuration) -> Product:
+    return Product.FLOAT64 if config.backend is Backend.PIL else Product.FLOAT32
+
+
+def _fused(config: Configuration, factor: float) -> Normalise:
+    """Return both steps as one: mean and deviation times 1 / factor in float32, as torch multiplies a tensor."""
+    inverse = np.float32(1 / factor)
+    mean, deviation = (
+        tuple(float(np.float32(number) * inverse) for number in config.numbers(name))
+        for name in ("image_mean", "image_std")
+    )
+    return Normalise(mean=mean, deviation=deviation)
+
+
+def _padding(config: Configuration) -> Iterator[ImageStep]:
+    """Yield the padding of one image; without ``pad_size`` images are padded to the largest, here to themselves."""
+    if config.keys.get("pad_size") is not None:
+        yield PadTo(size=Exactly(**_sides(config.key("pad_size"), "pad_size")), place=Place.TOP_LEFT)

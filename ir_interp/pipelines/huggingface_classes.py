@@ -1,0 +1,163 @@
+"""Defaults of Hugging Face's image processors, by class: what a ``preprocessor_config.json`` may leave out.
+
+Source: the classes of transformers 5.23, with both backends; ``python -m tests.sweeps.pipelines`` compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+Numbers = tuple[float, ...]
+CROP, PAD = "do_center_crop", "do_pad"
+_IMAGENET: tuple[Numbers, Numbers] = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_HALF: tuple[Numbers, Numbers] = (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)
+_CLIP: tuple[Numbers, Numbers] = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+LANCZOS, BILINEAR, BICUBIC = 1, 2, 3
+"""Numbers of Pillow's filters."""
+
+
+class Family(Enum):
+    """Classes that process images in the same order and by the same rules."""
+
+    PLAIN = "resize, crop, rescale, normalise"
+    SHARE = "the shorter side to size / crop_pct, then a crop to size, below 384 pixels"
+    ENLARGED = "the shorter side to size * 256 / 224, then a crop"
+    CROPPED_SHARE = "the shorter side to size / crop_pct, then a crop to crop_size"
+    OFFSET = "rescaled with an offset, normalised twice"
+    REVERSED = "blue first, never normalised"
+    CROPPED_FIRST = "a share of the shorter side, cropped and resized"
+    DETECTION = "resized within two sides, padded in the corner after normalisation"
+    MULTIPLE = "rounded down to multiples"
+    NEAREST_MULTIPLE = "near a size, in multiples"
+    LONGER_SIDE = "the longer side to a size, padded in the corner after normalisation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """A class: its family and defaults, and the switches that it ignores, or that its backends treat differently."""
+
+    family: Family
+    ignores: frozenset[str] = frozenset()
+    refuses: frozenset[str] = frozenset()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _square(size: int) -> dict[str, int]:
+    return {"height": size, "width": size}
+
+
+def _processor(
+    size: Mapping[str, int],
+    resample: int,
+    statistics: tuple[Numbers, Numbers] | None,
+    family: Family = Family.PLAIN,
+    ignores: tuple[str, ...] = (),
+    refuses: tuple[str, ...] = (),
+    **others: Any,
+) -> Processor:
+    """Return a class; ``statistics`` are mean and deviation, None for a class that does not normalise by itself."""
+    defaults: dict[str, Any] = {
+        "do_resize": True,
+        "size": size,
+        "resample": resample,
+        CROP: False,
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": statistics is not None,
+        PAD: False,
+        "default_to_square": "shortest_edge" not in size,
+    }
+    if statistics is not None:
+        defaults |= {"image_mean": list(statistics[0]), "image_std": list(statistics[1])}
+    return Processor(family=family, ignores=frozenset(ignores), refuses=frozenset(refuses), defaults=defaults | others)
+
+
+def _cropped(shortest: int, crop: int, resample: int, statistics: tuple[Numbers, Numbers], **others: Any) -> Processor:
+    return _processor(
+        {"shortest_edge": shortest}, resample, statistics, do_center_crop=True, crop_size=_square(crop), **others
+    )
+
+
+_DETECTION = _processor(
+    {"shortest_edge": 800, "longest_edge": 1333}, BILINEAR, _IMAGENET, Family.DETECTION, ignores=(CROP,), do_pad=True
+)
+
+PROCESSORS: Mapping[str, Processor] = {
+    "Beit": _processor(_square(224), BICUBIC, _HALF, ignores=(PAD,), crop_size=_square(224)),
+    "Bit": _cropped(224, 224, BICUBIC, _CLIP),
+    "Blip": _processor(_square(384), BICUBIC, _CLIP),
+    "Chameleon": _cropped(512, 512, LANCZOS, ((1.0,) * 3, (1.0,) * 3), rescale_factor=0.0078),
+    "ChineseCLIP": _cropped(224, 224, BICUBIC, _CLIP),
+    "CLIP": _cropped(224, 224, BICUBIC, _CLIP),
+    "ConditionalDetr": _DETECTION,
+    "ConvNext": _processor({"shortest_edge": 384}, BICUBIC, _HALF, Family.SHARE, ignores=(PAD,), crop_pct=224 / 256),
+    "DeformableDetr": _DETECTION,
+    "DeiT": _processor(_square(256), BICUBIC, _HALF, do_center_crop=True, crop_size=_square(224)),
+    "Detr": _DETECTION,
+    "DPT": _processor(
+        _square(384),
+        BICUBIC,
+        _HALF,
+        Family.NEAREST_MULTIPLE,
+        refuses=(CROP, PAD),
+        keep_aspect_ratio=False,
+        ensure_multiple_of=1,
+    ),
+    "EfficientNet": _processor(
+        _square(346),
+        BICUBIC,
+        _HALF,
+        Family.OFFSET,
+        ignores=(PAD,),
+        crop_size=_square(289),
+        include_top=True,
+        rescale_offset=False,
+    ),
+    "GLPN": _processor({}, BILINEAR, None, Family.MULTIPLE, ignores=(CROP, PAD), size_divisor=32),
+    "GroundingDino": _DETECTION,
+    "LayoutLMv3": _processor(_square(224), BILINEAR, _HALF, ignores=(PAD,)),
+    "Levit": _cropped(224, 224, BICUBIC, _IMAGENET, family=Family.ENLARGED),
+    "MobileNetV1": _cropped(256, 224, BILINEAR, _HALF),
+    "MobileNetV2": _cropped(256, 224, BILINEAR, _HALF, ignores=(PAD,)),
+    "MobileViT": _processor(
+        {"shortest_edge": 224},
+        BICUBIC,
+        None,
+        Family.REVERSED,
+        ignores=(PAD,),
+        do_center_crop=True,
+        crop_size=_square(256),
+        do_flip_channel_order=True,
+    ),
+    "OwlViT": _processor(_square(768), BICUBIC, _CLIP, crop_size=_square(768)),
+    "Perceiver": _processor(
+        _square(224),
+        BICUBIC,
+        _IMAGENET,
+        Family.CROPPED_FIRST,
+        ignores=(PAD,),
+        do_center_crop=True,
+        crop_size=_square(256),
+    ),
+    "PoolFormer": _cropped(224, 224, BICUBIC, _IMAGENET, family=Family.CROPPED_SHARE, crop_pct=0.9),
+    "Pvt": _processor(_square(224), BICUBIC, _IMAGENET),
+    "RTDetr": _processor(
+        _square(640),
+        BILINEAR,
+        _IMAGENET,
+        Family.DETECTION,
+        ignores=(CROP,),
+        do_normalize=False,
+        default_to_square=False,
+    ),
+    "Sam": _processor(
+        {"longest_edge": 1024}, BILINEAR, _IMAGENET, Family.LONGER_SIDE, do_pad=True, pad_size=_square(1024)
+    ),
+    "Segformer": _processor(_square(512), BILINEAR, _IMAGENET, ignores=(CROP, PAD)),
+    "Siglip": _processor(_square(224), BICUBIC, _HALF, default_to_square=False),
+    "ViT": _processor(_square(224), BILINEAR, _HALF),
+}
+"""Classes by their name without ``ImageProcessor``."""

@@ -1,0 +1,173 @@
+"""A pipeline: an ordered list of steps between an image and the input of a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ir_interp.errors import ReadError, ShapeError, SpecError, closest
+from ir_interp.options.image_options import LAYOUTS
+from ir_interp.pipelines.output_size import RULES, OutputSize
+from ir_interp.pipelines.steps import STEPS, ImageStep, Resize
+
+Array = NDArray[Any]
+_VERSION = 1
+_KINDS_OF: dict[Any, dict[str, type]] = {
+    hint: {kind.__name__: kind for kind in kinds} for hint, kinds in ((ImageStep, STEPS), (OutputSize, RULES))
+}
+_KIND = "kind"  # the key of the name of a step or rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """What happens to an image in training: ``steps`` in order, then the ``layout`` "nchw" or "nhwc".
+
+    ``name`` says where it comes from: "CLIPImageProcessor (torchvision backend)". Called with an image, uint8
+    [height, width, 3], it returns what the library's own pipeline returns, without the axis of the batch.
+
+    Raises SpecError for another layout.
+
+    Example:
+        >>> import numpy as np
+        >>> from ir_interp import Pipeline
+        >>> pipeline = Pipeline.of_json('{"version": 1, "steps": [{"kind": "Rescale", "factor": 0.5}]}')
+        >>> pipeline(np.full((1, 1, 3), 3, np.uint8)).ravel()
+        array([1.5, 1.5, 1.5], dtype=float32)
+
+    """
+
+    steps: tuple[ImageStep, ...]
+    name: str = ""
+    layout: str = "nchw"
+
+    def __post_init__(self) -> None:
+        if self.layout not in LAYOUTS:
+            raise SpecError(f"layout is {self.layout!r}; expected {' or '.join(LAYOUTS)}")
+
+    def __call__(self, image: ArrayLike) -> Array:
+        """Return an image after all steps: [3, height, width], or [height, width, 3] in the layout "nhwc".
+
+        Raises ShapeError for an array other than uint8 [height, width, 3], and for a size without pixels.
+        """
+        x = np.asarray(image)
+        if x.dtype != np.uint8 or x.ndim != 3 or x.shape[-1] != 3 or not x.size:
+            raise ShapeError(f"an array of {x.dtype} {list(x.shape)}; expected an image, uint8 [height, width, 3]")
+        for step in self.steps:
+            x = step.run(x)
+        return np.ascontiguousarray(x.transpose(2, 0, 1)) if self.layout == "nchw" else x
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """The height and width after all steps, if these are the same for every image."""
+        sized = [step.size for step in self.steps if hasattr(step, "size")]
+        fixed: tuple[int, int] | None = sized[-1].fixed if sized else None
+        return fixed
+
+    @property
+    def calls(self) -> tuple[Resize, ...]:
+        """The resizes among the steps."""
+        return tuple(step for step in self.steps if isinstance(step, Resize))
+
+    @property
+    def text(self) -> str:
+        """The steps, one a line."""
+        order = "channels first" if self.layout == "nchw" else "channels last"
+        return "\n".join([*(step.text for step in self.steps), order])
+
+    def json(self) -> str:
+        """Return the pipeline as JSON, which ``of_json`` reads."""
+        steps = [_record(step) for step in self.steps]
+        document = {"version": _VERSION, "name": self.name, "layout": self.layout, "steps": steps}
+        return json.dumps(document, indent=2)
+
+    @staticmethod
+    def of_json(text: str | Mapping[str, Any]) -> Pipeline:
+        """Return the pipeline that ``json`` wrote.
+
+        Raises ReadError for other text, an unknown version, step or key; the message names it.
+        """
+        document = _decoded(text) if isinstance(text, str) else dict(text)
+        if document.pop("version", None) != _VERSION:
+            raise ReadError(f"no pipeline of this program: expected version {_VERSION}")
+        steps = document.pop("steps", None)
+        if not isinstance(steps, list):
+            raise ReadError("steps is no list")
+        strings = {name: document.pop(name) for name in ("name", "layout") if name in document}
+        if document:
+            raise ReadError(f"unknown key {min(document)!r}; expected version, name, layout or steps")
+        if not all(isinstance(value, str) for value in strings.values()):
+            raise ReadError("name and layout are texts")
+        try:
+            return Pipeline(steps=tuple(_value(step, ImageStep) for step in steps), **strings)
+        except SpecError as error:
+            raise ReadError(f"no pipeline: {error}") from None
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ReadError("no pipeline: expected an object with version and steps")
+    return document
+
+
+def _record(value: Any) -> Any:
+    """Return a step, a rule or a field as data for JSON."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: _record(getattr(value, field.name)) for field in fields(value)}
+        return {_KIND: type(value).__name__} | named
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _value(value: Any, hint: Any) -> Any:
+    """Return what JSON holds as a field of a type. Raises SpecError for a value of another."""
+    if hint in _KINDS_OF:
+        return _object(value, _KINDS_OF[hint])
+    if get_origin(hint) is UnionType:  # a number or none
+        return None if value is None else _value(value, get_args(hint)[0])
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise SpecError(f"{value!r} where a list is expected")
+        return tuple(_value(item, get_args(hint)[0]) for item in value)
+    if issubclass(hint, Enum):
+        choices = [member.value for member in hint]
+        if value not in choices:
+            raise SpecError(f"{value!r}; {closest(str(value), choices)}")
+        return hint(value)
+    return _plain(value, hint)
+
+
+def _plain(value: Any, hint: type) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float and is_number:
+        return float(value)
+    if type(value) is not hint:
+        raise SpecError(f"{value!r} where {hint.__name__} is expected")
+    return value
+
+
+def _object(value: Any, kinds: Mapping[str, type]) -> Any:
+    if not isinstance(value, dict) or value.get(_KIND) not in kinds:
+        kind = value.get(_KIND) if isinstance(value, dict) else value
+        raise SpecError(f"kind {kind!r}; {closest(str(kind), kinds)}")
+    cls = kinds[value[_KIND]]
+    hints = get_type_hints(cls)
+    names = {field.name for field in fields(cls)}
+    unknown = value.keys() - names - {_KIND}
+    if unknown:
+        raise SpecError(f"{cls.__name__} has no {min(unknown)!r}; {closest(min(unknown), names)}")
+    try:
+        return cls(**{name: _value(value[name], hints[name]) for name in names & value.keys()})
+    except TypeError as error:  # a field is missing
+        raise SpecError(f"{cls.__name__}: {str(error).partition(') ')[2] or error}") from None

@@ -1,0 +1,255 @@
+"""Pipelines of torchvision's transforms, v1 and v2: the object itself, or the text that ``print`` shows of it.
+
+Source: torchvision 0.28, ``transforms/transforms.py``, ``transforms/v2`` and ``transforms/_presets.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ir_interp.arguments import natural
+from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.output_size import Exactly, OutputSize, ShorterSide, SizeRounding
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.steps import CentreCrop, ImageStep, Normalise, Product, Rescale, Resize
+
+_FLOAT = "torch.float32"
+_LINE = re.compile(r"(\w+)\((.*)\)$")
+_NOTHING = {"ToPureTensor", "Identity", "RGB"}
+"""Transforms that leave an RGB image as it is."""
+_OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor"}
+"""Transforms that make a tensor of an image of Pillow."""
+_OF_V2 = {"ToImage", "ToDtype", "ToPureTensor", "RGB", "Identity"}
+"""Transforms that only v2 has."""
+_OF_PILLOW = {"PILToTensor", "ToTensor"}
+"""Those among them that refuse a tensor: the image was one of Pillow's until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A transform: the name of its class and its arguments; ``version`` is v1 or v2 where it is known."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    version: str = ""
+
+    def take(self, *known: str) -> Mapping[str, Any]:
+        """Return the arguments. Raises SpecError for one that is not among ``known``."""
+        unknown = sorted(self.arguments.keys() - set(known))
+        if unknown:
+            raise SpecError(f"{self.name} with {unknown[0]} is not supported")
+        return self.arguments
+
+
+def read_text(text: str, backend: Backend | None = None) -> Pipeline:
+    """Return the pipeline of printed transforms. Raises ReadError for other text, SpecError for a transform."""
+    return _pipeline(list(_of_text(text)), backend)
+
+
+def read_object(transforms: Any, backend: Backend | None = None) -> Pipeline:
+    """Return the pipeline of a ``Compose``, ``Sequential``, preset or single transform, v1 or v2."""
+    return _pipeline(list(_of_object(transforms)), backend)
+
+
+def _of_text(text: str) -> Iterator[Transform]:
+    lines = [line.strip().rstrip(",") for line in text.strip().splitlines()]
+    if lines and lines[0] in ("Compose(", "Sequential("):
+        for line in lines[1:-1]:
+            yield _of_line(re.sub(r"^\(\d+\): ", "", line))
+    elif len(lines) > 1 and lines[0].endswith("("):  # a preset, one argument a line
+        yield _of_line(f"{lines[0]}{', '.join(lines[1:-1])})")
+    elif len(lines) == 1:
+        yield _of_line(lines[0])
+    else:
+        raise ReadError("no transforms of torchvision: expected what print shows of a Compose")
+
+
+def _of_line(line: str) -> Transform:
+    found = _LINE.match(line)
+    if not found:
+        raise ReadError(f"no transform of torchvision: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
+    words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", found[2])
+    try:
+        call = ast.parse(f"f({words})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ReadError(f"{line[:60]!r}: arguments that are not understood") from None
+    if not isinstance(call, ast.Call) or call.args or not all(each.arg for each in call.keywords):
+        raise ReadError(f"{line[:60]!r}: expected arguments by name")
+    return Transform(found[1], {str(each.arg): _literal(each.value, line) for each in call.keywords})
+
+
+def _literal(node: ast.expr, line: str) -> Any:
+    """Return a number, a list or a word: ``bilinear``, ``InterpolationMode.BILINEAR``, ``torch.float32``."""
+    if isinstance(node, ast.Name):
+        word = node.id.replace("torch_", "torch.")
+        return word.removeprefix("InterpolationMode_").lower().replace("nearest_exact", "nearest-exact")
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise ReadError(f"{line[:60]!r}: arguments that are not understood") from None
+
+
+_ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    "Resize": ("size", "interpolation", "max_size", "antialias"),
+    "CenterCrop": ("size",),
+    "Normalize": ("mean", "std"),
+    "ConvertImageDtype": ("dtype",),
+    "ToDtype": ("dtype", "scale"),
+    "ImageClassification": ("crop_size", "resize_size", "mean", "std", "interpolation", "antialias"),
+    "SemanticSegmentation": ("resize_size", "mean", "std", "interpolation", "antialias"),
+}
+
+
+def _of_object(transforms: Any) -> Iterator[Transform]:
+    name = type(transforms).__name__
+    inner = getattr(transforms, "transforms", None)
+    if name == "Compose" and isinstance(inner, Sequence):
+        for transform in inner:
+            yield from _of_object(transform)
+    elif name == "Sequential":
+        for transform in transforms.children():
+            yield from _of_object(transform)
+    else:
+        names = _ATTRIBUTES.get(name, ())
+        version = "v2" if ".v2." in type(transforms).__module__ else "v1"
+        arguments = {key: _plain(getattr(transforms, key)) for key in names if hasattr(transforms, key)}
+        yield Transform(name, arguments, version)
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument as its text shows it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value).__name__ == "InterpolationMode":
+        return value.value
+    return str(value) if type(value).__name__ == "dtype" else value
+
+
+def _pipeline(transforms: list[Transform], backend: Backend | None) -> Pipeline:
+    return Pipeline(steps=tuple(_steps(list(_spread(transforms)), backend)), name="torchvision transforms")
+
+
+def _spread(transforms: list[Transform]) -> Iterator[Transform]:
+    """Yield transforms, those inside presets one by one."""
+    for transform in transforms:
+        if transform.name not in ("ImageClassification", "SemanticSegmentation"):
+            yield transform
+            continue
+        given = transform.take(*_ATTRIBUTES[transform.name])
+        if given.get("resize_size") is not None:
+            resize = {key: given[key] for key in ("interpolation", "antialias") if key in given}
+            yield Transform("Resize", {"size": given["resize_size"], **resize}, "v1")
+        if "crop_size" in given:
+            yield Transform("CenterCrop", {"size": given["crop_size"]})
+        yield Transform("ConvertImageDtype", {"dtype": _FLOAT}, "v1")
+        yield Transform("Normalize", {"mean": given["mean"], "std": given["std"]})
+
+
+def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[ImageStep]:
+    is_tensor = backend is Backend.TORCHVISION
+    version = "v2" if any(transform.name in _OF_V2 for transform in transforms) else ""
+    for place, transform in enumerate(transforms):
+        if transform.name in _NOTHING:
+            transform.take()
+        elif transform.name == "Resize":
+            kind = _image_kind(transforms[place:], backend, is_tensor=is_tensor)
+            yield _resize(transform, kind, transform.version or version)
+        elif transform.name == "CenterCrop":
+            size = _sides(transform.take("size")["size"])
+            yield CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN)
+        elif transform.name == "Normalize":
+            given = transform.take("mean", "std", "inplace")
+            yield Normalise(mean=_numbers(given["mean"]), deviation=_numbers(given["std"]))
+        else:
+            yield from _conversion(transform, transform.version or version)
+            is_tensor = is_tensor or transform.name in _OF_TENSORS
+
+
+def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
+    """Yield the step of a transform that changes the type of an image."""
+    if transform.name in ("ToTensor", "ConvertImageDtype", "ToDtype"):
+        given = transform.take("dtype", "scale")
+        dtype = given.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
+        if dtype != _FLOAT or (transform.name == "ToDtype" and given.get("scale") is not True):
+            expected = "expected dtype=torch.float32 and, of ToDtype, scale=True"
+            raise SpecError(f"{transform.name}({_arguments(given)}) does not give pixels from 0 to 1; {expected}")
+        if transform.name == "ConvertImageDtype":
+            _check_version(version)
+        is_product = transform.name != "ToTensor" and version == "v2"
+        product = Product.FLOAT32 if is_product else Product.QUOTIENT
+        yield Rescale(factor=1 / 255, product=product)
+    elif transform.name in ("ToImage", "PILToTensor"):
+        transform.take()
+    else:
+        known = ("Resize", "CenterCrop", "Normalize", "ToDtype", "ConvertImageDtype", *_OF_TENSORS, *_NOTHING)
+        raise ReadError(f"the transform {transform.name} is not supported; {closest(transform.name, known)}")
+
+
+def _arguments(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in given.items())
+
+
+def _image_kind(following: Sequence[Transform], backend: Backend | None, *, is_tensor: bool) -> Backend:
+    """Return whether an image is Pillow's or a tensor where it is resized."""
+    if is_tensor:
+        return Backend.TORCHVISION
+    if any(transform.name in _OF_PILLOW for transform in following):
+        return Backend.PIL
+    if backend is None:
+        raise SpecError("Resize takes images of Pillow and tensors; choose the backend: pil or torchvision")
+    return backend
+
+
+def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
+    given = transform.take("size", "interpolation", "max_size", "antialias")
+    mode = given.get("interpolation", "bilinear")
+    if kind is Backend.PIL:
+        like = f"pillow:{'nearest' if mode == 'nearest-exact' else mode}"
+    else:
+        like = _tensor_call(mode, "true" if given.get("antialias", True) else "false", version)
+    return Resize(like=like, size=_size(given.get("size"), given.get("max_size")))
+
+
+def _tensor_call(mode: str, antialias: str, version: str) -> str:
+    _check_version(version)
+    if version == "v1":
+        reason = "v1 resizes tensors in floats, whose sums torch rounds differently by processor"
+        raise SpecError(f"{reason}; with images of Pillow (backend pil) the result is defined")
+    if mode == "lanczos" and antialias == "false":
+        raise SpecError("torchvision has no lanczos without antialias")
+    return f"torchvision:{mode},antialias={antialias}"
+
+
+def _check_version(version: str) -> None:
+    """Raise SpecError where the text of transforms does not show whether they are v1 or v2."""
+    if not version:
+        reason = "v1 and v2 compute other values, and their text looks the same"
+        raise SpecError(f"{reason}; read the object itself, with ir_interp.pipeline(transforms)")
+
+
+def _size(size: Any, longest: Any) -> OutputSize:
+    if isinstance(size, list | tuple) and len(size) == 2:
+        return _sides(size)
+    (side,) = size if isinstance(size, list | tuple) and len(size) == 1 else (size,)
+    limit = None if longest is None else natural(longest, "max_size")
+    return ShorterSide(size=natural(side, "size"), longest=limit)
+
+
+def _sides(size: Any) -> Exactly:
+    """Return height and width; one number stands for both."""
+    sides = size if isinstance(size, list | tuple) else [size]
+    if len(sides) not in (1, 2):
+        raise SpecError(f"size is {size!r}; expected height and width")
+    height, width = (natural(side, "size") for side in (sides[0], sides[-1]))
+    return Exactly(height=height, width=width)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    if not isinstance(values, list | tuple) or not all(isinstance(value, int | float) for value in values):
+        raise SpecError(f"mean or std is {values!r}; expected numbers")
+    return tuple(map(float, values))

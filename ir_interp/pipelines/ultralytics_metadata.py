@@ -1,0 +1,57 @@
+"""Pipelines of Ultralytics' models, from the metadata that its exporter writes into them.
+
+Source: Ultralytics 8.3, ``engine/exporter.py`` (the metadata), ``engine/predictor.py`` (``pre_transform``) and
+``data/augment.py`` (``LetterBox``, ``classify_transforms``).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from ir_interp.arguments import natural
+from ir_interp.errors import ReadError, closest
+from ir_interp.pipelines.output_size import Exactly, ShorterSide, SizeRounding
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.steps import CentreCrop, ImageStep, Product, Rescale, Resize, letterbox
+
+_GREY = 114.0
+_LETTERBOXED = ("detect", "segment", "pose", "obb")
+_CLASSIFY = "classify"
+
+
+def read(metadata: Mapping[str, str]) -> Pipeline:
+    """Return the pipeline of a model: letterboxed, or for classification cropped.
+
+    Images have the fixed size ``imgsz``, as in every export but those with ``dynamic`` and ``rect``. Raises ReadError
+    for a model without this metadata, and for a task that is not listed here.
+    """
+    if not {"task", "imgsz", "stride"} <= metadata.keys():
+        raise ReadError("no metadata of Ultralytics (task, imgsz, stride)")
+    task, (height, width) = metadata["task"], _size(metadata["imgsz"])
+    if metadata.get("channels", "3") != "3":
+        raise ReadError(f"takes images of {metadata['channels']} channels; expected 3")
+    steps: tuple[ImageStep, ...]
+    if task in _LETTERBOXED:
+        steps = letterbox("opencv:linear", height, width, _GREY)
+    elif task == _CLASSIFY:
+        frame = Exactly(height=height, width=width)
+        steps = (
+            Resize(like="pillow:bilinear", size=ShorterSide(size=min(height, width))),
+            CentreCrop(size=frame, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN),
+        )
+    else:
+        raise ReadError(f"the task {task!r} is not supported; {closest(task, (*_LETTERBOXED, _CLASSIFY))}")
+    rescaled = Rescale(factor=1 / 255, product=Product.QUOTIENT)
+    return Pipeline(steps=(*steps, rescaled), name=f"Ultralytics {task}")
+
+
+def _size(text: str) -> tuple[int, int]:
+    try:
+        size: Any = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        size = None
+    if not isinstance(size, list) or len(size) != 2:
+        raise ReadError(f"imgsz is {text[:40]!r}; expected height and width")
+    return natural(size[0], "the height of imgsz"), natural(size[1], "the width of imgsz")

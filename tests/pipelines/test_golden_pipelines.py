@@ -1,0 +1,59 @@
+"""Configurations against digests of what their libraries made: transformers 5.23, timm 1.0.31, torchvision 0.28.
+
+``python -m tests.sweeps.pipelines --golden`` writes golden.json, with these libraries installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ir_interp
+from ir_interp import Pipeline
+from tests.preprocess.test_preprocess import identity, made
+
+Array = NDArray[Any]
+ROWS = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
+NAMES = [f"{number} {row['config'].get('image_processor_type', 'timm')}" for number, row in enumerate(ROWS)]
+_UNIT = 2.0**-24
+
+
+def drawn(height: int, width: int) -> Array:
+    """Return an image that every machine makes alike."""
+    rows, columns, channels = np.indices((height, width, 3))
+    return ((rows * 7 + columns * 13 + channels * 31 + (rows * columns) % 11 * 5) % 256).astype(np.uint8)
+
+
+def pipeline_of(row: dict[str, Any]) -> Pipeline:
+    """Return a pipeline with the version of Pillow that made the digests."""
+    found = ir_interp.pipeline(row["config"], backend=row["backend"])
+    return Pipeline.of_json(found.json().replace('"pillow:', '"pillow@13:'))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_bits_of_the_library(row: dict[str, Any]) -> None:
+    y = pipeline_of(row)(drawn(*row["shape"])).astype(np.float32)
+    assert list(y.shape) == row["output"]
+    assert hashlib.sha256(y.tobytes()).hexdigest()[:16] == row["sha256"]
+
+
+@pytest.mark.parametrize("is_fixed", [False, True], ids=["any size", "fixed size"])
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_nodes(row: dict[str, Any], is_fixed: bool, tmp_path: Path) -> None:
+    """In onnxruntime the bytes are equal, and floats within the bound that ``step_nodes`` derives."""
+    pipeline, x = pipeline_of(row), drawn(*row["shape"])
+    if not is_fixed and any("lanczos" in call.like for call in pipeline.calls):
+        pytest.skip("no nodes are known of Lanczos at any size")
+    source, whole = identity(tmp_path / "a.onnx", "n", 3, "h", "w"), tmp_path / "b.onnx"
+    ir_interp.preprocess(source, whole, pipeline=pipeline, image_size=tuple(x.shape[:2]) if is_fixed else None)
+    y, expected = made(whole, x)[0], pipeline(x)
+    assert y.shape == expected.shape
+    # Both compute x / scale - mean / scale: 255 / scale bounds either term, and each has a few roundings.
+    largest = 255 * max(1.0, float(np.abs(expected).max()))
+    assert float(np.abs(y - expected.astype(np.float32)).max()) <= 8 * _UNIT * largest
