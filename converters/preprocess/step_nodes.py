@@ -81,42 +81,38 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
 
 @after.register
 def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
-    image = _enlarged(step, image)
-    x, size = image.tensor, image.size
-    if size is not None:
-        sizes = _size_of(step.size, size)
-        starts: Any = [int(step.start.apply(np.float64(a - b) / 2, NUMPY)) for a, b in zip(size, sizes, strict=True)]
-        ends: Any = [start + length for start, length in zip(starts, sizes, strict=True)]
-        if (starts, ends) == ([0, 0], list(size)):
-            return image
-        bounds = [x.of(values, "int64") for values in (starts, ends)]
-    else:
-        crop = _crop_size(step.size, x)
-        surplus = [length - size for length, size in zip(lengths_of(x), crop, strict=True)]
-        first = [_halved(count, step.start) for count in surplus]
-        last = [start + length for start, length in zip(first, crop, strict=True)]
-        bounds = [node("Concat", *first, axis=0), node("Concat", *last, axis=0)]
-    y = node("Slice", x, *bounds, x.of([0, 1], "int64"))
-    return replace(image, tensor=y, size=step.size.fixed or (None if size is None else _size_of(step.size, size)))
+    if image.size is not None:
+        return _cropped(step, image, image.size)
+    crop = _crop_size(step.size, image.tensor)  # of the image before it is enlarged
+    x = image.tensor
+    if step.size.fixed is None or max(step.size.fixed) > image.least:
+        missing = [(size - length).maximum(0) for length, size in zip(lengths_of(x), crop, strict=True)]
+        before = [_halved(count, step.padding) for count in missing]
+        x = _padded(x, before, _differences(missing, before), step.colour)
+    surplus = _differences(lengths_of(x), crop)
+    first = [_halved(count, step.start) for count in surplus]
+    last = [start + length for start, length in zip(first, crop, strict=True)]
+    bounds = [node("Concat", *places, axis=0) for places in (first, last)]
+    return replace(image, tensor=node("Slice", x, *bounds, x.of([0, 1], "int64")), size=step.size.fixed)
 
 
-def _enlarged(step: CentreCrop, image: ImageTensor) -> ImageTensor:
-    """Return an image that is at least as large as its crop."""
-    x, size = image.tensor, image.size
-    if size is not None:
-        missing = [max(b - a, 0) for a, b in zip(size, _size_of(step.size, size), strict=True)]
-        if not any(missing):
-            return image
+def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> ImageTensor:
+    """Return the crop of an image of known size."""
+    x, crop = image.tensor, _size_of(step.size, size)
+    missing = [max(length, 0) for length in _differences(crop, size)]
+    if any(missing):
         before = [int(step.padding.apply(np.float64(count) / 2, NUMPY)) for count in missing]
-        rest = [count - first for count, first in zip(missing, before, strict=True)]
-        larger = size[0] + missing[0], size[1] + missing[1]
-        return replace(image, tensor=_padded(x, before, rest, step.colour), size=larger)
-    if step.size.fixed is not None and max(step.size.fixed) <= image.least:
-        return image
-    counts = [(size - length).maximum(0) for length, size in zip(lengths_of(x), _crop_size(step.size, x), strict=True)]
-    first = [_halved(count, step.padding) for count in counts]
-    last = [count - start for count, start in zip(counts, first, strict=True)]
-    return replace(image, tensor=_padded(x, first, last, step.colour))
+        x = _padded(x, before, _differences(missing, before), step.colour)
+    surplus = [max(length, 0) for length in _differences(size, crop)]
+    if any(surplus):
+        first = [int(step.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus]
+        last = [start + length for start, length in zip(first, crop, strict=True)]
+        x = node("Slice", x, x.of(first, "int64"), x.of(last, "int64"), x.of([0, 1], "int64"))
+    return replace(image, tensor=x, size=crop)
+
+
+def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
+    return [one - other for one, other in zip(of, less, strict=True)]
 
 
 def _crop_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
@@ -133,21 +129,17 @@ def _halved(count: NodeTensor, rounding: SizeRounding) -> NodeTensor:
 
 @after.register
 def _(step: PadTo, image: ImageTensor) -> ImageTensor:
-    x, share = image.tensor, 2 if step.place is Place.CENTRE else 0
+    x, is_centred = image.tensor, step.place is Place.CENTRE
     if image.size is not None:
         sizes = _size_of(step.size, image.size)
-        rest = [size - length for size, length in zip(sizes, image.size, strict=True)]
+        rest = _differences(sizes, image.size)
         if min(rest) < 0:
-            text = "x".join(map(str, image.size))
-            raise SpecError(f"an image of {text} cannot be padded to {sizes[0]}x{sizes[1]}")
-        before = [count // share if share else 0 for count in rest]
-        last = [count - first for count, first in zip(rest, before, strict=True)]
-        return replace(image, tensor=_padded(x, before, last, step.colour), size=sizes)
-    counts = [size - length for length, size in zip(lengths_of(x), _crop_size(step.size, x), strict=True)]
-    none = counts[0].of([0])
-    first = [count / share if share else none for count in counts]
-    rest_nodes = [count - start for count, start in zip(counts, first, strict=True)]
-    y = _padded(x, first, rest_nodes, step.colour)
+            raise SpecError(f"an image of {image.size[0]}x{image.size[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
+        before = [count // 2 if is_centred else 0 for count in rest]
+        return replace(image, tensor=_padded(x, before, _differences(rest, before), step.colour), size=sizes)
+    rest = _differences(_crop_size(step.size, x), lengths_of(x))
+    before = [count / 2 if is_centred else count.of([0]) for count in rest]
+    y = _padded(x, before, _differences(rest, before), step.colour)
     return replace(image, tensor=y, size=step.size.fixed, least=max(image.least, step.size.least))
 
 

@@ -32,8 +32,8 @@ _WITHOUT_EFFECT = {
     "notes", "label_offset", "label_names", "label_descriptions",
 }  # fmt: skip
 """Keys about files, layers and labels, and those that only ``use_test_size`` reads."""
-_FILTERS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
-_MODES = ("center", "squash", "border")
+FILTERS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
+MODES = ("center", "squash", "border")
 
 
 def is_timm(document: Mapping[str, Any]) -> bool:
@@ -59,8 +59,8 @@ def _steps(config: Mapping[str, Any]) -> Iterator[ImageStep]:
     if not share > 0:
         raise SpecError(f"crop_pct is {share:g}; expected a number above 0")
     scaled = int(height / share), int(width / share)  # positive: int() rounds down, as math.floor does
-    mode = _choice(config["crop_mode"], _MODES, "crop_mode")
-    like = f"pillow:{_choice(config['interpolation'], _FILTERS, 'interpolation')}"
+    mode = _choice(config["crop_mode"], MODES, "crop_mode")
+    like = f"pillow:{_choice(config['interpolation'], FILTERS, 'interpolation')}"
     colour: tuple[float, ...] = (0.0,)
     if mode == "squash":
         yield Resize(like=like, size=Exactly(height=scaled[0], width=scaled[1]))

@@ -27,7 +27,8 @@ _UNIT = 2.0**-24
 def drawn(height: int, width: int) -> Array:
     """Return an image that every machine makes alike."""
     rows, columns, channels = np.indices((height, width, 3))
-    return ((rows * 7 + columns * 13 + channels * 31 + (rows * columns) % 11 * 5) % 256).astype(np.uint8)
+    image: Array = ((rows * 7 + columns * 13 + channels * 31 + (rows * columns) % 11 * 5) % 256).astype(np.uint8)
+    return image
 
 
 def pipeline_of(row: dict[str, Any]) -> Pipeline:
