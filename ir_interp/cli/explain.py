@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,8 +17,9 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import check_place, keywords
-from ir_interp.options.resize_options import RULE, ExplainOptions
+from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
 from ir_interp.options.shared_options import named_layer
+from ir_interp.pipelines.pipeline_source import is_pipeline
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
 
@@ -32,6 +34,8 @@ Examples:
   ir-interp explain model.onnx --layer up2
 
   ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
+
+  ir-interp explain preprocessor_config.json --backend torchvision
 """
 _ROWS = 8  # of an axis, where not all are asked for
 _TAPS = 6  # shown of one output
@@ -39,10 +43,10 @@ _TAPS = 6  # shown of one output
 
 @with_options(ExplainOptions)
 def explain(
-    subject: Annotated[str, typer.Argument(help="A code (IRI001), or the file of a resize: .onnx, .xml or .json.")],
+    subject: Annotated[str, typer.Argument(help="A code (IRI001), or a file: .onnx, .xml, .json; a configuration.")],
     options: ExplainOptions,
 ) -> None:
-    """Say what a diagnostic means, or which source pixels make each output of a resize."""
+    """Say what a diagnostic means, which source pixels make each output of a resize, or the steps of a pipeline."""
     form = printed_form(options)
     if options.every and form == "json":
         raise IrInterpError("--all has no effect on JSON, which holds every output")
@@ -50,6 +54,11 @@ def explain(
         check_place(options, RULE, "on a code; it goes with the file of a resize")
         _explain_rule(diagnostic_codes.find(subject), form == "json")
         return
+    if is_pipeline(Path(subject)):
+        check_place(options, PIPELINE, "on a configuration; it goes with the file of a resize")
+        _explain_pipeline(ir_interp.pipeline(subject, backend=options.backend), form == "json")
+        return
+    check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
     if form == "json":
         print(json.dumps(explanation.record(), indent=2))
@@ -67,6 +76,18 @@ def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
     console.say(f"{rule.code} ({rule.severity.value}): {rule.summary}", "bold")
     for line in ("", rule.story, "", f"What to do: {rule.remedy}", "", f"Held by tests/{rule.test}"):
         console.say(line)
+
+
+def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool) -> None:
+    if as_json:
+        print(pipeline.json())
+        return
+    from ir_interp.cli.terminal import Console
+
+    console = Console()
+    console.say(pipeline.name or "pipeline", "bold")
+    for number, line in enumerate(pipeline.text.splitlines(), 1):
+        console.say(f"{number}. {line}")
 
 
 def _show(explanation: Explanation, every: bool) -> None:

@@ -10,7 +10,7 @@ from ir_interp import arguments
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD, Kind, member
+from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD, Kind
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
 
@@ -45,13 +45,7 @@ class PreprocessOptions:
         "or a model with metadata (Ultralytics).",
         "--config",
     )
-    backend: Backend | None = option(
-        member(Backend, "Backend | str", "BACKEND"),
-        "With --config, where the file does not tell: pil (Pillow) or torchvision resizes.",
-        "--backend",
-        default=None,
-        takes_none=True,
-    )
+    backend: Backend | None = shared.backend()
     pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
     name: str | None = option(WORD, "Name of the input, if the model has several.", "--input")
     images: Images = shared.images()

@@ -8,13 +8,14 @@ from pathlib import Path
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import MEMORY, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
+from ir_interp.pipelines.backends import Backend
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
 
 CALL, ARRAY, STORE = "call", "array", "store"
 """The places where an option of ``run`` has an effect: a call of an image library, a resize of an array, of a store."""
-RESIZE, RULE = "resize", "rule"
-"""The places where an option of ``explain`` has an effect: a resize of a file, a rule."""
+RESIZE, RULE, PIPELINE = "resize", "rule", "pipeline"
+"""The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration."""
 _READING = "Which to take where several exist: runtime, document or reference."
 
 
@@ -83,5 +84,6 @@ class ExplainOptions:
     sizes: tuple[int, ...] | None = shared.sizes(places=(RESIZE,))
     scales: tuple[float, ...] | None = shared.scales(places=(RESIZE,))
     every: bool = shared.of_command_line(SWITCH, "Show every output.", "--all", places=(RESIZE,))
+    backend: Backend | None = shared.backend(is_keyword=False, places=(PIPELINE,))
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

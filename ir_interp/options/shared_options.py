@@ -30,6 +30,7 @@ from ir_interp.options.value_kinds import (
     file,
     member,
 )
+from ir_interp.pipelines.backends import Backend
 from ir_interp.translation.dialect import Semantics
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -107,6 +108,17 @@ report = partial(
     of_command_line, file(FileKind.JSON, "report"), "Write the report to this file too, as JSON.", "--report"
 )
 image = partial(of_command_line, PATH, "An image on which the page of --html shows what changes.", "--image")
+
+# Pipelines
+
+backend = partial(
+    option,
+    member(Backend, "Backend | str", "BACKEND"),
+    "What resizes in a configuration that does not tell: pil (Pillow) or torchvision.",
+    "--backend",
+    default=None,
+    takes_none=True,
+)
 
 # Many models
 

@@ -32,6 +32,25 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
         raise ReadError(text, path.name) from None
 
 
+_KEYS = {
+    "image_processor_type",
+    "feature_extractor_type",
+    "do_resize",
+    "do_rescale",
+    "pretrained_cfg",
+    "crop_pct",
+    "steps",
+}
+"""Keys of which every configuration has one, and no other JSON that is read here."""
+
+
+def is_pipeline(path: Path) -> bool:
+    """Say whether a file holds a pipeline: .txt, or JSON with a key of a configuration. Raises ReadError for others."""
+    if path.suffix.lower() == ".txt":
+        return True
+    return path.suffix.lower() == ".json" and bool(_KEYS & json_object(path, "an object").keys())
+
+
 def of_mapping(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
     if {"version", "steps"} <= document.keys() or timm_config.is_timm(document):
