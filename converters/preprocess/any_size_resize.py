@@ -6,6 +6,8 @@ any order: whole numbers below 2**53 are summed exactly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ir_interp.errors import InexactError
 from ir_interp.plan.axes.coordinates import of_lengths
 from ir_interp.resize_op import ResizeOp
@@ -131,27 +133,26 @@ def _shortened(
     x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
 ) -> NodeTensor:
     """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
-    x = x.cast("int64")
-    taps = [neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True)]
-    (low, left), (high, right) = taps[1]
-    x = x.take(low, 1) * left.unsqueeze(1) + x.take(high, 1) * right.unsqueeze(1)
-    (low, left), (high, right) = taps[0]
-    terms = [(x.take(i, 0) / 16) * w.unsqueeze(1).unsqueeze(1) / 65536 for i, w in ((low, left), (high, right))]
+    rows, columns = (neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True))
+    terms = [(_along_width(x, i, columns) / 16) * w.unsqueeze(1).unsqueeze(1) / 65536 for i, w in rows]
     return (terms[0] + terms[1] + 2) / 4
+
+
+def _along_width(x: NodeTensor, rows: NodeTensor, columns: Sequence[tuple[NodeTensor, NodeTensor]]) -> NodeTensor:
+    """Return chosen rows of an image, summed along the width as int64: most images shrink, so few rows are chosen."""
+    chosen = x.take(rows, 0)
+    left, right = (chosen.take(i, 1).cast("int64") * w.unsqueeze(1) for i, w in columns)
+    return left + right
 
 
 def _kept(
     x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
 ) -> NodeTensor:
     """Return OpenCV's exact linear: all bits of the sums along the width are kept for the height."""
-    x = x.cast("int64")
-    taps = [neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True)]
-    (low, left), (high, right) = taps[1]
-    x = x.take(low, 1) * left.unsqueeze(1) + x.take(high, 1) * right.unsqueeze(1)
-    (low, left), (high, right) = taps[0]
-    x = x.take(low, 0) * left.unsqueeze(1).unsqueeze(1) + x.take(high, 0) * right.unsqueeze(1).unsqueeze(1)
+    rows, columns = (neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True))
+    upper, lower = (_along_width(x, i, columns) * w.unsqueeze(1).unsqueeze(1) for i, w in rows)
     unit = 1 << (2 * rounds.bits)
-    return (x + unit // 2) / unit
+    return (upper + lower + unit // 2) / unit
 
 
 def _in_passes(

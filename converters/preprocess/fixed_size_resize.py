@@ -11,7 +11,6 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from ir_interp.translation.dialect import Context
 from ..onnx.onnx_primitives import NodeTensor
 from .averaged_blocks import averaged
 from .chains import LARGEST, chained, in_blocks, in_orders
+from .windowed_products import products, without_unused
 
 _HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
 _BRIGHTEST = 255
@@ -66,62 +66,62 @@ def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[
     if unsure and op.spec.rounds is not Integers.IPP:  # which is known of one kind of processor, and exact there
         raise InexactError(op.name, _RESULT, reason=unsure)
     bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
-    y = x.cast(dtype)
     if isinstance(op.spec.kernel, Nearest):
         for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
-            y = y.take(taps.indices[:, 0], axis.axis)
-        return y
+            x = x.take(taps.indices[:, 0], axis.axis)
+        return x
     if op.dtype == "float32":
-        return _in_floats(y, bound)
+        return _in_floats(x, bound, dtype)
     if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
-    y, largest = y.transposed(2, 0, 1), _BRIGHTEST
     if found := reduced(bound.spec, lengths):
-        y, bound = averaged(op, y, found, lengths), plan(found.spec, found.shape)
-        lengths = found.shape[0], found.shape[1]
-    made = passes(bound, "uint8")
+        y, bound = averaged(op, x.cast(dtype).transposed(2, 0, 1), found, lengths), plan(found.spec, found.shape)
+        x, lengths = y.transposed(1, 2, 0), (found.shape[0], found.shape[1])
+    x, made, size = without_unused(x, passes(bound, "uint8"), lengths)
+    y, largest = x.transposed(2, 0, 1), _BRIGHTEST
     if made and made[0].of_ipp:
-        return in_orders(op, y, made).transposed(1, 2, 0)
+        return in_orders(op, y.cast(dtype), made).transposed(1, 2, 0)
     for each in made:
         if each.weights.dtype.kind == "f":
-            y = chained(op, y, each)
+            y = chained(op, y.cast(dtype), each)
             continue
         before = y
-        y, largest = _summed(op, y, each, lengths[each.axis], largest)
+        y, largest = _summed(op, y, each, size[each.axis], largest, dtype)
         if each.lanes:
-            y = in_blocks(y, each, sizes[1]).where(chained(op, before, each.vectors()), y)
+            y = in_blocks(y, each, sizes[1]).where(chained(op, before.cast(dtype), each.vectors()), y)
     return y.transposed(1, 2, 0)
 
 
-def _in_floats(x: NodeTensor, bound: Plan) -> NodeTensor:
+def _in_floats(x: NodeTensor, bound: Plan, dtype: str) -> NodeTensor:
     """Return an image resized by a call that makes floats: sums of float32."""
     y = x.transposed(2, 0, 1)
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         weights = np.zeros((axis.out_size, axis.in_size))
         assert taps.weights is not None
         np.add.at(weights, (np.arange(axis.out_size)[:, None], taps.indices), taps.weights)
-        y = _product(y, weights, axis.axis)
+        (y,) = products(y, [weights], axis.axis, dtype)
     return y.transposed(1, 2, 0)
 
 
-def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int) -> tuple[NodeTensor, int]:
+def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int, dtype: str) -> tuple[NodeTensor, int]:
     """Return planes [channels, height, width] after a pass, and the largest of their values."""
     if each.bits_each:
-        y, bits = _of_products(x, each), each.bits_after
+        y, bits = _of_products(x.cast(dtype), each), each.bits_after
     else:
         weights = _matrix(each, length)
-        shift = _shift(op, weights, largest, each.bits_after, _HELD[x.dtype])
-        high, low = _halves(weights, shift)
-        y, bits = _product(x, high, each.axis), each.bits_after - shift
-        if shift:
-            y = y + (_product(x, low, each.axis) / 2.0**shift).floor()
+        shift = _shift(op, weights, largest, each.bits_after, _HELD[dtype])
+        halves = _halves(weights, shift) if shift else (weights,)
+        y, *rest = products(x, halves, each.axis, dtype)
+        for low in rest:
+            y = y + (low / 2.0**shift).floor()
+        bits = each.bits_after - shift
         largest *= _most(weights)
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
         y = y.cast("float32").minimum(LARGEST) * each.factor  # else OpenVINO multiplies the weights
     if each.rounding is IntegerRounding.HALF_EVEN:
-        y = y.round().cast(x.dtype)
+        y = y.round().cast(dtype)
     return (y.maximum(0.0).minimum(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
 
 
@@ -155,11 +155,6 @@ def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, he
 def _most(weights: NDArray[np.int64]) -> int:
     """Return what a sum of these weights is at most, of values of 1."""
     return int(np.abs(weights).sum(1).max())
-
-
-def _product(x: NodeTensor, weights: NDArray[Any], axis: int) -> NodeTensor:
-    table = x.of((weights if axis == 0 else weights.T).astype(x.dtype))
-    return table @ x if axis == 0 else x @ table
 
 
 def _of_products(x: NodeTensor, each: Pass) -> NodeTensor:
