@@ -26,7 +26,7 @@ from ir_interp.spec import (
 )
 
 from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_weights import Size, axis_weights, inverse, neighbours, whole
+from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, windowed
 
 
 def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
@@ -74,9 +74,11 @@ _COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
 def _in_floats(
     x: NodeTensor, spec: ResizeSpec, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size]
 ) -> NodeTensor:
-    planes = x.cast("float64").transposed(2, 0, 1)
-    height, width = (axis_weights(spec, *each)[0] for each in zip(lengths, sizes, strict=True))
-    return (height @ (planes @ width.transposed(1, 0))).transposed(1, 2, 0)
+    y = x.transposed(2, 0, 1)
+    for axis in (1, 0):
+        weights, _ = axis_weights(spec, lengths[axis], sizes[axis])
+        y = windowed(y, weights, spec, lengths[axis], sizes[axis], axis)
+    return y.transposed(1, 2, 0)
 
 
 def lengths_of(x: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
@@ -163,22 +165,20 @@ def _in_passes(
     sizes: tuple[Size, Size],
 ) -> NodeTensor:
     """Return sums that are rounded and cut after each axis."""
-    planes = x.cast("float64").transposed(2, 0, 1)
-    height, width = (whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True))
+    planes = x.transposed(2, 0, 1)
+    tables = [whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True)]
 
-    def along_width(y: NodeTensor) -> NodeTensor:
-        return _rounded(y @ width[0].transposed(1, 0), width[1])
-
-    def along_height(y: NodeTensor) -> NodeTensor:
-        return _rounded(height[0] @ y, height[1])
+    def along(y: NodeTensor, axis: int) -> NodeTensor:
+        weights, unit = tables[axis]
+        return _rounded(windowed(y, weights, spec, lengths[axis], sizes[axis], axis), unit)
 
     if rounds.passes is Passes.LAST_FIRST:
-        planes = along_height(along_width(planes))
+        planes = along(along(planes, 1), 0)
     else:
         lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
         is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
         first = (lost[0] > 0) & is_tall
-        planes = _either(first, lambda: along_width(along_height(planes)), lambda: along_height(along_width(planes)))
+        planes = _either(first, lambda: along(along(planes, 0), 1), lambda: along(along(planes, 1), 0))
     return planes.transposed(1, 2, 0)
 
 
