@@ -144,6 +144,11 @@ def photo(path: Path) -> None:
     Image.fromarray(np.round(picture * 255).astype(np.uint8)).save(path)
 
 
+def vit_config(path: Path) -> None:
+    """Write the configuration of an image processor as transformers does: the class, and what is not its default."""
+    path.write_text('{"image_processor_type": "ViTImageProcessor", "size": {"height": 64, "width": 96}}\n')
+
+
 MODELS: dict[str, Callable[[Path], None]] = {
     "torch-antialias": torch_antialias,
     "torch-antialias-fixed": torch_antialias_fixed,
@@ -152,6 +157,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "yolo": yolo,
     "float32-tie": float32_tie,
     "photo": photo,
+    "vit-config": vit_config,
 }
 
 if __name__ == "__main__":
