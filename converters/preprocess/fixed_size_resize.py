@@ -23,7 +23,7 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import reduced
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Alpha, IntegerRounding, Integers, Nearest, Sizes
+from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
 from ..onnx.onnx_primitives import NodeTensor
@@ -39,13 +39,23 @@ _BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed fr
 
 
 def tabled(
-    op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[int, int], *, wide: bool = False
+    op: ResizeOp,
+    x: NodeTensor,
+    lengths: tuple[int, int],
+    sizes: tuple[int, int],
+    *,
+    wide: bool = False,
+    is_batch: bool = False,
 ) -> NodeTensor:
     """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
 
-    A call that makes floats of integers has its values but for the last bits. With ``wide``, what float32 does not hold
-    is in float64, which OpenVINO computes in float32. Raises InexactError for a call whose sums these do not hold.
+    The channels of a batch are those of all its images. A call that makes floats of integers has its values but for
+    the last bits. With ``wide``, what float32 does not hold is in float64, which OpenVINO computes in float32. Raises
+    InexactError for a call whose sums these do not hold.
     """
+    if is_batch and op.dialect == "opencv" and isinstance(op.spec.kernel, Cubic | Area):
+        # Its vectors run over the channels of one image, so that a batch has other ones.
+        raise InexactError(op.name, _RESULT, reason="of a batch no nodes are known, whose vectors span one image")
     since = len(x.ops.graph.nodes)
     try:
         return _tabled(op, x, lengths, sizes, "float32")

@@ -30,9 +30,17 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
     of any lengths, beside what ``model.write`` raises.
     """
     pipeline, name = pipeline_of(options), options.name
-    wanted = Preprocess(pipeline=pipeline, image_size=options.image_size, layout=options.images.layout)
+    wanted = Preprocess(
+        pipeline=pipeline,
+        image_size=options.image_size,
+        layout=options.images.layout,
+        batch=options.batch,
+        channels=options.channels,
+    )
     kinds = expect(source, *MODELS), expect(destination, *MODELS)
     as_ir = kinds[1] is FileKind.IR
+    if as_ir and wanted.batch == 0:
+        raise SpecError(f"{destination.name}: a batch of any number of images is for .onnx; give the number")
     if as_ir and wanted.image_size is None:
         found = f"{destination.name}: weights of images of any size need float64, which OpenVINO computes in float32"
         raise SpecError(f"{found}; expected image_size, as in (480, 640): they are tables then")
@@ -58,6 +66,10 @@ def pipeline_of(options: PreprocessOptions) -> Pipeline:
 
     Raises SpecError where they contradict each other, or name no resize or size; ReadError for a configuration.
     """
+    if options.channels == 4 and options.like is None:
+        raise SpecError(
+            "image processors blend alpha over white, for which no nodes are known; expected 1 or 3 channels"
+        )
     source = "config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
     stated = [each.name for each in options_set(options) if each.name in STATED]
     if source and stated:

@@ -28,6 +28,8 @@ from .step_nodes import ImageTensor, written
 _OLDEST = 11
 _UINT8 = 2
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
+_CHANNELS = {1: [0, 0, 0], 3: [0, 1, 2], 4: [0, 1, 2]}
+"""Which channels of an image are red, green and blue, by the number that it has."""
 _BYTES_A_PIXEL = 64.0  # of a row or a column: its place as constants of several types
 
 
@@ -36,12 +38,25 @@ class Preprocess:
     """What is put in front of a model: a pipeline.
 
     ``image_size`` is height and width of all images, where these are known; ``layout`` is that of the model's input,
-    by default what its lengths tell.
+    by default what its lengths tell. With a ``batch`` the input holds so many images of one size, or any number of
+    them for 0. Images have ``channels``: 3, 1 (grey, repeated) or 4 (the last one, alpha, is dropped).
     """
 
     pipeline: Pipeline
     image_size: tuple[int, int] | None = None
     layout: str = ""
+    batch: int | None = None
+    channels: int = 3
+
+    def __post_init__(self) -> None:
+        if self.channels not in _CHANNELS:
+            raise SpecError(f"channels is {self.channels}; expected 1 (grey), 3 (RGB) or 4 (RGB and alpha)")
+
+    @property
+    def shape(self) -> list[int | str]:
+        """The shape of the image, with names for what run time knows."""
+        batch = [] if self.batch is None else [self.batch or "batch"]
+        return [*batch, *(self.image_size or ("height", "width")), self.channels]
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> str:
@@ -56,22 +71,24 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     if opset < _OLDEST:
         newer = f"expected {_OLDEST} or newer: `convert --target onnx:17` makes one"
         raise ReadError(f"operator set {opset}; {newer}", source.name)
-    given = _input(model, name, source.name)
+    given = _input(model, name, source.name, wanted.batch)
     _check_dtype(wanted.pipeline, given)
     graph = Graph(opset=opset, layer="preprocess")
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    raw = ImageTensor(tensor=tensor(graph, image, "uint8"), size=wanted.image_size, wide=wide)
+    x = tensor(graph, image, "uint8")
+    x = x if wanted.batch is None else x.transposed(1, 2, 0, 3)
+    x = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], 2 if wanted.batch is None else 3)
+    raw = ImageTensor(tensor=x, size=wanted.image_size, is_batch=wanted.batch is not None, wide=wide)
     y = _as_input(written(wanted.pipeline.steps, raw).tensor, wanted, given)
     graph.rename(y.value, given.name)
     graph.name_nodes(0)
     nodes = [*graph.nodes, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    lengths = wanted.image_size or ("height", "width")
     place = [each.name for each in model.graph.input].index(given.name)
-    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(image, _UINT8, [*lengths, 3]))
+    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(image, _UINT8, wanted.shape))
     used = {tensor for node in with_inner(graph.nodes) for tensor in node.input}
     model.graph.initializer.extend(
         onnx.numpy_helper.from_array(value, key) for key, value in graph.initialisers.items() if key in used
@@ -115,7 +132,7 @@ def _check(model: onnx.ModelProto, where: str) -> None:
         raise ReadError(f"not valid ONNX: {problem}", where)
 
 
-def _input(model: onnx.ModelProto, name: str | None, where: str) -> onnx.ValueInfoProto:
+def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | None) -> onnx.ValueInfoProto:
     constants = {each.name for each in model.graph.initializer}
     inputs = [each for each in model.graph.input if each.name not in constants]
     chosen = [each for each in inputs if name in (None, each.name)]
@@ -126,8 +143,11 @@ def _input(model: onnx.ModelProto, name: str | None, where: str) -> onnx.ValueIn
     lengths, called = _lengths(found), f"{where}:input {found.name!r}"
     if len(lengths) not in (3, 4):
         raise ReadError("takes no image: expected 3 or 4 axes", called)
-    if len(lengths) == 4 and lengths[0] not in (None, 1):
-        raise ReadError(f"takes {lengths[0]} images at once; expected one", called)
+    if len(lengths) == 3 and batch is not None:
+        raise ReadError("takes one image without an axis for a batch", called)
+    if len(lengths) == 4 and lengths[0] not in (None, 1 if batch is None else batch):
+        expected = "expected one; batch says how many" if batch is None else f"expected {batch or 'any number'}"
+        raise ReadError(f"takes {lengths[0]} images at once; {expected}", called)
     if _dtype(found) not in _TAKEN:
         raise ReadError(f"takes {_dtype(found) or 'no numbers'}; expected one of {', '.join(_TAKEN)}", called)
     return found
@@ -162,6 +182,8 @@ def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> 
     if size and any(length not in (None, other) for length, other in zip(expected, size, strict=True)):
         raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {size}")
     y = y.cast(dtype)
+    if wanted.batch is not None:
+        return y.transposed(*((2, 0, 1, 3) if last else (2, 3, 0, 1)))
     y = y if last else y.transposed(2, 0, 1)
     return y if len(lengths) == 3 else y.unsqueeze(0)
 

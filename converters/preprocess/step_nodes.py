@@ -30,10 +30,12 @@ from .any_size_resize import lengths_of, resized
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
 
+_CHANNELS = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageTensor:
-    """An image under construction, [height, width, channels].
+    """An image under construction, [height, width, channels]; a batch of images is [height, width, batch, channels].
 
     ``size`` is its height and width, None where only run time knows them; both are at least ``least``. ``is_integral``
     says that its values are still those of uint8. ``wide`` allows float64, which OpenVINO computes in float32.
@@ -43,7 +45,13 @@ class ImageTensor:
     size: tuple[int, int] | None
     least: int = 1
     is_integral: bool = True
+    is_batch: bool = False
     wide: bool = True
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels, the last one."""
+        return 3 if self.is_batch else 2
 
 
 def written(steps: Sequence[ImageStep], image: ImageTensor) -> ImageTensor:
@@ -68,15 +76,20 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
         raise InexactError(step.like, "an ONNX subgraph", reason="it resizes floats; expected a resize before them")
     op, x = step.op("uint8"), image.tensor
     x = x if x.dtype == "uint8" else x.cast("uint8")
+    planes = node("Reshape", x, x.of([0, 0, -1], "int64")) if image.is_batch else x
     if image.size is not None:
-        sizes = _size_of(step.size, image.size)
-        return replace(image, tensor=tabled(op, x, image.size, sizes, wide=image.wide), size=sizes)
-    fixed = step.size.fixed
-    if fixed is not None:
-        height, width = (Size.of(x.ops.graph, length) for length in fixed)
+        sizes: tuple[int, int] | None = _size_of(step.size, image.size)
+        assert sizes is not None
+        y = tabled(op, planes, image.size, sizes, wide=image.wide, is_batch=image.is_batch)
     else:
-        height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
-    return replace(image, tensor=resized(op, x, (height, width)), size=fixed, least=step.size.least)
+        sizes = step.size.fixed
+        if sizes is not None:
+            height, width = (Size.of(x.ops.graph, length) for length in sizes)
+        else:
+            height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
+        y = resized(op, planes, (height, width))
+    y = node("Reshape", y, y.of([0, 0, -1, _CHANNELS], "int64")) if image.is_batch else y
+    return replace(image, tensor=y, size=sizes, least=step.size.least)
 
 
 @after.register
@@ -88,7 +101,7 @@ def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
     if step.size.fixed is None or max(step.size.fixed) > image.least:
         missing = [(size - length).maximum(0) for length, size in zip(lengths_of(x), crop, strict=True)]
         before = [_halved(count, step.padding) for count in missing]
-        x = _padded(x, before, _differences(missing, before), step.colour)
+        x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = _differences(lengths_of(x), crop)
     first = [_halved(count, step.start) for count in surplus]
     last = [start + length for start, length in zip(first, crop, strict=True)]
@@ -102,7 +115,7 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
     missing = [max(length, 0) for length in _differences(crop, size)]
     if any(missing):
         before = [int(step.padding.apply(np.float64(count) / 2, NUMPY)) for count in missing]
-        x = _padded(x, before, _differences(missing, before), step.colour)
+        x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = [max(length, 0) for length in _differences(size, crop)]
     if any(surplus):
         first = [int(step.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus]
@@ -136,30 +149,34 @@ def _(step: PadTo, image: ImageTensor) -> ImageTensor:
         if min(rest) < 0:
             raise SpecError(f"an image of {image.size[0]}x{image.size[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
         before = [count // 2 if is_centred else 0 for count in rest]
-        return replace(image, tensor=_padded(x, before, _differences(rest, before), step.colour), size=sizes)
+        return replace(image, tensor=_padded(image, x, before, _differences(rest, before), step.colour), size=sizes)
     rest = _differences(_crop_size(step.size, x), lengths_of(x))
     before = [count / 2 if is_centred else count.of([0]) for count in rest]
-    y = _padded(x, before, _differences(rest, before), step.colour)
+    y = _padded(image, x, before, _differences(rest, before), step.colour)
     return replace(image, tensor=y, size=step.size.fixed, least=max(image.least, step.size.least))
 
 
-def _padded(x: NodeTensor, before: Sequence[Any], rest: Sequence[Any], colour: Sequence[float]) -> NodeTensor:
+def _padded(
+    image: ImageTensor, x: NodeTensor, before: Sequence[Any], rest: Sequence[Any], colour: Sequence[float]
+) -> NodeTensor:
     """Return an image with rows and columns of a colour around it: Pad takes one number, so each colour is its own."""
     if isinstance(before[0], Tensor):
-        none = before[0].of([0])
+        none = before[0].of([0] * (image.channel_axis - 1))
         pads = node("Concat", *before, none, *rest, none, axis=0)
     else:
-        pads = x.of([*before, 0, *rest, 0], "int64")
+        zeros = [0] * (image.channel_axis - 1)
+        pads = x.of([*before, *zeros, *rest, *zeros], "int64")
     if len(set(colour)) == 1:
         return node("Pad", x, pads, x.of(colour[0]))
-    planes = [node("Pad", x.take([channel], 2), pads, x.of(value)) for channel, value in enumerate(colour)]
-    return node("Concat", *planes, axis=2)
+    axis = image.channel_axis
+    planes = [node("Pad", x.take([channel], axis), pads, x.of(value)) for channel, value in enumerate(colour)]
+    return node("Concat", *planes, axis=axis)
 
 
 @after.register
 def _(step: ReverseChannels, image: ImageTensor) -> ImageTensor:
     del step
-    return replace(image, tensor=image.tensor.take([2, 1, 0], 2))
+    return replace(image, tensor=image.tensor.take([2, 1, 0], image.channel_axis))
 
 
 def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:

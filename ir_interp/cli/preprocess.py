@@ -39,5 +39,6 @@ def preprocess(
         raise IrInterpError("--like and --size are needed, as in --like pillow:bicubic --size 224,224; or --config")
     image = ir_interp.preprocess(model, output, **keywords(options))
     if not options.quiet:
-        shape = ", ".join(map(str, options.image_size or ("height", "width")))
-        print(shown(f"wrote {output}: input {image!r}, uint8 [{shape}, 3]"))
+        batch = [] if options.batch is None else [options.batch or "batch"]
+        shape = [*batch, *(options.image_size or ("height", "width")), options.channels]
+        print(shown(f"wrote {output}: input {image!r}, uint8 [{', '.join(map(str, shape))}]"))

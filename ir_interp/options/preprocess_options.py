@@ -10,7 +10,7 @@ from ir_interp import arguments
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, WORD, Kind
+from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, POSITIVE, WORD, Kind
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
 
@@ -47,6 +47,10 @@ class PreprocessOptions:
     )
     backend: Backend | None = shared.backend()
     pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
+    batch: int | None = option(NATURAL, "Number of images that the new input takes at once; 0 for any.", "--batch")
+    channels: int = option(
+        POSITIVE, "Channels of the images: 1 (grey), 3 (RGB) or 4 (alpha is dropped).", "--channels", default=3
+    )
     name: str | None = option(WORD, "Name of the input, if the model has several.", "--input")
     images: Images = shared.images()
     quiet: bool = shared.quiet()

@@ -117,6 +117,8 @@ def preprocess(
     config: str | os.PathLike[str] | None = None,
     backend: Backend | str | None = None,
     pipeline: Pipeline | None = None,
+    batch: int | None = None,
+    channels: int = 3,
     name: str | None = None,
     images: Images | None = None,
 ) -> str:
@@ -127,7 +129,9 @@ def preprocess(
     With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
     ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
     can be written. A ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``,
-    stands for ``like``, ``size``, ``letterbox``, mean and scale.
+    stands for ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of
+    one size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
+    (grey, repeated), or 4 (alpha is dropped).
 
     Raises ReadError for what cannot be read, InexactError for a step that has no such form, SpecError for options that
     contradict each other.

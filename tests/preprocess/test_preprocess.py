@@ -168,6 +168,45 @@ def test_numbers_that_no_float32_holds(images: dict[str, Any], tmp_path: Path) -
         ir_interp.preprocess(source, tmp_path / "b.onnx", like="pillow:bilinear", size=SIZE, images=numbers)
 
 
+@pytest.mark.parametrize("like", ["pillow@13:bicubic", "opencv:linear", "torch:nearest"])
+@pytest.mark.parametrize(
+    ("batch", "channels", "layout"), [(0, 3, "nchw"), (2, 1, "nhwc"), (2, 4, "nchw"), (None, 1, "")]
+)
+def test_batches_and_channels(like: str, batch: int | None, channels: int, layout: str, tmp_path: Path) -> None:
+    lengths = ("n", *SIZE, 3) if layout == "nhwc" else ("n", 3, *SIZE)
+    source, whole = identity(tmp_path / "a.onnx", *lengths), tmp_path / "b.onnx"
+    images, rng = Images(bgr=True, mean=(10, 20, 30), layout=layout), np.random.default_rng(0)
+    for size in (None, (30, 41)):
+        given: dict[str, Any] = {"like": like, "size": SIZE, "images": images, "batch": batch, "channels": channels}
+        ir_interp.preprocess(source, whole, **given, image_size=size)
+        x = rng.integers(0, 256, (2 if batch is not None else 1, 30, 41, channels)).astype(np.uint8)
+        y = made(whole, x if batch is not None else x[0])
+        y = y if layout == "nhwc" else y.transpose(0, 2, 3, 1)
+        for one, result in zip(x, y, strict=True):
+            colours = np.repeat(one, 3, 2) if channels == 1 else np.ascontiguousarray(one[..., :3])
+            small = resized(call(like, colours, "RGB"), colours, SIZE, None)[..., ::-1]
+            assert np.array_equal(result, small - np.array((10, 20, 30), np.float32))
+
+
+def test_batches_that_are_refused(tmp_path: Path) -> None:
+    source, whole = identity(tmp_path / "a.onnx", 4, 3, *SIZE), tmp_path / "b.onnx"
+    given: dict[str, Any] = {"like": "pillow:bilinear", "size": SIZE}
+    with pytest.raises(ReadError, match="takes 4 images at once; expected 2"):
+        ir_interp.preprocess(source, whole, **given, batch=2)
+    with pytest.raises(SpecError, match=r"a batch of any number of images is for \.onnx; give the number"):
+        ir_interp.preprocess(source, tmp_path / "b.xml", **given, batch=0, image_size=(30, 30))
+    with pytest.raises(SpecError, match="channels is 2; expected 1"):
+        ir_interp.preprocess(source, whole, **given, batch=4, channels=2)
+    with pytest.raises(InexactError, match="of a batch no nodes are known"):
+        ir_interp.preprocess(source, whole, like="opencv:cubic", size=SIZE, batch=4, image_size=(30, 30))
+    config = {"image_processor_type": "ViTImageProcessorPil"}
+    with pytest.raises(SpecError, match="image processors blend alpha over white, for which no nodes are known"):
+        ir_interp.preprocess(source, whole, pipeline=ir_interp.pipeline(config), channels=4)
+    flat = identity(tmp_path / "flat.onnx", 3, *SIZE)
+    with pytest.raises(ReadError, match="takes one image without an axis for a batch"):
+        ir_interp.preprocess(flat, whole, **given, batch=1)
+
+
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
     with pytest.raises(InexactError, match=r"no nodes are known"):
