@@ -26,7 +26,7 @@ from ir_interp.spec import (
 )
 
 from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, windowed
+from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, windowed, windows
 
 
 def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
@@ -74,10 +74,11 @@ _COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
 def _in_floats(
     x: NodeTensor, spec: ResizeSpec, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size]
 ) -> NodeTensor:
-    y = x.transposed(2, 0, 1)
+    y, kernel = x.transposed(2, 0, 1), spec.kernel
+    assert isinstance(kernel, Box | Linear | Cubic)
     for axis in (1, 0):
         weights, _ = axis_weights(spec, lengths[axis], sizes[axis])
-        y = windowed(y, weights, spec, lengths[axis], sizes[axis], axis)
+        y = windowed(y, weights, windows(kernel, lengths[axis], sizes[axis]), axis)
     return y.transposed(1, 2, 0)
 
 
@@ -166,11 +167,14 @@ def _in_passes(
 ) -> NodeTensor:
     """Return sums that are rounded and cut after each axis."""
     planes = x.transposed(2, 0, 1)
+    kernel = spec.kernel
+    assert isinstance(kernel, Box | Linear | Cubic)
     tables = [whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True)]
+    pieces = [windows(kernel, *each) for each in zip(lengths, sizes, strict=True)]
 
     def along(y: NodeTensor, axis: int) -> NodeTensor:
         weights, unit = tables[axis]
-        return _rounded(windowed(y, weights, spec, lengths[axis], sizes[axis], axis), unit)
+        return _rounded(windowed(y, weights, pieces[axis], axis), unit)
 
     if rounds.passes is Passes.LAST_FIRST:
         planes = along(along(planes, 1), 0)

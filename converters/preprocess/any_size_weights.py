@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,27 +155,45 @@ _GROUPS = 14
 """Windows of an axis: outputs in 14 groups read about a tenth of a large image each, whatever the kernel."""
 
 
-def windowed(
-    x: NodeTensor, weights: NodeTensor, spec: ResizeSpec, length: NodeTensor, size: Size, axis: int
-) -> NodeTensor:
-    """Return planes [channels, height, width] times weights [out, in] along height (0) or width (1), in float64.
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """Outputs of an axis from ``first`` to ``stop``, and the pixels from ``start`` to ``end`` that they can read."""
 
-    Each group of outputs is multiplied with the pixels that it can read, within a margin: weights beyond are 0.
-    """
-    n, kernel = length.cast("float64"), spec.kernel
-    assert isinstance(kernel, Box | Linear | Cubic)
+    first: NodeTensor
+    stop: NodeTensor
+    start: NodeTensor
+    end: NodeTensor
+
+
+def windows(kernel: Box | Linear | Cubic, length: NodeTensor, size: Size) -> list[Window]:
+    """Return the windows of an axis, with a margin: weights of pixels beyond are 0."""
+    n = length.cast("float64")
     step = n / size.count
     margin = step.maximum(1.0) * float(kernels.radius(kernel)) + step + 2.0
-    pieces = []
-    for group in range(_GROUPS):
-        first, stop = (size.length * bound / _GROUPS for bound in (group, group + 1))
-        start = (first.cast("float64") * step - margin).floor().maximum(0.0).cast("int64")
-        end = (stop.cast("float64") * step + margin).ceil().minimum(n).cast("int64")
-        window = _slice(x, start, end, axis + 1)
-        table = _slice(_slice(weights, first, stop, 0), start, end, 1)
+    bounds = [_share(size, group) for group in range(_GROUPS + 1)]
+    starts = [(bound.cast("float64") * step - margin).floor().maximum(0.0).cast("int64") for bound in bounds[:-1]]
+    ends = [(bound.cast("float64") * step + margin).ceil().minimum(n).cast("int64") for bound in bounds[1:]]
+    return list(map(Window, bounds[:-1], bounds[1:], starts, ends))
+
+
+def _share(size: Size, group: int) -> NodeTensor:
+    if size.known is not None:
+        return size.length.of([size.known * group // _GROUPS])
+    return size.length * group / _GROUPS
+
+
+def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis: int) -> NodeTensor:
+    """Return planes [channels, height, width] times weights [out, in] along height (0) or width (1), in float64.
+
+    The windows are made outside of subgraphs: onnxruntime warns of nodes there that it could share, and cannot.
+    """
+    results = []
+    for piece in pieces:
+        window = _slice(x, piece.start, piece.end, axis + 1)
+        table = _slice(_slice(weights, piece.first, piece.stop, 0), piece.start, piece.end, 1)
         window = window if window.dtype == "float64" else window.cast("float64")
-        pieces.append(table @ window if axis == 0 else window @ table.transposed(1, 0))
-    return node("Concat", *pieces, axis=axis + 1)
+        results.append(table @ window if axis == 0 else window @ table.transposed(1, 0))
+    return node("Concat", *results, axis=axis + 1)
 
 
 def _slice(x: NodeTensor, start: NodeTensor, end: NodeTensor, axis: int) -> NodeTensor:

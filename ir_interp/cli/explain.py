@@ -19,6 +19,7 @@ from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
 from ir_interp.options.shared_options import named_layer
+from ir_interp.pipelines import source_code
 from ir_interp.pipelines.pipeline_source import is_pipeline
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
@@ -56,7 +57,9 @@ def explain(
         return
     if is_pipeline(Path(subject)):
         check_place(options, PIPELINE, "on a configuration; it goes with the file of a resize")
-        _explain_pipeline(ir_interp.pipeline(subject, backend=options.backend), form == "json")
+        if options.code and form == "json":
+            raise IrInterpError("--code has no effect with --json")
+        _explain_pipeline(ir_interp.pipeline(subject, backend=options.backend), form == "json", options.code)
         return
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
@@ -78,9 +81,9 @@ def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
         console.say(line)
 
 
-def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool) -> None:
-    if as_json:
-        print(pipeline.json())
+def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, as_code: bool) -> None:
+    if as_json or as_code:
+        print(pipeline.json() if as_json else source_code.python(pipeline), end="" if as_code else "\n")
         return
     from ir_interp.cli.terminal import Console
 

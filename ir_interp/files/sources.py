@@ -72,7 +72,7 @@ def is_beside(path: Path, model: Path) -> bool:
 
 def json_object(path: Path, what: str) -> dict[str, Any]:
     """Return the object that a JSON file holds, which should be ``what``. Raises ReadError where it is none."""
-    text = text_of(path, MAX_JSON_BYTES)
+    text = text_of(path, MAX_JSON_BYTES, "JSON")
     try:
         document = _decoded(text)
     except (ValueError, RecursionError) as error:
@@ -82,8 +82,8 @@ def json_object(path: Path, what: str) -> dict[str, Any]:
     return document
 
 
-def text_of(path: Path, most_bytes: int) -> str:
-    """Return the text of a file, UTF-8. Raises ReadError for a file that cannot be read, or is larger."""
+def text_of(path: Path, most_bytes: int, kind: str = "text") -> str:
+    """Return the text of a file, UTF-8, of a ``kind`` that errors name. Raises ReadError for a file that cannot be read, or is larger."""
     try:
         if is_file(path) and path.stat().st_size > most_bytes:
             raise ReadError(f"larger than {most_bytes / 2**20:g} MiB", path.name)
@@ -92,7 +92,7 @@ def text_of(path: Path, most_bytes: int) -> str:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except ValueError as error:
-        raise ReadError(f"not text: {error}", path.name) from error
+        raise ReadError(f"not {kind}: {error}", path.name) from error
 
 
 def _decoded(text: str) -> Any:

@@ -85,5 +85,8 @@ class ExplainOptions:
     scales: tuple[float, ...] | None = shared.scales(places=(RESIZE,))
     every: bool = shared.of_command_line(SWITCH, "Show every output.", "--all", places=(RESIZE,))
     backend: Backend | None = shared.backend(is_keyword=False, places=(PIPELINE,))
+    code: bool = shared.of_command_line(
+        SWITCH, "Print a pipeline as Python that needs its own libraries only.", "--code", places=(PIPELINE,)
+    )
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

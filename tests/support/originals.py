@@ -95,6 +95,7 @@ def _write_images(folder: Path) -> None:
 
 
 _CONFIG = {
+    "image_processor_type": "ViTImageProcessorPil",
     "do_resize": True, "size": {"height": 8, "width": 9}, "resample": 3, "do_rescale": True, "rescale_factor": 0.1,
     "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [1, 2, 3],
 }  # fmt: skip

@@ -31,7 +31,7 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, IrInterpError, Pipeline
-from ir_interp.pipelines import timm_config
+from ir_interp.pipelines import source_code, timm_config
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.torchvision_transforms import read_text
@@ -222,6 +222,10 @@ def outcome(case: Case, x: Array, source: Path) -> tuple[str, str]:
         return "refused by the library only", str(expected)
     if y.shape != expected.shape or not np.array_equal(y, expected):
         return "WRONG", f"{y.shape} and {expected.shape}"
+    names: dict[str, Any] = {}
+    exec(source_code.python(pipeline), names)
+    if not np.array_equal(names["preprocess"](x), y):
+        return "WRONG in source code", source_code.python(pipeline)
     return of_nodes(pipeline, x, y, source)
 
 

@@ -1,0 +1,184 @@
+"""A pipeline as Python that needs its own libraries only: Pillow, OpenCV or torchvision, and NumPy.
+
+For those who keep the preprocessing outside of the model. The tests run it, and compare its bits with the pipeline's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any
+
+from ir_interp.errors import InexactError
+from ir_interp.pipelines.output_size import (
+    ByRatio,
+    Exactly,
+    Inside,
+    Multiple,
+    NearestMultiple,
+    OutputSize,
+    ShareOfShorterSide,
+    ShorterSide,
+    SidesWithin,
+    SizeRounding,
+)
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.steps import CentreCrop, Normalise, PadTo, Place, Product, Rescale, Resize, ReverseChannels
+
+_ROUNDED = {
+    SizeRounding.DOWN: "math.floor({})",
+    SizeRounding.UP: "math.ceil({})",
+    SizeRounding.HALF_UP: "math.floor({} + 0.5)",
+    SizeRounding.HALF_EVEN: "round({})",
+}
+_OPENCV = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
+_IMPORTS = {
+    "pillow": "from PIL import Image",
+    "opencv": "import cv2",
+    "torchvision": "import torch\nfrom torchvision.transforms.v2 import InterpolationMode\n"
+    "from torchvision.transforms.v2 import functional",
+}
+
+
+def python(pipeline: Pipeline) -> str:
+    """Return a module with a function ``preprocess`` of an image, uint8 RGB [height, width, 3].
+
+    Raises InexactError for a resize of another library.
+    """
+    libraries = dict.fromkeys(call.like.partition(":")[0].partition("@")[0] for call in pipeline.calls)
+    for library in libraries:
+        if library not in _IMPORTS:
+            raise InexactError(library, "Python", reason=f"expected resizes of {', '.join(_IMPORTS)}")
+    body = [line for step in pipeline.steps for line in lines(step)]
+    body.append("return np.ascontiguousarray(x.transpose(2, 0, 1))" if pipeline.layout == "nchw" else "return x")
+    uses_math = any("math." in line for line in body)
+    imports = [
+        *(["import math", ""] if uses_math else []),
+        "import numpy as np",
+        *(_IMPORTS[each] for each in libraries),
+    ]
+    title = '    """Return the input of a model for an image, uint8 RGB [height, width, 3]."""'
+    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment: names are untrusted text
+    return "\n".join([*imports, "", "", "def preprocess(x):", title, origin, *(f"    {line}" for line in body), ""])
+
+
+@singledispatch
+def lines(step: Any) -> Iterator[str]:
+    """Yield the lines of a step."""
+    raise TypeError(f"no step: {step!r}")
+
+
+@lines.register
+def _(step: Resize) -> Iterator[str]:
+    yield from _sized(step.size)
+    library, _, word = step.like.partition(":")
+    word, *arguments = word.split(",")
+    name = library.partition("@")[0]
+    if name == "pillow" and not arguments:
+        yield f"x = np.asarray(Image.fromarray(x).resize((width, height), Image.Resampling.{word.upper()}))"
+    elif name == "opencv" and word in _OPENCV and not arguments:
+        yield f"x = cv2.resize(x, (width, height), interpolation=cv2.{_OPENCV[word]})"
+    elif name == "torchvision" and {argument.partition("=")[0] for argument in arguments} <= {"antialias"}:
+        antialias = "antialias=false" not in arguments
+        mode = word.upper().replace("-", "_")
+        yield "planes = torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))"
+        yield f"mode = InterpolationMode.{mode}"
+        yield f"planes = functional.resize(planes, [height, width], interpolation=mode, antialias={antialias})"
+        yield "x = planes.numpy().transpose(1, 2, 0)"
+    else:
+        raise InexactError(step.like, "Python", reason="its arguments have no call that is known here")
+
+
+@lines.register
+def _(step: CentreCrop) -> Iterator[str]:
+    yield from _sized(step.size)
+    yield "missing = [max(height - x.shape[0], 0), max(width - x.shape[1], 0)]"
+    yield f"before = [{_ROUNDED[step.padding].format('count / 2')} for count in missing]"
+    yield from _padding("[count - first for count, first in zip(missing, before)]", step.colour)
+    starts = _ROUNDED[step.start].format("(length - size) / 2")
+    yield f"top, left = ({starts} for length, size in zip(x.shape, (height, width)))"
+    yield "x = x[top : top + height, left : left + width]"
+
+
+@lines.register
+def _(step: PadTo) -> Iterator[str]:
+    yield from _sized(step.size)
+    yield "rest = [height - x.shape[0], width - x.shape[1]]"
+    yield f"before = [{'count // 2' if step.place is Place.CENTRE else '0'} for count in rest]"
+    yield from _padding("[count - first for count, first in zip(rest, before)]", step.colour)
+
+
+def _padding(after: str, colour: tuple[float, ...]) -> Iterator[str]:
+    yield f"after = {after}"
+    yield "padded = np.empty((x.shape[0] + before[0] + after[0], x.shape[1] + before[1] + after[1], 3), x.dtype)"
+    yield f"padded[:] = np.array({list(colour)}).astype(x.dtype)"
+    yield "padded[before[0] : before[0] + x.shape[0], before[1] : before[1] + x.shape[1]] = x"
+    yield "x = padded"
+
+
+@lines.register
+def _(step: ReverseChannels) -> Iterator[str]:
+    del step
+    yield "x = np.ascontiguousarray(x[:, :, ::-1])"
+
+
+@lines.register
+def _(step: Rescale) -> Iterator[str]:
+    if step.product is Product.FLOAT64:
+        yield f"x = (x.astype(np.float64) * {step.factor!r}).astype(np.float32)"
+    elif step.product is Product.FLOAT32:
+        yield f"x = x.astype(np.float32) * np.float32({step.factor!r})"
+    else:
+        yield f"x = x.astype(np.float32) / np.float32({1 / step.factor!r})"
+    if step.offset:
+        yield f"x = x + np.float32({step.offset!r})"
+
+
+@lines.register
+def _(step: Normalise) -> Iterator[str]:
+    yield f"x = x.astype(np.float32) - np.array({list(step.mean)}, np.float32)"
+    yield f"x = x / np.array({list(step.deviation)}, np.float32)"
+
+
+def _sized(rule: OutputSize) -> Iterator[str]:
+    """Yield lines that set ``height`` and ``width`` by a rule."""
+    if isinstance(rule, Exactly):
+        yield f"height, width = {rule.height}, {rule.width}"
+        return
+    yield "height, width = x.shape[:2]"
+    yield from _formula(rule)
+
+
+def _formula(rule: OutputSize) -> Iterator[str]:
+    match rule:
+        case ShorterSide(size=size, longest=longest):
+            yield f"short, long = {size}, int({size} * max(height, width) / min(height, width))"
+            if longest is not None:
+                yield f"if long > {longest}:"
+                yield f"    short, long = int({longest} * short / long), {longest}"
+            yield "height, width = (long, short) if width <= height else (short, long)"
+        case SidesWithin(shortest=shortest, longest=longest):
+            yield "shorter, longer = min(height, width), max(height, width)"
+            yield f"is_limited = longer / shorter * {shortest} > {longest}"
+            yield f"side = {longest} * shorter / longer if is_limited else {shortest}"
+            yield "short = round(side)"
+            yield "long = longer if short == shorter else int(side * longer / shorter)"
+            yield "height, width = (long, short) if width < height else (short, long)"
+        case Inside(height=height, width=width, rounding=rounding):
+            yield f"scale = min({height} / height, {width} / width)"
+            rounded = _ROUNDED[rounding].format("size * scale")
+            yield f"height, width = (max({rounded}, 1) for size in (height, width))"
+        case ByRatio(height=height, width=width, covers=covers):
+            yield f"ratio = {'min' if covers else 'max'}(height / {height}, width / {width})"
+            yield "height, width = round(height / ratio), round(width / ratio)"
+        case Multiple(of_size=multiple, rounding=rounding):
+            rounded = _ROUNDED[rounding].format(f"size / {multiple}")
+            yield f"height, width = ({rounded} * {multiple} for size in (height, width))"
+        case NearestMultiple(height=height, width=width, of_size=multiple):
+            yield f"tall, wide = {height} / height, {width} / width"
+            yield "scale = wide if abs(1 - wide) < abs(1 - tall) else tall"
+            yield f"height, width = (round(size * scale / {multiple}) * {multiple} for size in (height, width))"
+        case ShareOfShorterSide(height=tall, width=wide):
+            yield f"height, width = (int(share * min(height, width)) for share in ({tall!r}, {wide!r}))"
+        case _:
+            raise TypeError(f"no rule: {rule!r}")
