@@ -83,7 +83,10 @@ def json_object(path: Path, what: str) -> dict[str, Any]:
 
 
 def text_of(path: Path, most_bytes: int, kind: str = "text") -> str:
-    """Return the text of a file, UTF-8, of a ``kind`` that errors name. Raises ReadError for a file that cannot be read, or is larger."""
+    """Return the text of a file, UTF-8, of a ``kind`` that errors name.
+
+    Raises ReadError for a file that cannot be read, or is larger.
+    """
     try:
         if is_file(path) and path.stat().st_size > most_bytes:
             raise ReadError(f"larger than {most_bytes / 2**20:g} MiB", path.name)

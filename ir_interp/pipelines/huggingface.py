@@ -39,6 +39,7 @@ from ir_interp.pipelines.steps import (
     Rescale,
     Resize,
     ReverseChannels,
+    check_single,
 )
 
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
@@ -303,11 +304,13 @@ def _product(config: Configuration) -> Product:
 
 def _fused(config: Configuration, factor: float) -> Normalise:
     """Return both steps as one: mean and deviation times 1 / factor in float32, as torch multiplies a tensor."""
+    check_single((1 / Rescale(factor=factor).factor,))
     inverse = np.float32(1 / factor)
-    mean, deviation = (
-        tuple(float(np.float32(number) * inverse) for number in config.numbers(name))
-        for name in ("image_mean", "image_std")
-    )
+    with np.errstate(over="ignore", under="ignore"):  # Normalise refuses infinities and zeros
+        mean, deviation = (
+            tuple(float(np.float32(number) * inverse) for number in config.numbers(name))
+            for name in ("image_mean", "image_std")
+        )
     return Normalise(mean=mean, deviation=deviation)
 
 

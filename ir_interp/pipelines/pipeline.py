@@ -142,7 +142,7 @@ def _value(value: Any, hint: Any) -> Any:
         return tuple(_value(item, get_args(hint)[0]) for item in value)
     if issubclass(hint, Enum):
         choices = [member.value for member in hint]
-        if value not in choices:
+        if not isinstance(value, str) or value not in choices:
             raise SpecError(f"{value!r}; {closest(str(value), choices)}")
         return hint(value)
     return _plain(value, hint)
@@ -158,10 +158,10 @@ def _plain(value: Any, hint: type) -> Any:
 
 
 def _object(value: Any, kinds: Mapping[str, type]) -> Any:
-    if not isinstance(value, dict) or value.get(_KIND) not in kinds:
-        kind = value.get(_KIND) if isinstance(value, dict) else value
+    kind = value.get(_KIND) if isinstance(value, dict) else value
+    if not isinstance(value, dict) or not isinstance(kind, str) or kind not in kinds:
         raise SpecError(f"kind {kind!r}; {closest(str(kind), kinds)}")
-    cls = kinds[value[_KIND]]
+    cls = kinds[kind]
     hints = get_type_hints(cls)
     names = {field.name for field in fields(cls)}
     unknown = value.keys() - names - {_KIND}
