@@ -16,11 +16,12 @@ from ir_interp.translation.translate import compared
 
 from ..decompose.decomposed_resize import Decomposed
 from ..dialects.onnx import DIALECT
+from ..forecasts.runtimes_asked import of_other
 from ..forecasts.tensorrt_importer import importer
 from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
-from ..onnx.origins import may_change, open_axes
+from ..onnx.origins import open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
@@ -113,7 +114,7 @@ def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
 def _of_other(other: OtherRuntime) -> Target:
     return Target(
         name=other.name,
-        forecast=lambda node: other.outcome(node.op, may_change(node)),
+        forecast=partial(of_other, other),
         problem=partial(_other_problem, other),
         note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
     )
