@@ -85,7 +85,7 @@ def fix(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fixed:
-    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI015).
+    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI016).
 
     ``select`` and ``ignore`` choose codes, or their beginnings, ``layers`` resizes by name; by default all. Nothing but
     the nodes of these resizes, and new constants for them, changes: the file is read again, and what was meant to
