@@ -29,6 +29,7 @@ from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
+_SHORT = {"trt": "tensorrt"}  # which the letters alone would take for tract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def target(name: str) -> Target:
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
-        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _NAMED)}")
+        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
     return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 

@@ -101,6 +101,9 @@ PLACES: Mapping[str, Node | Layer] = {
     "resize-10-linear": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 2, 2)),
     "resize-10-ratio": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
     "single-row": Node(shape=(1, 1, 1, 6), attributes={"mode": "linear"}, given=_sizes(1, 1, 3, 9)),
+    "axes-out-of-order": Node(
+        version=18, attributes={"mode": "linear", "axes": [0, 1, 3, 2]}, given=_sizes(1, 1, 9, 8)
+    ),
     "nearest-exclude-outside": Node(
         version=13,
         attributes={"mode": "nearest", "nearest_mode": "floor", "exclude_outside": 1},

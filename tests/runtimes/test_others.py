@@ -79,6 +79,16 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
             "tract": "at -1/2",
         },
     ),
+    (
+        {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel", "exclude_outside": 1},
+        {"sizes": (1, 2, 1, 9)},
+        {
+            "iree": "no exclude_outside",
+            "mnn": "before the first pixel's middle",
+            "ncnn": "no exclude_outside",
+            "tract": "at -1/2",
+        },
+    ),
     ({"mode": "linear", "axes": [2, 3]}, {"sizes": (8, 9)}, dict.fromkeys(OF_IMAGES, "axes")),
     ({"mode": "linear"}, {"sizes": (1, 3, 8, 9)}, dict.fromkeys(OF_IMAGES, "of axes")),
 )
@@ -193,6 +203,58 @@ OF_ANY_RANK = (
 )
 
 
+OUT_OF_ORDER: tuple[tuple[list[int], tuple[int, ...], dict[str, Any], str], ...] = (
+    # axes and sizes of an image of 4x5, and what becomes of them
+    ([0, 1, 3, 2], (1, 1, 9, 8), {}, "refused"),
+    ([0, 1, 3, 2], (1, 1, 5, 4), {}, "refused"),
+    ([1, 0, 2, 3], (1, 1, 8, 9), {}, "same"),  # entries that are alike
+    ([0, 1, 3, 2], (1, 1, 8, 8), {"mode": "linear"}, "same"),
+    ([0, 1, 3, 2], (1, 1, 9, 8), {"mode": "linear", "antialias": 1}, "same"),
+    ([0, 1, 3, 2], (1, 1, 9, 8), {"mode": "cubic", "cubic_coeff_a": -0.5}, "same"),
+    ([0, 1, 3, 2], (1, 1, 9, 8), {"mode": "nearest", "nearest_mode": "ceil"}, "unknown"),
+)
+
+
+@pytest.mark.parametrize(("axes", "sizes", "attributes", "becomes"), OUT_OF_ORDER, ids=str)
+def test_axes_out_of_order_in_tract(
+    axes: list[int], sizes: tuple[int, ...], attributes: dict[str, Any], becomes: str, tmp_path: Path
+) -> None:
+    """Its optimiser takes the entries of every axis for those in order, of the nodes that it simplifies."""
+    path, words = tmp_path / "a.onnx", {"mode": "cubic", **attributes, "axes": axes}
+    onnx.save(onnx_model("Resize", 18, (1, 1, 4, 5), "float32", words, sizes=sizes), path)
+    (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
+    assert row.forecast["tract"].kind.value == becomes
+    if becomes != "unknown":
+        assert row.seen.get("tract", row.forecast["tract"]).kind.value == becomes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "verdict"),
+    [
+        ("float16", "linear", "same"),
+        ("uint8", "nearest", "same"),
+        ("uint8", "linear", "same: but for integers"),
+        ("int8", "cubic", "same: but for integers"),
+        ("int32", "nearest", "unknown: no rule covers a Resize of int32"),  # beyond 2^24 its float32 holds not all
+        ("float64", "linear", "unknown: no rule covers a Resize of float64"),
+    ],
+)
+def test_element_types_in_tract(dtype: str, mode: str, verdict: str, tmp_path: Path) -> None:
+    path, words = tmp_path / "a.onnx", {"mode": mode}
+    onnx.save(onnx_model("Resize", 13, SHAPE, dtype, words, sizes=(1, 2, 8, 9)), path)
+    (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
+    assert str(row.forecast["tract"]).startswith(verdict)
+    if not verdict.startswith("unknown"):
+        assert row.seen.get("tract", row.forecast["tract"]).kind is Kind.SAME
+
+
+def test_scales_out_of_order_in_tract(tmp_path: Path) -> None:
+    """Lengths that come out alike hide it: the width is resized by the scale of the height."""
+    path, words = tmp_path / "a.onnx", {"mode": "linear", "axes": [1, 0]}
+    onnx.save(onnx_model("Resize", 18, (3, 4), "float32", words, scales=(1.1, 1.0)), path)
+    assert agrees(path, (3, 4), "tract", "in order") is Kind.DIFFERS
+
+
 @pytest.mark.parametrize(("shape", "attributes", "target"), OF_ANY_RANK, ids=str)
 def test_tract_resizes_any_axes(
     shape: tuple[int, ...], attributes: dict[str, Any], target: dict[str, Any], tmp_path: Path
@@ -200,6 +262,13 @@ def test_tract_resizes_any_axes(
     path = tmp_path / "a.onnx"
     onnx.save(onnx_model("Resize", 18, shape, "float32", attributes, **target), path)
     assert agrees(path, shape, "tract", "") is Kind.SAME
+
+
+def test_a_policy_and_align_corners_in_tract(tmp_path: Path) -> None:
+    path, words = tmp_path / "a.onnx", {"mode": "linear", "coordinate_transformation_mode": CORNERS}
+    policy = {"keep_aspect_ratio_policy": "not_larger", "axes": [2, 3]}
+    onnx.save(onnx_model("Resize", 18, (1, 1, 8, 7), "float32", words | policy, sizes=(5, 6)), path)
+    assert agrees(path, (1, 1, 8, 7), "tract", "spans scale * length") is Kind.DIFFERS
 
 
 def test_nearest_of_tract_excludes_pixels(tmp_path: Path) -> None:
