@@ -75,6 +75,12 @@ PLACES: Mapping[str, Node | Layer] = {
     "tf-half-pixel-ceil": Node(version=11, attributes={**_TF, "nearest_mode": "ceil"}, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-sizes": Node(version=11, attributes=_TF, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-scales": Node(version=11, attributes=_TF, given=_scales(1, 1, 3, 0.5)),
+    "tf-half-pixel-coefficient": Node(
+        version=11, attributes={**_TF, "mode": "cubic", "cubic_coeff_a": -0.5}, given=_scales(1, 1, 2, 2)
+    ),
+    "tf-half-pixel-exclude-outside": Node(
+        version=11, attributes={**_TF, "mode": "cubic", "exclude_outside": 1}, given=_scales(1, 1, 2, 2)
+    ),
     "nearest-tie-fraction": Node(
         shape=(1, 1, 10, 1), attributes={"mode": "nearest", "nearest_mode": "ceil"}, given=_scales(1, 1, 2.6, 1)
     ),
