@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +11,10 @@ from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import Fault, faults
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
+
+if str(Path(__file__).parent.parent) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.support.reports import described, reports
 
 PATH = Path(__file__).with_name("faults.md")
 INTRODUCTION = """\
@@ -25,7 +30,8 @@ expected with its formula and source, what the runtime makes, and a script that 
 Of a model of yours `ir-interp reproduce model.onnx fault --runtime openvino` does the same: it takes the first resize
 that the runtime does not compute, alone, and makes it as small as still shows it. `python -m tests.sweeps.faults`
 reproduces all of them in the runtimes that are installed, runs the scripts, and looks on random nodes for causes that
-are missing here.
+are missing here. Where users reported a fault, its line links their report; [known-issues.md](known-issues.md) has all
+of these reports, with what repairs each.
 """
 _BESIDE = (
     (
@@ -73,16 +79,13 @@ def _section(runtime: str, those: list[Fault]) -> Iterator[str]:
     if runtime not in RUNNERS:
         yield "By its source: nothing of it was run, and `reproduce` does not take it."
         yield ""
-    yield "| what it does | of | reproduce |"
-    yield "|---|---|---|"
+    yield "| what it does | of | reproduce | reported |"
+    yield "|---|---|---|---|"
     for each in those:
         line = f"`ir-interp reproduce {each.name} fault`" if runtime in RUNNERS else ""
-        op = each.op
-        kind = (
-            f"{'Interpolate' if op.dialect == 'openvino' else 'Resize' if op.version > 9 else 'Upsample'}-{op.version}"
-        )
-        shape = "x".join(map(str, op.shape or ()))
-        yield f"| {_TITLES[each.kind]}: {each.reason} | {kind} of {op.dtype} {shape}: {op.spec} | {line} |"
+        told = [report for report in reports() if report.is_of(runtime, each.kind.value, each.reason)]
+        links = ", ".join(f"[{report.name}]({report.url})" for report in told)
+        yield f"| {_TITLES[each.kind]}: {each.reason} | {described(each.op)} | {line} | {links} |"
     yield ""
 
 

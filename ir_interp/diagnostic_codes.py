@@ -264,6 +264,18 @@ RULES = _by_code(
             test="audit/test_audit.py::test_what_the_version_converter_leaves",
         ),
         Rule(
+            code="IRI016",
+            severity=Severity.WARNING,
+            summary="A single output that is the first pixel, where PyTorch samples the middle.",
+            story=(
+                "ONNX's pytorch_half_pixel puts a single output at coordinate 0. PyTorch itself samples (in - 1) / 2: "
+                "interpolate of [0, 1, ..., 9] to one pixel is 4.5, and its ONNX export gives 0. Both modes are the "
+                "same wherever an axis has more than one output."
+            ),
+            remedy="Set coordinate_transformation_mode=half_pixel: `ir-interp fix` does; else `--ignore IRI016`.",
+            test="audit/test_audit.py::test_mistakes",
+        ),
+        Rule(
             code="IRI021",
             severity=Severity.ERROR,
             summary="A runtime crashes on it.",

@@ -13,9 +13,10 @@ from ir_interp.ir.net import Layer, Net
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Cubic, Linear, Scales
+from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 
 from ..onnx.resize_nodes import FoundNode
+from ..runtimes.node_geometry import geometry
 
 PLAIN_COEFFICIENT = -0.75
 """Of ONNX's cubic, where a node states none, and of PyTorch's, where it does not antialias."""
@@ -33,10 +34,28 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
             yield "IRI011", "antialias with cubic_coeff_a=-0.75; Pillow and PyTorch antialias with -0.5"
         if not kernel.exclude_outside:
             yield "IRI012", "antialias with exclude_outside=0; Pillow and PyTorch leave out taps outside the image"
+    single = ", ".join(map(str, single_outputs(op)))
+    if op.dialect == "onnx" and single:
+        yield (
+            "IRI016",
+            f"axis {single}: pytorch_half_pixel takes the first pixel for a single output, PyTorch the middle",
+        )
     for each in missed_lengths(op):
         assert isinstance(op.spec.target, Scales)
         product = f"{each.length} * {op.spec.target.values[each.place]:.7g}"
         yield "IRI013", f"axis {each.axis}: {product} gives {each.made}, hardly missing {each.wanted}"
+
+
+def single_outputs(op: ResizeOp) -> list[int]:
+    """Return the axes with one output of several pixels, where pytorch_half_pixel takes the first of them."""
+    spec, at = op.spec, geometry(op)
+    if (
+        at is None
+        or spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL
+        or not isinstance(spec.kernel, Linear | Cubic)
+    ):
+        return []
+    return sorted(axis for axis in at.changing if at.outputs[axis] == 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,26 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
         return Verdict(kind=forecast.kind, reason=forecast.reason)
     if forecast.spec == op.spec:
         return Verdict(kind=Kind.SAME, reason=forecast.reason)
-    shape = op.shape
-    if shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
+    found = _of_floats(op, forecast)
+    is_same = found.kind is Kind.SAME and not found.reason
+    return replace(found, reason=_INTEGERS) if is_same and _rounds_otherwise(op, forecast.spec) else found
+
+
+_INTEGERS = "but for integers, which may be off by 1 per axis"
+
+
+def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:
+    """Say whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
+    is_sum = "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
+    return is_sum and op.spec.rounds != other.rounds
+
+
+def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
+    assert forecast.spec is not None
+    if op.shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
     try:
-        return _measured(op.spec, forecast, shape)
+        return _measured(op.spec, forecast, op.shape)
     except SpecError as error:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
 

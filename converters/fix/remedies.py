@@ -70,6 +70,11 @@ def _edges(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
     return Remedy(code="IRI012", attributes=changed, text=_changes(op, changed))
 
 
+def _middle(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+    changed = {"coordinate_transformation_mode": "half_pixel"}
+    return Remedy(code="IRI016", attributes=changed, text=_changes(op, changed))
+
+
 def _unrounded(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
     return _rescaled("IRI014", scales, tuple(map(before_half, scales)))
 
@@ -107,6 +112,7 @@ _REMEDIES: Mapping[str, Callable[[ResizeOp, tuple[float, ...]], Remedy]] = {
     "IRI015": _converted,
     "IRI011": _coefficient,
     "IRI012": _edges,
+    "IRI016": _middle,
     "IRI014": _unrounded,
     "IRI013": _long_enough,
 }

@@ -14,8 +14,9 @@ from ..runtimes import litert, onnxruntime, onnxruntime_editions, openvino, open
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.edition import Edition
 from ..runtimes.node_geometry import resized
+from ..runtimes.onnxruntime_providers import PROVIDERS, Provider
 from ..runtimes.others import OtherRuntime, others
-from ..runtimes.outcome import Outcome
+from ..runtimes.outcome import Outcome, crashes, refused
 from . import after_conversion, tensorrt_importer
 
 
@@ -41,9 +42,21 @@ def _other(other: OtherRuntime) -> Runtime:
         title=other.title,
         version=other.version,
         forecast=lambda op: other.outcome(op, resized(op)),
-        of_node=lambda node: other.outcome(node.op, may_change(node)),
+        of_node=lambda node: of_other(other, node),
         is_asked=False,
     )
+
+
+def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
+    """Return what comes of a node of a model in one of the other runtimes."""
+    if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
+        return other.outcome(node.op, may_change(node))
+    present = sum(map(bool, node.node.input))
+    reason = "it finds roi and scales by their place among the inputs that are not left out"
+    return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
+
+
+_BEFORE_SIZES = ("roi", "scales")  # which stand between the data and the sizes
 
 
 def _of_onnxruntime(edition: Edition) -> Runtime:
@@ -52,6 +65,16 @@ def _of_onnxruntime(edition: Edition) -> Runtime:
         version=edition.version,
         forecast=edition.outcome,
         among_others=neighbours.in_onnxruntime,
+        is_asked=False,
+    )
+
+
+def _of_provider(provider: Provider) -> Runtime:
+    return Runtime(
+        title=provider.title,
+        version=provider.source,
+        forecast=provider.outcome,
+        among_others=neighbours.in_providers,
         is_asked=False,
     )
 
@@ -87,6 +110,7 @@ RUNTIMES: Mapping[str, Runtime] = {
     ),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
     **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
+    **{name: _of_provider(each) for name, each in PROVIDERS.items()},
     **{f"openvino:{name}": _of_openvino(each) for name, each in openvino_editions.EDITIONS.items()},
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(each) for name, each in others().items()},

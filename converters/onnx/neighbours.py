@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import onnx
 
 from ..runtimes import onnxruntime
-from ..runtimes.outcome import Outcome
+from ..runtimes.outcome import Outcome, unknown
 from .resize_nodes import FoundNode
 
 _MOST = 1000  # nodes that are looked at
@@ -20,6 +20,14 @@ def in_onnxruntime(found: FoundNode) -> Outcome | None:
         return None
     orders = [tuple(each.ints) for each in transpose.attribute if each.name == "perm"]
     return onnxruntime.between_transposes(found.op, orders[0] if orders else None)
+
+
+def in_providers(found: FoundNode) -> Outcome | None:
+    """Return what is known of a node among others in onnxruntime's other providers: its optimiser comes first."""
+    producer = found.values.producer(found.node.input[0])
+    if producer is not None and producer.op_type == "DequantizeLinear":
+        return unknown("a Resize between quantisations")
+    return None if in_onnxruntime(found) is None else unknown("a Resize that the optimiser moves a Transpose over")
 
 
 def are_transposes_around(found: FoundNode) -> bool:

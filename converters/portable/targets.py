@@ -16,11 +16,12 @@ from ir_interp.translation.translate import compared
 
 from ..decompose.decomposed_resize import Decomposed
 from ..dialects.onnx import DIALECT
+from ..forecasts.runtimes_asked import of_other
 from ..forecasts.tensorrt_importer import importer
 from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
-from ..onnx.origins import may_change, open_axes
+from ..onnx.origins import open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
@@ -28,6 +29,7 @@ from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
+_SHORT = {"trt": "tensorrt"}  # which the letters alone would take for tract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ def target(name: str) -> Target:
     opset = int(number[1]) if number else 0
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
-        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(name, _NAMED)}")
+        raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
     return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 
@@ -113,7 +115,7 @@ def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
 def _of_other(other: OtherRuntime) -> Target:
     return Target(
         name=other.name,
-        forecast=lambda node: other.outcome(node.op, may_change(node)),
+        forecast=partial(of_other, other),
         problem=partial(_other_problem, other),
         note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
     )

@@ -75,6 +75,12 @@ PLACES: Mapping[str, Node | Layer] = {
     "tf-half-pixel-ceil": Node(version=11, attributes={**_TF, "nearest_mode": "ceil"}, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-sizes": Node(version=11, attributes=_TF, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-scales": Node(version=11, attributes=_TF, given=_scales(1, 1, 3, 0.5)),
+    "tf-half-pixel-coefficient": Node(
+        version=11, attributes={**_TF, "mode": "cubic", "cubic_coeff_a": -0.5}, given=_scales(1, 1, 2, 2)
+    ),
+    "tf-half-pixel-exclude-outside": Node(
+        version=11, attributes={**_TF, "mode": "cubic", "exclude_outside": 1}, given=_scales(1, 1, 2, 2)
+    ),
     "nearest-tie-fraction": Node(
         shape=(1, 1, 10, 1), attributes={"mode": "nearest", "nearest_mode": "ceil"}, given=_scales(1, 1, 2.6, 1)
     ),
@@ -101,6 +107,15 @@ PLACES: Mapping[str, Node | Layer] = {
     "resize-10-linear": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 2, 2)),
     "resize-10-ratio": Node(version=10, attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1.3)),
     "single-row": Node(shape=(1, 1, 1, 6), attributes={"mode": "linear"}, given=_sizes(1, 1, 3, 9)),
+    "axes-out-of-order": Node(
+        version=18, attributes={"mode": "linear", "axes": [0, 1, 3, 2]}, given=_sizes(1, 1, 9, 8)
+    ),
+    "nearest-exclude-outside": Node(
+        version=13,
+        attributes={"mode": "nearest", "nearest_mode": "floor", "exclude_outside": 1},
+        given=_scales(1, 1, 2, 2),
+    ),
+    "linear-channels-last": Node(shape=(1, 5, 6, 2), attributes={"mode": "linear"}, given=_sizes(1, 8, 9, 2)),
     "nearest-left-out": Node(attributes={"mode": "nearest"}, given=_scales(1, 1, 1.5, 2.6)),
     "policy": Node(attributes={**_POLICY, "axes": [2, 3]}, given=_sizes(8, 12)),
     "policy-negative-axes": Node(attributes={**_POLICY, "axes": [-2, -1]}, given=_sizes(8, 12)),
@@ -191,7 +206,10 @@ def _predicted(names: Iterable[str], folder: Path, runtimes: Collection[str]) ->
         paths = [_path(name, folder) for name in names if isinstance(PLACES[name], kind)]
         for path in paths:
             PLACES[path.stem].save(path)
-        for row in audit(paths, runtimes=sorted(asked))[0]:
+        rows, errors = audit(paths, runtimes=sorted(asked))
+        if errors:
+            raise errors[0]
+        for row in rows:
             for runtime, verdict in row.forecast.items():
                 if verdict.kind is not Kind.SAME:
                     place, why = Path(row.file).stem, reason(row, runtime)

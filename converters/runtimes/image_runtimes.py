@@ -36,6 +36,7 @@ Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
 """Returns the source coordinates of outputs of an axis, with what is added before and taken away after scaling."""
 Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 
+FLOATS_ONLY = "a Resize of {}"
 _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
@@ -59,19 +60,30 @@ def image_outcome(
 ) -> Outcome:
     """Return what comes of a node in a runtime that reads it so; unknown where no rule covers it.
 
-    ``may_change`` are the axes whose lengths change, or may. ``place`` is how float32 makes the source coordinate, by
-    default as (i + before) * step - after, and ``rounded`` how a pixel is found there.
+    ``may_change`` are the axes whose lengths change, or may; ``place`` and ``rounded`` are as in ``read_outcome``.
     """
     uncovered = _no_image(op, may_change)
     if uncovered:
         return unknown(uncovered)
+    outcome = read_outcome(op, readings, place, rounded)
+    if outcome.spec is not None and _moves_what_stays(op, outcome.spec):
+        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+    return outcome
+
+
+def read_outcome(
+    op: ResizeOp, readings: Sequence[Reading], place: Place | None = None, rounded: Rounded | None = None
+) -> Outcome:
+    """Return what comes of a node of any rank in a runtime that reads it so.
+
+    ``place`` is how float32 makes the source coordinate, by default as (i + before) * step - after, and ``rounded``
+    how a pixel is found there.
+    """
     spec, told = op.spec, []
     for each in readings:
         taken = each.of(spec)
         told += [each.told] if taken != spec else []
         spec = taken
-    if _moves_what_stays(op, spec):
-        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
     if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
         return differs("float32 decides ties otherwise")
     return computes(spec, "; ".join(told))
@@ -79,7 +91,7 @@ def image_outcome(
 
 def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
     if op.dtype != "float32":
-        return f"a Resize of {op.dtype or 'an unknown element type'}"
+        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
     if op.shape is None or len(op.shape) != _RANK:
         return f"a Resize of other ranks than {_RANK}"
     if not may_change <= _RESIZED:
@@ -111,9 +123,17 @@ def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) 
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         outputs = np.arange(axis.out_size, dtype=np.float32)
         at = place(outputs, axis, np.float32(before), np.float32(after))
-        if (np.clip(rounded(at, spec.kernel.rounding), 0, axis.in_size - 1) != taps.indices[:, 0]).any():
+        pixels = rounded(at, _along(axis, spec.kernel.rounding))
+        if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
             return True
     return False
+
+
+def _along(axis: AxisPlan, rounding: Rounding) -> Rounding:
+    """Return the rounding of an axis: that of Resize-10 depends on whether it shrinks."""
+    if rounding is not Rounding.SIMPLE:
+        return rounding
+    return Rounding.CEIL if axis.scale < 1 else Rounding.FLOOR
 
 
 def _shifted_twice(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:

@@ -23,7 +23,8 @@ class Edition:
 
     ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` leaves out antialias and
     the aspect policy without a word, and reads sizes and scales of ``axes`` as those of every axis. One that
-    ``reads_sizes`` does so under tf_half_pixel_for_nn, too.
+    ``reads_sizes`` does so under tf_half_pixel_for_nn, too. One that does not ``take_empty_scales`` fails on those that
+    operator sets 11 and 12 need beside sizes.
     """
 
     source: str
@@ -31,6 +32,7 @@ class Edition:
     has_cubic: bool = True
     reads_opset_18: bool = True
     reads_sizes: bool = False
+    takes_empty_scales: bool = True
 
 
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
@@ -46,6 +48,7 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "9.2": Edition(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
         "10.1": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
         "10.6": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
+        "10.11": Edition(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
         "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f"),
     }
 )
@@ -78,13 +81,15 @@ def volume_refusal(lengths: PartialShape, what: str) -> str:
 
 NOTE = "TensorRT by its importer's source, not run"
 
+_TF = "tf_half_pixel_for_nn"
+_WITH_EMPTY_SCALES = (11, 12)  # versions of Resize
 _ROUNDINGS = {"floor": "FLOOR", "ceil": "CEIL", "round_prefer_floor": "HALF_DOWN", "round_prefer_ceil": "HALF_UP"}
 _COORDINATES = {
     "half_pixel": {"coordinate_transformation": "HALF_PIXEL"},
     "asymmetric": {"coordinate_transformation": "ASYMMETRIC"},
     "align_corners": {"coordinate_transformation": "ALIGN_CORNERS"},
     "pytorch_half_pixel": {"coordinate_transformation": "HALF_PIXEL", "selector_for_single_pixel": "UPPER"},
-    "tf_half_pixel_for_nn": {"coordinate_transformation": "HALF_PIXEL", "nearest_rounding": "CEIL"},
+    _TF: {"coordinate_transformation": "HALF_PIXEL", "nearest_rounding": "CEIL"},
 }
 
 
@@ -92,13 +97,15 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
     """Return what the importer sets for a node that it takes, but for the target."""
     given = op.attributes
     settings: dict[str, Any] = {"resize_mode": given.get("mode", "nearest").upper()}
-    if op.version > 10:
-        settings["nearest_rounding"] = _ROUNDINGS[given.get("nearest_mode", "round_prefer_floor")]
-        settings |= _COORDINATES[given.get("coordinate_transformation_mode", "half_pixel")]
-        settings["exclude_outside"] = bool(given.get("exclude_outside"))
-    if "cubic_coeff_a" in given:
-        settings["cubic_coeff"] = given["cubic_coeff_a"]
-    return settings
+    if op.version <= 10:
+        return settings
+    coordinates = given.get("coordinate_transformation_mode", "half_pixel")
+    settings["nearest_rounding"] = _ROUNDINGS[given.get("nearest_mode", "round_prefer_floor")]
+    settings |= _COORDINATES[coordinates]
+    if coordinates == _TF:  # where it reads no further attributes
+        return settings
+    coefficient = {"cubic_coeff": given["cubic_coeff_a"]} if "cubic_coeff_a" in given else {}
+    return settings | {"exclude_outside": bool(given.get("exclude_outside")), **coefficient}
 
 
 def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
@@ -111,11 +118,13 @@ def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
         return "the importer takes no cubic"
     if op.version > 10 and coordinates not in _COORDINATES:
         return f"the importer knows no {coordinates}"
-    if coordinates == "tf_half_pixel_for_nn":
+    if coordinates == _TF:
         if op.attributes.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor":
             return "the importer takes tf_half_pixel_for_nn with round_prefer_floor only"
         if "sizes" in op.attributes and not edition.reads_sizes:
             return "the importer reads no sizes under tf_half_pixel_for_nn"
+    if op.version in _WITH_EMPTY_SCALES and op.spec.gives_sizes and not edition.takes_empty_scales:
+        return "it fails on the empty scales that operator sets 11 and 12 need beside sizes"
     if op.dtype in edition.untaken:
         return f"the importer does not resize {op.dtype}"
     return ""

@@ -39,7 +39,7 @@ def fix(
     output: Annotated[Path, typer.Argument(help="The .onnx to write.")],
     options: FixOptions,
 ) -> None:
-    """Mend what `audit` calls likely mistakes of an exporter (IRI011 to IRI015), and change nothing else."""
+    """Mend what `audit` calls likely mistakes of an exporter (IRI011 to IRI016), and change nothing else."""
     form = printed_form(options)
     with progress.bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))

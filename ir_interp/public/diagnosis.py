@@ -46,9 +46,10 @@ def audit(
     installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
     of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
     "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "iree", "mnn", "ncnn", "opencv-dnn",
-    "tvm"; "installed" for the first five and those of the others that are), ``select`` and ``ignore`` the codes of
-    findings, or their beginnings. ``jobs`` processes share the files; a script that asks for more than one must be
-    importable, as with ``multiprocessing``.
+    "tract", "tvm", and by their sources "onnxruntime-cuda", "-directml", "-qnn" and "-webgpu"; "installed" for the
+    first five and those of the others that are), ``select`` and ``ignore`` the codes of findings, or their beginnings.
+    ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
+    ``multiprocessing``.
 
     ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
     ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
@@ -84,7 +85,7 @@ def fix(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fixed:
-    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI015).
+    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI016).
 
     ``select`` and ``ignore`` choose codes, or their beginnings, ``layers`` resizes by name; by default all. Nothing but
     the nodes of these resizes, and new constants for them, changes: the file is read again, and what was meant to

@@ -244,11 +244,18 @@ def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+SINGLE = 'coordinate_transformation_mode = "pytorch_half_pixel"'
 MISTAKES = {
     "IRI011": (node('mode = "cubic", antialias = 1, exclude_outside = 1'), 1),
     "IRI012": (node('mode = "linear", antialias = 1'), 1),
     "IRI013": (node('mode = "linear"').replace("0.5,0.5", "0.8749,0.5"), 1),
+    "IRI016": (node(f'{SINGLE}, mode = "cubic"', 'x, "", "", z').replace("= {1,1,4,3}", "= {1,1,1,3}"), 1),
     "": (node('mode = "cubic", antialias = 1, exclude_outside = 1, cubic_coeff_a = -0.5'), 0),
+    "a single output of one input": (
+        node(f'{SINGLE}, mode = "linear"', shape="1,1,1,8").replace("0.5,0.5", "1,0.5"),
+        0,
+    ),
+    "a single pixel": (node(f'{SINGLE}, mode = "nearest"', 'x, "", "", z').replace("= {1,1,4,3}", "= {1,1,1,3}"), 0),
 }
 
 

@@ -77,6 +77,19 @@ def test_antialias_becomes_that_of_pillow() -> None:
     assert not found.comparison.outputs[0].compared.passes
 
 
+def test_a_single_output_samples_the_middle() -> None:
+    """As PyTorch's interpolate does: its export takes the first pixel."""
+    text = """g (float[1,1,1,10] x) => (float[a,b,c,d] y) <int64[4] z = {1, 1, 1, 1}> {
+        y = Resize <mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel"> (x, , , z) }"""
+    found = fixed(text)
+    assert codes("a.onnx") == ["IRI016"]
+    assert codes("b.onnx") == []
+    change = "coordinate_transformation_mode=pytorch_half_pixel -> half_pixel"
+    assert [each.text for each in found.mended[0].remedies] == [change]
+    x = np.arange(10, dtype=np.float32).reshape(1, 1, 1, 10)
+    assert [onnxruntime_outputs(Path(name), {"x": x})[0].item() for name in ("a.onnx", "b.onnx")] == [0, 4.5]
+
+
 def test_one_at_a_time() -> None:
     fixed(ANTIALIAS, select=["IRI012"])
     assert codes("b.onnx") == ["IRI011"]

@@ -9,13 +9,16 @@ import onnx
 import pytest
 
 import ir_interp
+from ir_interp import Cubic
 from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.forecasts.tensorrt_importer import importer
 from ir_interp.converters.portable.portable_model import write_model
 from ir_interp.converters.runtimes.tensorrt import EDITIONS
 from tests.support.runtimes import onnx_model
 
 SHAPE = (1, 2, 8, 9)
 LINEAR = {"mode": "linear"}
+TENSORRT_10 = tuple(f"tensorrt:10.{minor}" for minor in (1, 6, 11, 15))
 ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
     # attributes, target, and what releases make of it; all others compute it
     (LINEAR, {"sizes": (1, 2, 5, 6)}, {}),
@@ -38,7 +41,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
             "openvino:2024.6": "refused: the plugin resizes spatial dimensions only",
             **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "crashes: a cubic Interpolate of axes [1, 2]"),
             **dict.fromkeys(
-                ("tensorrt:8.6", "tensorrt:9.2", "tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: CUBIC"
+                ("tensorrt:8.6", "tensorrt:9.2", *(f"tensorrt:10.{minor}" for minor in (1, 6, 11, 15))),
+                "refused: CUBIC",
             ),
         },
     ),
@@ -48,7 +52,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {
             **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "differs: antialias dropped"),
             **dict.fromkeys(("openvino:2024.6", "openvino:2025.4", "openvino:2026.4"), "differs: antialias dropped"),
-            **dict.fromkeys(("tensorrt:10.1", "tensorrt:10.6", "tensorrt:10.15"), "refused: the importer takes no"),
+            **dict.fromkeys(TENSORRT_10, "refused: the importer takes no"),
         },
     ),
 ]
@@ -113,6 +117,29 @@ def test_a_release_as_a_target(tmp_path: Path) -> None:
     (row,) = write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "tensorrt:8.6")
     assert row.form == "Resize-19 -> weighted sums along axes 2, 3"
     assert "antialias dropped" in row.note
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13])
+def test_empty_scales_in_tensorrt(opset: int, tmp_path: Path) -> None:
+    """TensorRT 10.11 fails on the empty scales that stand beside sizes before operator set 13; scales stand alone."""
+    model = onnx_model("Resize", opset, SHAPE, "float32", LINEAR, sizes=(1, 2, 8, 9))
+    (row,) = ir_interp.audit(model, runtimes=["tensorrt:10.11", "tensorrt:10.6"]).rows
+    kinds = {name: verdict.kind.value for name, verdict in row.forecast.items()}
+    assert kinds == {"tensorrt:10.11": "same" if opset > 12 else "refused", "tensorrt:10.6": "same"}
+    onnx.save(model, tmp_path / "a.onnx")
+    (written,) = write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "tensorrt:10.11")
+    assert ("without sizes" in written.form) == (opset < 13)
+
+
+@pytest.mark.parametrize(("attributes", "left_out"), [({"exclude_outside": 1}, 0), ({"cubic_coeff_a": -0.5}, -0.75)])
+def test_attributes_that_tensorrt_leaves_out(attributes: dict[str, Any], left_out: float) -> None:
+    """Under tf_half_pixel_for_nn its importer reads neither exclude_outside nor cubic_coeff_a."""
+    words = {"mode": "cubic", "coordinate_transformation_mode": "tf_half_pixel_for_nn", **attributes}
+    (op,) = ir_interp.load(onnx_model("Resize", 11, SHAPE, "float32", words, scales=(1, 1, 2, 2)))
+    spec = importer(op).spec
+    assert spec is not None
+    assert isinstance(spec.kernel, Cubic)
+    assert (spec.kernel.exclude_outside if "exclude_outside" in attributes else spec.kernel.a) == left_out
 
 
 def test_the_page_has_them_all() -> None:

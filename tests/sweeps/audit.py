@@ -1,6 +1,7 @@
 """Hold the audit's verdicts against the installed runtimes on random nodes, and name every kind of disagreement.
 
-``python -m tests.sweeps.audit --cases 1000 --seed 1`` exits with 1 where a disagreement has no explanation.
+``python -m tests.sweeps.audit --cases 1000 --seed 1`` exits with 1 where a disagreement has no explanation;
+``--runtime tract`` runs the nodes in another runtime.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +68,8 @@ def sweep_layers(cases: int, seed: int) -> Iterator[Compared]:
         yield from _compared(case, row)
 
 
-def sweep(cases: int, seed: int) -> Iterator[Compared]:
-    """Audit random nodes, and run them."""
+def sweep(cases: int, seed: int, runtimes: Sequence[str] | None = None) -> Iterator[Compared]:
+    """Audit random nodes, and run them; ``runtimes`` are those of a plain audit where none are named."""
     rng = np.random.default_rng(seed)
     for start in range(0, cases, BATCH):
         drawn = [random_case(rng) for _ in range(min(BATCH, cases - start))]
@@ -75,7 +77,7 @@ def sweep(cases: int, seed: int) -> Iterator[Compared]:
             paths = [Path(folder, f"{place:04}.onnx") for place in range(len(drawn))]
             for path, case in zip(paths, drawn, strict=True):
                 onnx.save(model_of(case), path)
-            rows, errors = audit(paths, run=True)
+            rows, errors = audit(paths, run=True, runtimes=runtimes)
         assert not errors, errors
         for case, row in zip(drawn, rows, strict=True):
             yield from _compared(case, row)
@@ -92,6 +94,8 @@ def _compared(case: OnnxCase | IrCase, row: Audited) -> Iterator[Compared]:
 def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
     """Return why forecast and sight may differ; nothing where they should not."""
     forecast, seen = row.forecast[runtime], row.seen[runtime]
+    if forecast.kind is Kind.UNKNOWN:
+        return "no rule covers it"
     if forecast.kind is Kind.CRASHES:
         return "corrupted memory shows as garbage, as a refusal, as death, or not at all"
     if seen.kind is Kind.CRASHES and runtime == "openvino":
@@ -138,9 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the sweep; print the classes of disagreement with an example, and the shares of agreement."""
     parser = options(__doc__)
     parser.add_argument("--layers", action="store_true", help="layers of IRs instead of ONNX nodes")
+    parser.add_argument("--runtime", action="append", help="a runtime, in place of those of a plain audit")
     parser.add_argument("--examples", type=int, default=1, help="of each class of disagreement")
     chosen = parser.parse_args(arguments)
-    compared = list((sweep_layers if chosen.layers else sweep)(chosen.cases, chosen.seed))
+    of_nodes = partial(sweep, runtimes=chosen.runtime)
+    compared = list((sweep_layers if chosen.layers else of_nodes)(chosen.cases, chosen.seed))
     classes: dict[tuple[str, str, str, str], list[Compared]] = {}
     for each in compared:
         if not each.agrees:

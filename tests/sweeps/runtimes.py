@@ -1,7 +1,7 @@
 """Run random Resizes of images in the other runtimes: as they are, and made portable for each, and for all of them.
 
 ``python -m tests.sweeps.runtimes --cases 300 --seed 1`` runs those that are installed (``pip install
-opencv-python-headless MNN apache-tvm iree-base-compiler iree-base-runtime ncnn``, and pnnx without
+opencv-python-headless MNN apache-tvm iree-base-compiler iree-base-runtime tract ncnn``, and pnnx without
 dependencies), and exits with 1 where a portable one differs, or a forecast is wrong.
 """
 

@@ -27,7 +27,8 @@ class Outcomes(Protocol):
 class OtherRuntime(Runner):
     """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
 
-    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like.
+    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like. Of a Resize
+    of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     """
 
     name: str
@@ -35,6 +36,7 @@ class OtherRuntime(Runner):
     version: str
     outcome: Outcomes
     takes_primitives: bool = True
+    counts_inputs: range = range(0)
 
 
 @cache

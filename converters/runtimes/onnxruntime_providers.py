@@ -1,0 +1,254 @@
+"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: what their sources make of a Resize. None of them was run.
+
+A node that a provider does not take is left to the CPU provider, which every session has. The sources are those of
+github.com/microsoft/onnxruntime and github.com/onnxruntime/onnxruntime-qnn, at the commits that ``PROVIDERS`` names;
+DirectML and QNN themselves are closed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.axes.coordinates import AxisPlan, positions
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.runtimes.integer_steps import SPATIAL_AXES
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
+from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales
+
+from . import onnxruntime
+from .image_runtimes import BY_RATIO, FLOATS_ONLY, RESIZE_10, UPSAMPLE, Floats, Reading, read_outcome, to_pixels
+from .image_runtimes import HALF_PIXEL_OF_10 as OF_10
+from .node_geometry import geometry, resized
+from .outcome import Outcome, differs, refused, unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """An execution provider: the source of its rules, and what comes of a node."""
+
+    title: str
+    source: str
+    outcome: Callable[[ResizeOp], Outcome]
+
+
+_IMAGE = 4  # axes of a batch of images
+_DIRECTML_RANK = 4  # once axes of length 1 are left out
+_WEBGPU_RANKS = range(2, 6)
+_HALF = 0.5
+_CLOSE = (
+    1e-5  # to where a rounding turns over: more than the 2.5 units in the last place that a GPU's division may lose
+)
+_LAST_AXES = "it resizes the last axes, whichever the scales are of"
+
+
+def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
+    cpu = onnxruntime.outcome(op)
+    return replace(cpu, reason="; ".join(filter(None, (f"left to the CPU provider: {reason}", cpu.reason))))
+
+
+def _uncovered(op: ResizeOp) -> str:
+    if op.dtype != "float32":
+        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
+    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
+        return "a crop, or a keep_aspect_ratio_policy"
+    return "" if op.shape is not None else "a Resize of an unknown rank"
+
+
+def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return the source coordinate in onnxruntime's order of operations, which every provider copies."""
+    at = positions(axis)
+    return np.asarray(at.floor + at.fraction, dtype=np.float32)
+
+
+def _turns_by_rounding(op: ResizeOp) -> bool:
+    """Say whether a nearest pixel depends, or may, on how a GPU rounds a division: by powers of 2 it is exact."""
+    shape, kernel, target = static_shape(op.shape), op.spec.kernel, op.spec.target
+    if not isinstance(kernel, Nearest):
+        return False
+    if shape is None or op.spec.waits:
+        return not (isinstance(target, Scales) and all(map(_divides_exactly, target.values)))
+    turn = 0.5 if kernel.rounding in (Rounding.ROUND_PREFER_CEIL, Rounding.ROUND_PREFER_FLOOR) else 0.0
+    for axis in plan(op.spec, shape).axes:
+        at = float(axis.step) * np.arange(axis.out_size) + float(axis.offset) - turn
+        near = np.abs(at - np.rint(at)) < _CLOSE * np.maximum(1, np.abs(at))
+        if near.any() and not _divides_exactly(float(axis.step)):
+            return True
+    return False
+
+
+def _divides_exactly(step: float) -> bool:
+    """Say whether a step, or its inverse, is a power of 2, or 0: of a single output."""
+    return math.frexp(step)[0] in (0, _HALF)
+
+
+_TURNS = "a nearest pixel that the last bit of a quotient decides"
+
+
+def _resizes_others(op: ResizeOp) -> bool:
+    """Say whether a sum is to run along other axes than the last ones: of images whose channels come last."""
+    rank = len(op.shape or ())
+    return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and resized(op) <= SPATIAL_AXES[rank])
+
+
+def _refusal_of_any(op: ResizeOp) -> str:
+    """Return what the checks refuse that all providers share."""
+    at = geometry(op)
+    return onnxruntime.refusal(op, at.scaled if at else None)
+
+
+def _cuda(op: ResizeOp) -> Outcome:
+    uncovered, refusal, kernel = _uncovered(op), _refusal_of_any(op), op.spec.kernel
+    if uncovered or refusal:
+        return unknown(uncovered) if uncovered else refused(refusal)
+    if op.version in UPSAMPLE:
+        return _cuda_upsample(op)
+    if _resizes_others(op):
+        return refused("no antialias of channels that come last") if kernel.is_antialiased else differs(_LAST_AXES)
+    if kernel.is_antialiased and isinstance(kernel, Cubic):
+        return differs("its antialiased cubic has one coefficient, and leaves out a part of a smaller image")
+    if kernel.is_antialiased:  # its kernels take the CPU's steps, and copy an axis that keeps its length
+        return onnxruntime.outcome(op)
+    if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
+        return unknown("half_pixel_symmetric, which is younger than the source")
+    return read_outcome(op, (), _as_on_cpu)
+
+
+def _cuda_upsample(op: ResizeOp) -> Outcome:
+    is_linear, target = not isinstance(op.spec.kernel, Nearest), op.spec.target
+    if is_linear and len(op.shape or ()) not in (2, _IMAGE):
+        return differs("it has no linear Upsample of this rank, and leaves the output as it was")
+    if is_linear and _resizes_others(op):
+        return differs(_LAST_AXES)
+    if not isinstance(target, Scales):
+        return unknown("an Upsample with scales of run time")
+    is_whole = all(scale.is_integer() for scale in target.values)
+    return read_outcome(op, (), _as_on_cpu) if is_whole else differs("its Upsample divides by the next whole scale")
+
+
+def _directml(op: ResizeOp) -> Outcome:
+    kernel, shape, uncovered = op.spec.kernel, op.shape or (), _uncovered(op)
+    if isinstance(kernel, Cubic):
+        return _left_to_cpu(op, "it has no cubic")
+    if op.attributes.get("exclude_outside"):
+        return _left_to_cpu(op, "it has no exclude_outside")
+    if uncovered or op.attributes.get("axes") is not None:
+        return unknown(uncovered or "a Resize with axes")
+    if sum(length != 1 for length in shape) > _DIRECTML_RANK:
+        return unknown("a Resize of more than 4 axes")
+    at = geometry(op)
+    if kernel.is_antialiased and (at is None or at.shrinks):
+        return differs("its antialias halves an image until less than half is left to shrink")
+    if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and _shifts_what_stays(op):
+        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+    reading = OF_10 if op.version <= RESIZE_10 else _SINGLE_OUTPUT
+    if _turns_by_rounding(replace(op, spec=reading.of(op.spec))):
+        return unknown(_TURNS)
+    return read_outcome(op, (reading,), _as_on_cpu)
+
+
+def _shifts_what_stays(op: ResizeOp) -> bool:
+    kernel, moving = op.spec.kernel, resized(op)
+    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
+    stays = (length for axis, length in enumerate(op.shape or ()) if axis not in moving)
+    return not rounds_down and any(length != 1 for length in stays)
+
+
+def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    is_pytorch = spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL
+    return replace(spec, coordinates=Coordinates.HALF_PIXEL) if is_pytorch else spec
+
+
+_SINGLE_OUTPUT = Reading("it looks for a single input where pytorch_half_pixel has a single output", _half_pixel)
+_OF_QNN = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
+_QNN_RANKS = range(3, 6)
+_QNN_CLOSE = 1e-5  # its own bound between a cubic's scale and the ratio of lengths
+
+
+def _qnn(op: ResizeOp) -> Outcome:
+    if op.version in UPSAMPLE:
+        return unknown("an Upsample")
+    refusal = _refusal_of_qnn(op)
+    if refusal:
+        return _left_to_cpu(op, refusal)
+    if isinstance(op.spec.kernel, Nearest):
+        return unknown("a nearest Resize, whose rounding QNN's operator for images does not take")
+    return read_outcome(op, (OF_10, BY_RATIO) if op.version == RESIZE_10 else (BY_RATIO,))
+
+
+def _refusal_of_qnn(op: ResizeOp) -> str:
+    """Return why a node of a model in floats is not taken."""
+    kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
+    if at is None or op.dtype != "float32" or len(at.lengths) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
+        return "it resizes the last axes of float32 of rank 3 to 5, of known lengths"
+    if kernel.is_antialiased:
+        return "it has no antialias"
+    if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
+        is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.lengths) == _IMAGE
+        return "" if is_floor else "its tf_half_pixel_for_nn takes nearest images with floor only"
+    if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
+        return "it has no crop, no half_pixel_symmetric and no policy"
+    ratios = (abs(at.scales[axis] - at.outputs[axis] / at.lengths[axis]) for axis in at.scaled)
+    if isinstance(kernel, Cubic) and max(ratios, default=0) > _QNN_CLOSE:
+        return "its cubic takes scales that are the ratio of lengths only"
+    return ""
+
+
+def _webgpu(op: ResizeOp) -> Outcome:
+    uncovered, refusal, kernel = _uncovered(op), _refusal_of_any(op), op.spec.kernel
+    if uncovered or op.version in UPSAMPLE:
+        return unknown(uncovered or "an Upsample")
+    if kernel.is_antialiased:
+        return refused("it takes antialias, and fails when it runs")
+    if not refusal and len(op.shape or ()) not in _WEBGPU_RANKS:
+        refusal = "it takes ranks 2 to 5 only"
+    if refusal:
+        return refused(refusal)
+    if _resizes_others(op):
+        return differs(_LAST_AXES)
+    if _turns_by_rounding(op):
+        return unknown(_TURNS)
+    rounds_half = isinstance(kernel, Nearest) and kernel.rounding is Rounding.ROUND_PREFER_CEIL
+    outcome = read_outcome(op, (), _as_on_cpu, _half_to_even)
+    if rounds_half and (outcome.spec is None or static_shape(op.shape) is None):
+        return differs("its round_prefer_ceil rounds a half to the even pixel")
+    return outcome
+
+
+def _half_to_even(at: Floats, rounding: Rounding) -> NDArray[Any]:
+    return np.rint(at) if rounding is Rounding.ROUND_PREFER_CEIL else to_pixels(at, rounding)
+
+
+PROVIDERS: Mapping[str, Provider] = MappingProxyType(
+    {
+        "onnxruntime-cuda": Provider(
+            title="onnxruntime CUDA, by source",
+            source="cuda/tensor/upsample.cc at 9fbec457, resize_impl.cu at 6f22a1b6, upsample_impl.cu at 0fd6ff6f, "
+            "resize_antialias_impl.cu at 0f85b225, and issue 25264",
+            outcome=_cuda,
+        ),
+        "onnxruntime-directml": Provider(
+            title="onnxruntime DirectML, by source",
+            source="dml/.../DmlOperatorResize.cpp at 59e75cf6, and pull request 19071",
+            outcome=_directml,
+        ),
+        "onnxruntime-qnn": Provider(
+            title="onnxruntime QNN, by source",
+            source="resize_op_builder.cc of onnxruntime/onnxruntime-qnn at 02dc787c",
+            outcome=_qnn,
+        ),
+        "onnxruntime-webgpu": Provider(
+            title="onnxruntime WebGPU, by source",
+            source="webgpu/tensor/resize_impl.cc at 1924a655, upsample.cc at cca1026c",
+            outcome=_webgpu,
+        ),
+    }
+)
+"""By the names that audits have for them."""

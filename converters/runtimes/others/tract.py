@@ -1,0 +1,145 @@
+"""tract: it computes ONNX's formulas in float32, and counts a crop and align_corners by scales (0.23).
+
+Source: ``onnx/src/ops/resize.rs``, ``onnx-opl/src/resize.rs`` and ``core/src/ops/nn/resize.rs`` of release 0.23.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, IntegerRounding, Length, Nearest, ResizeSpec, Rounding
+
+from ..image_runtimes import FLOATS_ONLY, RESIZE_10, UPSAMPLE, Floats, Reading, divided, read_outcome
+from ..node_geometry import geometry
+from ..outcome import Outcome, differs, refused, unknown
+from . import OtherRuntime
+
+_COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place
+_HELD = ("float32", "float16", "uint8", "int8")  # whose numbers its sums in float32 hold
+_HALF = np.float32(0.5)
+_COEFFICIENT = -0.75
+_OWN_ROUNDINGS = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)
+_IN_ORDER = "its optimiser takes the entries of all axes for those in order"
+
+
+def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    """Return what comes of a node."""
+    if op.version in UPSAMPLE:
+        return refused("it has no Upsample")
+    if op.dtype not in _HELD:
+        return unknown(FLOATS_ONLY.format(op.dtype or "an unknown element type"))
+    if isinstance(op.spec.coordinates, Crop):
+        return unknown("a crop")
+    if isinstance(op.spec.kernel, Cubic) and op.spec.kernel.is_antialiased and "int" in op.dtype:
+        return unknown("an antialiased cubic of integers, which onnxruntime clips after each axis")
+    if isinstance(op.spec.kernel, Nearest) and op.attributes.get("exclude_outside"):
+        return differs("its nearest makes 0 of a pixel outside the image under exclude_outside")
+    if _filters_single_output(op):
+        return differs("it puts a single output at -1/2")
+    if _orders_axes(op):
+        return _in_order(op)
+    return read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
+
+
+def _readings(op: ResizeOp) -> tuple[Reading, ...]:
+    return (_BY_SCALES, _OF_INTEGERS) if "int" in (op.dtype or "") else (_BY_SCALES,)
+
+
+def _orders_axes(op: ResizeOp) -> bool:
+    """Say whether a node lists every axis, in another order, and has no attribute that keeps the optimiser off."""
+    spec, kernel, rank = op.spec, op.spec.kernel, len(op.shape or ())
+    axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
+    if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
+        return False
+    own_cubic = isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT
+    return not (kernel.is_antialiased or own_cubic or spec.aspect is not Aspect.STRETCH)
+
+
+def _in_order(op: ResizeOp) -> Outcome:
+    """Return what comes of entries that are taken for those of every axis, in order: another shape is refused."""
+    kernel, read = op.spec.kernel, replace(op, spec=replace(op.spec, axes=None))
+    if isinstance(kernel, Nearest) and kernel.rounding not in _OWN_ROUNDINGS:
+        return unknown("a nearest Resize of all axes in another order")  # its optimiser takes some of them only
+    ends = [at.outputs if at else None for at in map(geometry, (op, read))]
+    if None in ends:
+        return unknown("a Resize of all axes in another order, of lengths that are not known")
+    if ends[0] != ends[1]:
+        return refused(_IN_ORDER)
+    found = read_outcome(read, _readings(op), _placed)
+    return replace(found, reason=found.reason or _IN_ORDER)
+
+
+def _filters_single_output(op: ResizeOp) -> bool:
+    """Say whether an axis has, or may have, one output that more than the first pixel makes from -1/2."""
+    kernel, at = op.spec.kernel, geometry(op)
+    if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
+        return False
+    if not isinstance(kernel, Cubic) and not kernel.is_antialiased:
+        return False
+    return at is None or any(at.outputs[axis] == 1 and at.lengths[axis] > 1 for axis in at.scaled)
+
+
+def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return the source coordinate in float32, in its order of operations."""
+    scale, length = np.float32(float(axis.scale)), np.float32(axis.in_size)
+    match axis.coordinates:
+        case Coordinates.ALIGN_CORNERS:
+            last = scale * length
+            return output * 0 if last == 1 else output * (length - 1) / (last - 1)
+        case Coordinates.PYTORCH_HALF_PIXEL if axis.out_size == 1:
+            return output * 0
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            offset = length / 2 * (1 - np.float32(axis.out_size) / (scale * length))
+            return offset + (output + _HALF) / scale - _HALF
+        case _:
+            return divided(output, axis, before, after)
+
+
+def _rounding(spec: ResizeSpec) -> ResizeSpec:
+    is_nearest = isinstance(spec.kernel, Nearest)
+    return replace(spec, kernel=Nearest(rounding=Rounding.ROUND_PREFER_FLOOR)) if is_nearest else spec
+
+
+def _length(spec: ResizeSpec) -> ResizeSpec:
+    by_scale = spec.gives_scales or spec.aspect is not Aspect.STRETCH
+    counts = spec.coordinates is Coordinates.ALIGN_CORNERS and by_scale
+    return replace(spec, length=Length.FRACTIONAL) if counts else spec
+
+
+def _cut_off(spec: ResizeSpec) -> ResizeSpec:
+    return spec if isinstance(spec.kernel, Nearest) else replace(spec, integers=IntegerRounding.CUT_OFF)
+
+
+_OF_INTEGERS = Reading("it cuts off sums of integers", _cut_off)
+_ROUNDING_OF_10 = Reading("it takes round_prefer_floor, the default since operator set 11, for Resize-10", _rounding)
+_BY_SCALES = Reading("its align_corners spans scale * length, which is no whole number", _length)
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import tract
+
+    element = "bool" if x.dtype == bool else f"{x.dtype.kind}{8 * x.dtype.itemsize}"  # as in f32, u8
+    loaded = tract.onnx().load(model)
+    loaded.set_input_fact(0, ",".join([*map(str, x.shape), element]))
+    (made,) = loaded.into_model().into_runnable().run([x])
+    return np.asarray(made.to_numpy())
+
+
+RUNTIME = OtherRuntime(
+    name="tract",
+    title="tract",
+    version="0.23",
+    package="tract",
+    distribution="tract",
+    counts_inputs=_COUNTED,
+    outcome=outcome,
+    run=_run,
+)

@@ -1,0 +1,138 @@
+"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: what their sources say. None of them can be run here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_interp
+from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.runtimes.onnxruntime_providers import PROVIDERS
+from tests.support.graphs import save_model
+from tests.support.runtimes import onnx_model
+
+NAMES = ("cuda", "directml", "qnn", "webgpu")
+SHAPE = (1, 2, 5, 6)
+SAME, CPU = ("same", ""), "left to the CPU provider"
+OF_10 = "for Resize-10"
+Told = tuple[str, str]
+
+
+def resize(mode: str, coordinates: str = "half_pixel", version: int = 19, **more: Any) -> dict[str, Any]:
+    """Return the arguments of a model of one node."""
+    sizes = {"sizes": (1, 2, 8, 9)} if not {"sizes", "scales"} & more.keys() else {}
+    target: dict[str, Any] = {name: more.pop(name) for name in ("sizes", "scales") if name in more}
+    op = "Resize" if version > 9 else "Upsample"
+    stated = {"coordinate_transformation_mode": coordinates} if version > 10 else {}
+    shape, dtype = more.pop("shape", SHAPE), more.pop("dtype", "float32")
+    attributes = {"mode": mode, **stated, **more}
+    return {
+        "op": op, "opset": version, "shape": shape, "dtype": dtype, "attributes": attributes, **sizes, **target
+    }  # fmt: skip
+
+
+ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
+    # a node, and what CUDA, DirectML, QNN and WebGPU make of it: the verdict, and a part of its reason
+    (resize("linear"), (SAME, SAME, SAME, SAME)),
+    (resize("linear", "align_corners"), (SAME, SAME, SAME, SAME)),
+    (resize("linear", "asymmetric"), (SAME, SAME, SAME, SAME)),
+    (resize("cubic", scales=(1, 1, 1.3, 1)), (SAME, ("same", CPU), ("same", "ratio of lengths only"), SAME)),
+    (resize("cubic", antialias=1, sizes=(1, 2, 2, 3)), (
+        ("differs", "one coefficient"), ("same", CPU), ("same", CPU), ("refused", "antialias"),
+    )),
+    (resize("linear", scales=(1, 1, 1.3, 1)), (SAME, SAME, ("differs", "ratio"), SAME)),
+    (resize("cubic"), (SAME, ("same", f"{CPU}: it has no cubic"), SAME, SAME)),
+    (resize("linear", antialias=1, sizes=(1, 2, 2, 3)), (
+        SAME, ("differs", "halves an image"), ("same", "no antialias"), ("refused", "fails when it runs"),
+    )),
+    (resize("linear", antialias=1), (SAME, SAME, ("same", CPU), ("refused", "antialias"))),
+    (resize("linear", antialias=1, scales=(1, 1, 0.5, 1.05), shape=(1, 2, 8, 9)), (
+        ("differs", "keeps its length"), ("differs", "halves"), ("differs", f"{CPU}: it has no antialias"),
+        ("refused", ""),
+    )),
+    (resize("cubic", exclude_outside=1), (SAME, ("same", CPU), SAME, SAME)),
+    (resize("linear", "pytorch_half_pixel", sizes=(1, 2, 1, 9)), (
+        SAME, ("differs", "single input"), SAME, SAME,
+    )),
+    (resize("linear", "tf_half_pixel_for_nn", 11, scales=(1, 1, 2, 2)), (
+        SAME, ("differs", "by half a pixel"), ("same", "takes nearest images with floor only"), SAME,
+    )),
+    (resize("nearest", "tf_half_pixel_for_nn", 11, nearest_mode="floor", scales=(1, 1, 2, 2)), (
+        SAME, SAME, ("unknown", "rounding"), SAME,
+    )),
+    (resize("linear", "half_pixel_symmetric", scales=(1, 1, 1.7, 1.7)), (
+        ("unknown", "younger"), SAME, ("same", CPU), SAME,
+    )),
+    (resize("nearest", "asymmetric", nearest_mode="round_prefer_ceil", scales=(1, 1, 2, 2)), (
+        SAME, SAME, ("unknown", "rounding"), ("differs", "to the even pixel"),
+    )),
+    (resize("nearest", "asymmetric", nearest_mode="floor", scales=(1, 1, 3, 3)), (
+        SAME, ("unknown", "last bit"), ("unknown", "rounding"), ("unknown", "last bit"),
+    )),
+    (resize("nearest", nearest_mode="floor", scales=(1, 1, 2, 2)), (SAME, SAME, ("unknown", "nearest"), SAME)),
+    (resize("linear", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), (
+        ("differs", "last axes"), SAME, ("same", f"{CPU}: it resizes the last axes"), ("differs", "last axes"),
+    )),
+    (resize("linear", shape=(1, 1, 1, 1, 4, 4), sizes=(1, 1, 1, 1, 8, 8)), (
+        ("refused", "rank 6"), SAME, ("refused", CPU), ("refused", "rank 6"),
+    )),
+    (resize("linear", version=10, scales=(1, 1, 2, 2)), (SAME, ("differs", OF_10), ("differs", OF_10), SAME)),
+    (resize("nearest", version=10, scales=(1, 1, 4, 0.5)), (
+        SAME, SAME, ("unknown", "rounding"), SAME,
+    )),
+    (resize("linear", version=9, scales=(1, 1, 2, 2)), (
+        SAME, ("differs", OF_10), ("unknown", "Upsample"), ("unknown", "Upsample"),
+    )),
+    (resize("nearest", version=9, scales=(1, 1, 1.5, 2)), (
+        ("differs", "next whole scale"), ("unknown", "last bit"), ("unknown", "Upsample"), ("unknown", "Upsample"),
+    )),
+    (resize("linear", version=9, shape=(2, 5, 6), scales=(1, 2, 2)), (
+        ("differs", "of this rank"), ("differs", OF_10), ("unknown", "Upsample"), ("unknown", "Upsample"),
+    )),
+    (resize("linear", dtype="float16"), (
+        ("unknown", "float16"), ("unknown", "float16"), ("same", CPU), ("unknown", "float16"),
+    )),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "told"), ROWS, ids=str)
+def test_what_the_sources_say(node: dict[str, Any], told: tuple[Told, ...]) -> None:
+    (row,) = ir_interp.audit(onnx_model(**node), runtimes=[*PROVIDERS]).rows
+    for name, (kind, reason) in zip(NAMES, told, strict=True):
+        verdict = row.forecast[f"onnxruntime-{name}"]
+        assert (verdict.kind.value, reason in verdict.reason) == (kind, True), (name, str(verdict))
+
+
+def test_they_are_marked() -> None:
+    """Every report names them as by source; the version names the files, each at its commit."""
+    for name, provider in PROVIDERS.items():
+        assert RUNTIMES[name].title == provider.title
+        assert provider.title.endswith(", by source")
+        assert " at " in provider.source
+        assert not RUNTIMES[name].is_asked
+
+
+AMONG = {
+    "a quantised model": (
+        'd = DequantizeLinear (q, s) y = Resize <mode = "linear"> (d, "", "", z)',
+        "between quantisations",
+    ),
+    "between Transposes": (
+        't = Transpose <perm = [0, 3, 1, 2]> (x) r = Resize <mode = "cubic"> (t, "", "", z)'
+        " y = Transpose <perm = [0, 2, 3, 1]> (r)",
+        "moves a Transpose over",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AMONG)
+def test_what_stands_around_a_node(name: str, tmp_path: Path) -> None:
+    nodes, reason = AMONG[name]
+    constants = "<float s = {0.5}, int64[4] z = {1, 2, 3, 4}>"
+    graph = f"g (uint8[1,2,5,6] q, float[1,5,6,2] x) => (float[a,b,c,d] y) {constants} {{ {nodes} }}"
+    (row,) = ir_interp.audit(save_model(tmp_path / "a.onnx", graph), runtimes=[*PROVIDERS]).rows
+    for verdict in row.forecast.values():
+        assert verdict.kind.value == "unknown"
+        assert reason in verdict.reason
