@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import PIL
 import pytest
 from numpy.typing import NDArray
@@ -82,3 +83,15 @@ def test_source_code(row: dict[str, Any]) -> None:
     exec(source_code.python(hostile), names)
     x = drawn(*row["shape"])
     assert np.array_equal(names["preprocess"](x), pipeline(x))
+
+
+@pytest.mark.parametrize("row", ROWS[::16], ids=NAMES[::16])
+def test_ir(row: dict[str, Any], tmp_path: Path) -> None:
+    """An IR for images of one size has the values of the pipeline in OpenVINO."""
+    pipeline, x = pipeline_of(row), drawn(*row["shape"])
+    expected = pipeline(x)
+    source, whole = identity(tmp_path / "a.onnx", 1, *expected.shape), tmp_path / "b.xml"
+    ir_interp.preprocess(source, whole, pipeline=pipeline, image_size=(x.shape[0], x.shape[1]))
+    (y,) = ov.Core().compile_model(whole, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x]).values()
+    largest = 255 * max(1.0, float(np.abs(expected).max()))
+    assert float(np.abs(y[0] - expected.astype(np.float32)).max()) <= 8 * _UNIT * largest
