@@ -40,9 +40,7 @@ class Provider:
 
 
 _IMAGE = 4  # axes of a batch of images
-_DIRECTML_RANK = 4  # once axes of length 1 are left out
 _WEBGPU_RANKS = range(2, 6)
-_HALF = 0.5
 _CLOSE = (
     1e-5  # to where a rounding turns over: more than the 2.5 units in the last place that a GPU's division may lose
 )
@@ -86,7 +84,7 @@ def _turns_by_rounding(op: ResizeOp) -> bool:
 
 def _divides_exactly(step: float) -> bool:
     """Say whether a step, or its inverse, is a power of 2, or 0: of a single output."""
-    return math.frexp(step)[0] in (0, _HALF)
+    return math.frexp(step)[0] in (0, 0.5)
 
 
 _TURNS = "a nearest pixel that the last bit of a quotient decides"
@@ -141,7 +139,7 @@ def _directml(op: ResizeOp) -> Outcome:
         return _left_to_cpu(op, "it has no exclude_outside")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
-    if sum(length != 1 for length in shape) > _DIRECTML_RANK:
+    if sum(length != 1 for length in shape) > _IMAGE:  # axes of length 1 are left out
         return unknown("a Resize of more than 4 axes")
     at = geometry(op)
     if kernel.is_antialiased and (at is None or at.shrinks):
@@ -169,7 +167,6 @@ def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
 _SINGLE_OUTPUT = Reading("it looks for a single input where pytorch_half_pixel has a single output", _half_pixel)
 _OF_QNN = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
 _QNN_RANKS = range(3, 6)
-_QNN_CLOSE = 1e-5  # its own bound between a cubic's scale and the ratio of lengths
 
 
 def _qnn(op: ResizeOp) -> Outcome:
@@ -196,7 +193,7 @@ def _refusal_of_qnn(op: ResizeOp) -> str:
     if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
         return "it has no crop, no half_pixel_symmetric and no policy"
     ratios = (abs(at.scales[axis] - at.outputs[axis] / at.lengths[axis]) for axis in at.scaled)
-    if isinstance(kernel, Cubic) and max(ratios, default=0) > _QNN_CLOSE:
+    if isinstance(kernel, Cubic) and max(ratios, default=0) > _CLOSE:  # its own bound, too
         return "its cubic takes scales that are the ratio of lengths only"
     return ""
 

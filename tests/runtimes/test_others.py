@@ -271,6 +271,17 @@ def test_a_policy_and_align_corners_in_tract(tmp_path: Path) -> None:
     assert agrees(path, (1, 1, 8, 7), "tract", "spans scale * length") is Kind.DIFFERS
 
 
+def test_dynamic_lengths_in_tract(tmp_path: Path) -> None:
+    """A bicubic export of PyTorch stays: that an output is a single pixel is not known of it."""
+    words = 'mode = "cubic", coordinate_transformation_mode = "pytorch_half_pixel"'
+    constants = "float[4] s = {1, 1, 2, 2}"
+    graph = f"g (float[n,3,h,w] x) => (float[a,b,c,d] y) <{constants}> {{ y = Resize <{words}> (x, , s) }}"
+    path = save_model(tmp_path / "a.onnx", graph)
+    assert agrees(path, (), "tract", "") is Kind.SAME
+    (row,) = ir_interp.convert(path, tmp_path / "b.onnx", target="tract", verify=False).rows
+    assert row.form.endswith("kept")
+
+
 def test_nearest_of_tract_excludes_pixels(tmp_path: Path) -> None:
     """A pixel outside the image has no weight, and no other takes its place: 0 comes."""
     path, attributes = tmp_path / "a.onnx", {"mode": "nearest", "nearest_mode": "floor", "exclude_outside": 1}

@@ -73,18 +73,18 @@ def _in_order(op: ResizeOp) -> Outcome:
         return unknown("a Resize of all axes in another order, of lengths that are not known")
     if ends[0] != ends[1]:
         return refused(_IN_ORDER)
-    found = read_outcome(read, _readings(op), _placed)
-    return replace(found, reason=found.reason or _IN_ORDER)
+    prediction = read_outcome(read, _readings(op), _placed)
+    return replace(prediction, reason=prediction.reason or _IN_ORDER)
 
 
 def _filters_single_output(op: ResizeOp) -> bool:
-    """Say whether an axis has, or may have, one output that more than the first pixel makes from -1/2."""
+    """Say whether an axis is known to have one output, which more than the first pixel makes from -1/2."""
     kernel, at = op.spec.kernel, geometry(op)
     if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
         return False
     if not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         return False
-    return at is None or any(at.outputs[axis] == 1 and at.lengths[axis] > 1 for axis in at.scaled)
+    return at is not None and any(at.outputs[axis] == 1 and at.lengths[axis] > 1 for axis in at.scaled)
 
 
 def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
