@@ -267,6 +267,22 @@ RULES = _by_code(
             test="audit/test_audit.py::test_what_the_version_converter_leaves",
         ),
         Rule(
+            code="IRI016",
+            severity=Severity.NOTE,
+            summary="Releases of OpenVINO compute this layer differently.",
+            story=(
+                "Interpolate-1 leaves coordinates and rounding open. OpenVINO 2021.3 took half_pixel, and for nearest "
+                "round_prefer_floor, wherever align_corners is not set. 2021.2 rounded nearest down and ignored pads. "
+                "2021.4 and every later release computes the layer as `--semantics runtime` reads it. A model that was "
+                "validated in one of the two computes something else today; docs/semantics.md has the table."
+            ),
+            remedy=(
+                "If the model was validated in such a release, convert it with `--semantics openvino-2021.3`, or "
+                "openvino-2021.2. Else nothing is to be done."
+            ),
+            test="ir/test_releases.py::test_the_note",
+        ),
+        Rule(
             code="IRI021",
             severity=Severity.ERROR,
             summary="A runtime crashes on it.",

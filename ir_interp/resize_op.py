@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -161,27 +162,54 @@ _CODE_OF_PART = {
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
     """Compare the reading that was taken with the others, and add the dialect's own remarks."""
-    found = {}
+    found: dict[str, Diagnostic] = {}
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
-    for semantics in Semantics:
-        try:
-            other = dialect.parse(attributes, replace(context, semantics=semantics))
-        except (ReadError, SpecError):  # this reading needs to know more than the file says
-            continue
-        parted = differences(spec, other, context.shape)
+    readings = _other_readings(dialect, attributes, context)
+    found |= _of_releases(spec, readings, context)
+    for semantics, other in readings.items():
+        parted = [] if _by_release(semantics, context) else differences(spec, other, context.shape)
         page = Semantics.DOCUMENT in (semantics, context.semantics)
         for difference in parted:
             code = _code(difference.part, {each.part for each in parted}, page)
-            if code in ("IRI007", "IRI009") and _are_alike(spec, other, context.shape):
-                continue
-            found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
+            if code in ("IRI007", "IRI009") and (context.semantics.dialect or _are_alike(spec, other, context.shape)):
+                continue  # a page leaves open what the releases of a runtime compute
+            message = f"{RULES[code].summary} {_both(difference, context, semantics)}"
+            found.setdefault(code, Diagnostic(code=code, message=message))
     for name, value in dialect.tolerated_of(attributes, context.version).items():
         message = f"{RULES['IRI010'].summary} {name}={spelled(value)}, version {context.version}"
         found["IRI010"] = Diagnostic(code="IRI010", message=message)
     for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
         found[code] = Diagnostic(code=code, message=message)
     return tuple(found[code] for code in sorted(found))
+
+
+def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) -> dict[Semantics, ResizeSpec]:
+    """Return what a layer means in the other readings, except those that need to know more, or refuse the layer."""
+    found = {}
+    for semantics in Semantics:
+        if semantics is not context.semantics:
+            with suppress(ReadError, SpecError):
+                found[semantics] = dialect.parse(attributes, replace(context, semantics=semantics))
+    return found
+
+
+def _by_release(other: Semantics, context: Context) -> bool:
+    """Say whether two readings are of releases of one runtime."""
+    of_runtime = [each is Semantics.RUNTIME or bool(each.dialect) for each in (other, context.semantics)]
+    return bool(other.dialect) or all(of_runtime)
+
+
+def _of_releases(spec: ResizeSpec, readings: Mapping[Semantics, ResizeSpec], context: Context) -> dict[str, Diagnostic]:
+    """Return the note that names the releases of the dialect's runtime that compute a layer differently, if any."""
+    if context.semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
+        return {}  # how these differ from today's release has codes of its own
+    code, texts = "IRI016", []
+    for semantics, other in readings.items():
+        parted = differences(spec, other, context.shape) if _by_release(semantics, context) else []
+        if parted and not _are_alike(spec, other, context.shape):
+            texts.append(_both(parted[0], context, semantics))
+    return {code: Diagnostic(code=code, message=f"{RULES[code].summary} {'; '.join(texts)}")} if texts else {}
 
 
 def _code(part: str, parts: Set[str], page: bool) -> str:
@@ -197,7 +225,7 @@ def _are_alike(spec: ResizeSpec, other: ResizeSpec, shape: PartialShape | None) 
     return known is not None and not spec.waits and difference_of_floats(spec, other, known) is None
 
 
-def _message(code: str, difference: Difference, context: Context, other: Semantics) -> str:
-    return f"{RULES[code].summary} {difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
+def _both(difference: Difference, context: Context, other: Semantics) -> str:
+    return f"{difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
         f"{spelled(difference.offered)} ({other.value})"
     )
