@@ -67,11 +67,18 @@ class ResizeOp:
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
         array: Any = x if hasattr(x, "ndim") else as_array(x)
-        if self.shape is not None and array.ndim != len(self.shape):
-            raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
-        if sizes is None and scales is None:
-            self._check_kept(array.shape)
+        self.check_input(array.shape, has_target=sizes is not None or scales is not None)
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+
+    def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:
+        """Raise ShapeError for an input of other axes than the layer declares.
+
+        ``has_target`` says that sizes or scales are given in place of the layer's own.
+        """
+        if self.shape is not None and len(shape) != len(self.shape):
+            raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
+        if not has_target:
+            self._check_kept(shape)
 
     def _check_kept(self, shape: tuple[int, ...]) -> None:
         """Raise ShapeError where the target, meant for another length, would resize an axis that the layer keeps."""
