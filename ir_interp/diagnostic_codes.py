@@ -239,11 +239,14 @@ RULES = _by_code(
                 "OpenVINO's save_model compresses constants to FP16 by default, the scales of an Interpolate among "
                 "them: 2.3 becomes 2.3008, and coordinates drift by a pixel every 3000. Save with "
                 "compress_to_fp16=False, give sizes, or convert with `ir-interp convert --fp16`, which keeps "
-                "the constants of resizes as they are."
+                "the constants of resizes as they are. The rounding shows where the constant is stored in half "
+                "precision. In float32 it shows where every scale fits half precision, one lies beside a simple "
+                "fraction such as 23/10, and that one is no ratio of lengths."
             ),
             remedy=(
                 "Export the scales in float32, or give sizes; half precision moves every pixel that is far from the "
-                "origin. In an ONNX model `ir-interp fix` writes the simplest fraction that the scale may have been."
+                "origin. In an ONNX model `ir-interp fix` writes the simplest fraction that the scale may have been. "
+                "On a static axis it makes as many pixels as PyTorch: 100 * 2.3 is 229."
             ),
             test="audit/test_audit.py::test_scales_in_half_precision",
         ),
@@ -274,6 +277,22 @@ RULES = _by_code(
             ),
             remedy="Set coordinate_transformation_mode=half_pixel: `ir-interp fix` does; else `--ignore IRI016`.",
             test="audit/test_audit.py::test_mistakes",
+        ),
+        Rule(
+            code="IRI017",
+            severity=Severity.NOTE,
+            summary="Releases of OpenVINO compute this layer differently.",
+            story=(
+                "Interpolate-1 leaves coordinates and rounding open. OpenVINO 2021.3 took half_pixel, and for nearest "
+                "round_prefer_floor, wherever align_corners is not set. 2021.2 rounded nearest down and ignored pads. "
+                "2021.4 and every later release computes the layer as `--semantics runtime` reads it. A model that was "
+                "validated in one of the two computes something else today; docs/semantics.md has the table."
+            ),
+            remedy=(
+                "If the model was validated in such a release, convert it with `--semantics openvino-2021.3`, or "
+                "openvino-2021.2. Else nothing is to be done."
+            ),
+            test="ir/test_releases.py::test_the_note",
         ),
         Rule(
             code="IRI021",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,11 +67,18 @@ class ResizeOp:
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
         array: Any = x if hasattr(x, "ndim") else as_array(x)
-        if self.shape is not None and array.ndim != len(self.shape):
-            raise ShapeError(f"the input has rank {array.ndim}; {self.where} takes rank {len(self.shape)}")
-        if sizes is None and scales is None:
-            self._check_kept(array.shape)
+        self.check_input(array.shape, has_target=sizes is not None or scales is not None)
         return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+
+    def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:
+        """Raise ShapeError for an input of other axes than the layer declares.
+
+        ``has_target`` says that sizes or scales are given in place of the layer's own.
+        """
+        if self.shape is not None and len(shape) != len(self.shape):
+            raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
+        if not has_target:
+            self._check_kept(shape)
 
     def _check_kept(self, shape: tuple[int, ...]) -> None:
         """Raise ShapeError where the target, meant for another length, would resize an axis that the layer keeps."""
@@ -161,27 +169,54 @@ _CODE_OF_PART = {
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
     """Compare the reading that was taken with the others, and add the dialect's own remarks."""
-    found = {}
+    found: dict[str, Diagnostic] = {}
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
-    for semantics in Semantics:
-        try:
-            other = dialect.parse(attributes, replace(context, semantics=semantics))
-        except (ReadError, SpecError):  # this reading needs to know more than the file says
-            continue
-        parted = differences(spec, other, context.shape)
+    readings = _other_readings(dialect, attributes, context)
+    found |= _of_releases(spec, readings, context)
+    for semantics, other in readings.items():
+        parted = [] if _by_release(semantics, context) else differences(spec, other, context.shape)
         page = Semantics.DOCUMENT in (semantics, context.semantics)
         for difference in parted:
             code = _code(difference.part, {each.part for each in parted}, page)
-            if code in ("IRI007", "IRI009") and _are_alike(spec, other, context.shape):
-                continue
-            found.setdefault(code, Diagnostic(code=code, message=_message(code, difference, context, semantics)))
+            if code in ("IRI007", "IRI009") and (context.semantics.dialect or _are_alike(spec, other, context.shape)):
+                continue  # a page leaves open what the releases of a runtime compute
+            message = f"{RULES[code].summary} {_both(difference, context, semantics)}"
+            found.setdefault(code, Diagnostic(code=code, message=message))
     for name, value in dialect.tolerated_of(attributes, context.version).items():
         message = f"{RULES['IRI010'].summary} {name}={spelled(value)}, version {context.version}"
         found["IRI010"] = Diagnostic(code="IRI010", message=message)
     for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
         found[code] = Diagnostic(code=code, message=message)
     return tuple(found[code] for code in sorted(found))
+
+
+def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) -> dict[Semantics, ResizeSpec]:
+    """Return what a layer means in the other readings, except those that need to know more, or refuse the layer."""
+    found = {}
+    for semantics in Semantics:
+        if semantics is not context.semantics:
+            with suppress(ReadError, SpecError):
+                found[semantics] = dialect.parse(attributes, replace(context, semantics=semantics))
+    return found
+
+
+def _by_release(other: Semantics, context: Context) -> bool:
+    """Say whether two readings are of releases of one runtime."""
+    of_runtime = [each is Semantics.RUNTIME or bool(each.dialect) for each in (other, context.semantics)]
+    return bool(other.dialect) or all(of_runtime)
+
+
+def _of_releases(spec: ResizeSpec, readings: Mapping[Semantics, ResizeSpec], context: Context) -> dict[str, Diagnostic]:
+    """Return the note that names the releases of the dialect's runtime that compute a layer differently, if any."""
+    if context.semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
+        return {}  # how these differ from today's release has codes of its own
+    code, texts = "IRI017", []
+    for semantics, other in readings.items():
+        parted = differences(spec, other, context.shape) if _by_release(semantics, context) else []
+        if parted and not _are_alike(spec, other, context.shape):
+            texts.append(_both(parted[0], context, semantics))
+    return {code: Diagnostic(code=code, message=f"{RULES[code].summary} {'; '.join(texts)}")} if texts else {}
 
 
 def _code(part: str, parts: Set[str], page: bool) -> str:
@@ -197,7 +232,7 @@ def _are_alike(spec: ResizeSpec, other: ResizeSpec, shape: PartialShape | None) 
     return known is not None and not spec.waits and difference_of_floats(spec, other, known) is None
 
 
-def _message(code: str, difference: Difference, context: Context, other: Semantics) -> str:
-    return f"{RULES[code].summary} {difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
+def _both(difference: Difference, context: Context, other: Semantics) -> str:
+    return f"{difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
         f"{spelled(difference.offered)} ({other.value})"
     )

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count
 
 import numpy as np
 
 from ir_interp.ir.net import Layer, Net
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 
 from ..onnx.resize_nodes import FoundNode
 from ..runtimes.node_geometry import geometry
+from .intended_scales import before_half, falls_short_in_double, rounded_to_half
 
 PLAIN_COEFFICIENT = -0.75
 """Of ONNX's cubic, where a node states none, and of PyTorch's, where it does not antialias."""
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
-_SMALLEST = 2**-10  # of the scales that somebody may have written as a fraction
 _NEAR = 0.01  # of a pixel: a length that misses a whole number by less was meant to be that
 
 
@@ -80,7 +79,7 @@ def missed_lengths(op: ResizeOp) -> Iterator[Missed]:
         wanted = round(product)
         if length and abs(wanted - product) < _NEAR:
             made = _length(op, axis)
-            if made != wanted:
+            if made != wanted and not falls_short_in_double(scale, length, made):
                 yield Missed(axis=axis, place=place, length=length, made=made, wanted=wanted)
 
 
@@ -92,14 +91,15 @@ def _length(op: ResizeOp, axis: int) -> int:
 def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a node of an ONNX model."""
     yield from of_resize(node.op)
-    if isinstance(node.op.spec.target, Scales) and _is_cast_from_half(node):
-        yield from _rounded(node.op.spec.target)
+    yield from _rounded(node.op, rounded_scales(node))
     if _was_converted(node):
         yield "IRI015", "as ONNX's version converter leaves a Resize-10: half_pixel now, asymmetric before"
 
 
 def _is_cast_from_half(node: FoundNode) -> bool:
     """Say whether the scales are a constant in half precision, cast."""
+    if not isinstance(node.op.spec.target, Scales):
+        return False
     made = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
     held = node.values.value(made.input[0]) if made is not None and made.op_type == "Cast" else None
     return held is not None and held.dtype == np.float16
@@ -117,14 +117,34 @@ def _was_converted(node: FoundNode) -> bool:
 def of_layer(net: Net, layer: Layer, op: ResizeOp) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a layer of an IR."""
     yield from of_resize(op)
-    if isinstance(op.spec.target, Scales) and _is_compressed(net, layer):
-        yield from _rounded(op.spec.target)
+    yield from _rounded(op, _rounded_scales(op, is_certain=_is_compressed(net, layer)))
 
 
-def _rounded(target: Scales) -> Iterator[tuple[str, str]]:
-    rounded = [scale for scale in target.values if before_half(scale) != scale]
-    if rounded:
-        yield "IRI014", f"scales {', '.join(f'{scale:.7g}' for scale in rounded)} were stored in half precision"
+def _rounded(op: ResizeOp, places: Sequence[int]) -> Iterator[tuple[str, str]]:
+    if places:
+        assert isinstance(op.spec.target, Scales)
+        scales = (op.spec.target.values[place] for place in places)
+        values = ", ".join(f"{scale:.7g} was {before_half(scale)}" for scale in scales)
+        yield "IRI014", f"scales were rounded to half precision: {values}"
+
+
+def rounded_scales(node: FoundNode) -> list[int]:
+    """Return the places of the scales of a node that were rounded to half precision."""
+    return _rounded_scales(node.op, is_certain=_is_cast_from_half(node))
+
+
+def _rounded_scales(op: ResizeOp, *, is_certain: bool) -> list[int]:
+    if not isinstance(op.spec.target, Scales):
+        return []
+    return rounded_to_half(op.spec.target.values, scaled_lengths(op), is_certain=is_certain)
+
+
+def scaled_lengths(op: ResizeOp) -> PartialShape:
+    """Return the lengths that the scales of a resize multiply, None where unknown."""
+    count = len(op.spec.target.values) if isinstance(op.spec.target, Scales) else 0
+    if op.shape is None:
+        return (None,) * count
+    return tuple(op.shape[axis] for axis in resolve_axes(op.spec.axes, len(op.shape)))
 
 
 def _is_compressed(net: Net, layer: Layer) -> bool:
@@ -136,15 +156,3 @@ def _is_compressed(net: Net, layer: Layer) -> bool:
         if found is not None and found[0].attributes.get("element_type", "").lower() == "f16":
             return True
     return False
-
-
-def before_half(scale: float) -> float:
-    """Return what a scale in half precision probably was: the simplest fraction that is rounded to it, in float32.
-
-    So 2.3008 was 2.3, and 0.6665 was 2/3.
-    """
-    half = np.float16(scale)
-    if half < _SMALLEST:
-        return scale
-    tried = (Fraction(round(Fraction(scale) * below), below) for below in count(1))
-    return float(np.float32(next(each for each in tried if np.float16(float(each)) == half)))

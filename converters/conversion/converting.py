@@ -56,7 +56,8 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         read, states = stack.enter_context(_stateless(source, kinds, options))
         written = _written(kinds, read, temporary[-1], options)
         at_first = _at_first(options, states)
-        verification = _verify(read, temporary[-1], written.rows, at_first) if options.verify else None
+        ran = stack.enter_context(_as_run(read, kinds, options))
+        verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
         report = ConversionReport(
             source=source,
             destination=destination,
@@ -144,6 +145,15 @@ def _stateless(
 
     with stateless(source) as found:
         yield found
+
+
+def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> AbstractContextManager[Path]:
+    """Show a model that OpenVINO computes as the release computed ``source`` whose reading was chosen."""
+    if kinds[0] is not FileKind.IR or not options.verify or not options.semantics.dialect:
+        return nullcontext(source)
+    from ..openvino.release_twin import as_in_release
+
+    return as_in_release(source, options.semantics)
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:

@@ -52,7 +52,7 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
     for found in _chosen(nodes_in(model, source), layers, source.name):
         codes = {code for code, _ in mistakes.of_node(found) if code in CODES and wanted(code)}
         try:
-            chosen = remedies(found.op, codes)
+            chosen = remedies(found, codes)
         except InexactError as refusal:
             refusals.append(refusal)
             continue

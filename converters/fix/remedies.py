@@ -14,8 +14,10 @@ from ir_interp.spec import Nearest, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
-from ..audit.mistakes import PLAIN_COEFFICIENT, before_half, missed_lengths
+from ..audit.intended_scales import unrounded
+from ..audit.mistakes import PLAIN_COEFFICIENT, missed_lengths, rounded_scales, scaled_lengths
 from ..dialects.onnx import DIALECT
+from ..onnx.resize_nodes import FoundNode
 
 _COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
 _BEFORE = 10  # the version of Resize that ONNX's version converter raises
@@ -31,22 +33,24 @@ class Remedy:
     text: str = ""
 
 
-def remedies(op: ResizeOp, codes: Collection[str]) -> list[Remedy]:
-    """Return what mends the mistakes of these codes, of a resize that has them, each on top of those before.
+def remedies(node: FoundNode, codes: Collection[str]) -> list[Remedy]:
+    """Return what repairs the mistakes of these codes in a node that has them, each on top of those before.
 
     Raises InexactError for one that nothing mends.
     """
     found: list[Remedy] = []
-    scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    target = node.op.spec.target
+    scales = target.values if isinstance(target, Scales) else ()
     for code, remedy in _REMEDIES.items():
         if code in codes:
-            found.append(remedy(op, scales))
+            found.append(remedy(node, scales))
             scales = found[-1].scales or scales
     return found
 
 
-def _converted(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     """Return the coordinates of Resize-10, which is what was meant."""
+    op = node.op
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
     given: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
@@ -60,29 +64,33 @@ def _converted(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
     raise InexactError(op.name, "IRI015", reason=f"{problem}; export it again, in the newer operator set")
 
 
-def _coefficient(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+def _coefficient(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"cubic_coeff_a": _COEFFICIENT}
-    return Remedy(code="IRI011", attributes=changed, text=_changes(op, changed))
+    return Remedy(code="IRI011", attributes=changed, text=_changes(node.op, changed))
 
 
-def _edges(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+def _edges(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"exclude_outside": 1}
-    return Remedy(code="IRI012", attributes=changed, text=_changes(op, changed))
+    return Remedy(code="IRI012", attributes=changed, text=_changes(node.op, changed))
 
 
-def _middle(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+def _middle(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"coordinate_transformation_mode": "half_pixel"}
-    return Remedy(code="IRI016", attributes=changed, text=_changes(op, changed))
+    return Remedy(code="IRI016", attributes=changed, text=_changes(node.op, changed))
 
 
-def _unrounded(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
-    return _rescaled("IRI014", scales, tuple(map(before_half, scales)))
+def _unrounded(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+    op, after = node.op, list(scales)
+    lengths = scaled_lengths(op)
+    for place in rounded_scales(node):
+        after[place] = unrounded(scales[place], lengths[place], op.spec.arithmetic)
+    return _rescaled("IRI014", scales, tuple(after))
 
 
-def _long_enough(op: ResizeOp, scales: tuple[float, ...]) -> Remedy:
+def _long_enough(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the length that they hardly missed: that length / the input's, in float32."""
     mended = list(scales)
-    for each in missed_lengths(replace(op, spec=replace(op.spec, target=Scales(scales)))):
+    for each in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
         mended[each.place] = _enough(each.length, each.wanted)
     return _rescaled("IRI013", scales, tuple(mended))
 
@@ -108,7 +116,7 @@ def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())
 
 
-_REMEDIES: Mapping[str, Callable[[ResizeOp, tuple[float, ...]], Remedy]] = {
+_REMEDIES: Mapping[str, Callable[[FoundNode, tuple[float, ...]], Remedy]] = {
     "IRI015": _converted,
     "IRI011": _coefficient,
     "IRI012": _edges,

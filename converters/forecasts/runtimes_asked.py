@@ -10,13 +10,21 @@ from ir_interp.resize_op import ResizeOp
 from ..onnx import neighbours
 from ..onnx.origins import may_change
 from ..onnx.resize_nodes import FoundNode
-from ..runtimes import litert, onnxruntime, onnxruntime_editions, openvino, openvino_editions, reference
+from ..runtimes import (
+    litert,
+    onnxruntime,
+    onnxruntime_editions,
+    openvino,
+    openvino_editions,
+    openvino_layer_editions,
+    reference,
+)
 from ..runtimes import tensorrt as tensorrt_facts
 from ..runtimes.edition import Edition
 from ..runtimes.node_geometry import resized
 from ..runtimes.onnxruntime_providers import PROVIDERS, Provider
 from ..runtimes.others import OtherRuntime, others
-from ..runtimes.outcome import Outcome, crashes, refused
+from ..runtimes.outcome import Outcome, crashes, refused, unknown
 from . import after_conversion, tensorrt_importer
 
 
@@ -84,6 +92,20 @@ def _of_openvino(edition: Edition) -> Runtime:
     return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
 
 
+def _of_layers(edition: Edition) -> Runtime:
+    title = f"OpenVINO {edition.version}"
+    return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
+
+
+def _of_layers_alone(edition: Edition) -> Runtime:
+    """Return a release of which only layers of IRs were run."""
+    title = f"OpenVINO {edition.version}, own frontend"
+    return Runtime(title=title, version=edition.version, forecast=lambda op: _NO_NODES, is_asked=False)
+
+
+_NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
+
+
 def _importer(name: str) -> Runtime:
     edition = tensorrt_facts.EDITIONS[name]
     return Runtime(
@@ -111,6 +133,7 @@ RUNTIMES: Mapping[str, Runtime] = {
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
     **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
     **{name: _of_provider(each) for name, each in PROVIDERS.items()},
+    **{f"openvino:{name}": _of_layers_alone(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
     **{f"openvino:{name}": _of_openvino(each) for name, each in openvino_editions.EDITIONS.items()},
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(each) for name, each in others().items()},
@@ -123,6 +146,7 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
         title="onnxruntime, converted here", version=onnxruntime.VERSION, forecast=after_conversion.onnxruntime
     ),
     "tensorrt": Runtime(title="TensorRT, converted here", version="10", forecast=after_conversion.tensorrt),
+    **{f"openvino:{name}": _of_layers(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
 }
 """Of layers of IRs."""
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from ir_interp.errors import IrInterpError
 from ir_interp.ir.interpolate_dialect import DIALECT, pads_go_astray
+from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Area, Aspect, Nearest, Scales, Sizes
+from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.spec import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context
 
-from .outcome import Outcome, computes, crashes, differs, refused
+from .outcome import Outcome, computes, crashes, differs, refused, unknown
 
 VERSION = "2026.4"
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
@@ -37,7 +38,12 @@ class Interpolate:
     dtype: str
     resized: frozenset[int]
     listed: frozenset[int] | None
-    is_padded: bool = False
+    padded: frozenset[int] = frozenset()
+
+    @property
+    def is_pillow(self) -> bool:
+        """Whether the mode is one of Pillow's."""
+        return self.mode.endswith("pillow")
 
     @property
     def targeted(self) -> frozenset[int]:
@@ -55,8 +61,8 @@ def _of_another_type(node: Interpolate) -> Outcome | None:
 
 
 def _padded_elsewhere(node: Interpolate) -> Outcome | None:
-    if node.is_padded and pads_go_astray(node.resized, node.rank):
-        return differs("the plugin lays pads around other axes, where those that it resizes are not the last")
+    if node.listed is not None and pads_go_astray(node.listed, node.padded, node.rank):
+        return differs("the plugin lays pads around other axes, where those that are listed are not the last")
     return None
 
 
@@ -74,7 +80,7 @@ def _linear_overruns(node: Interpolate) -> Outcome | None:
 
 def _not_spatial(node: Interpolate) -> Outcome | None:
     """Batch, or channels of volumes, are resized only where no more axes are listed than an image or volume has."""
-    if node.rank not in (4, 5) or (node.rank == 5 and node.mode == "cubic"):
+    if node.rank not in (4, 5) or node.is_pillow or (node.rank == 5 and node.mode == "cubic"):
         return None
     counted = node.listed is None or len(node.listed) > node.rank - 2
     if counted and min(node.resized, default=node.rank) < node.rank - 3:
@@ -101,9 +107,12 @@ PILLOW_AXES: dict[int, tuple[Set[int], ...]] = {2: ({1}, {0, 1}), 3: ({1}, {2}, 
 
 
 def _pillow_overruns(node: Interpolate) -> Outcome | None:
-    if not node.mode.endswith("pillow") or node.targeted in PILLOW_AXES.get(node.rank, ()):
+    taken, is_image = PILLOW_AXES.get(node.rank, ()), node.rank == 4
+    if not node.is_pillow or node.targeted in taken or (is_image and node.resized <= {2, 3}):
         return None
-    if node.rank == 4 and 0 in node.targeted:
+    if taken and not node.resized:
+        return None
+    if is_image and 0 in node.resized:
         return refused("the plugin resizes spatial dimensions only")
     return crashes(f"a {node.mode} Interpolate of axes {sorted(node.targeted)} at rank {node.rank} corrupts memory")
 
@@ -127,7 +136,20 @@ def layer(op: ResizeOp) -> Outcome:
         return refused("no runtime executes mode area")
     if op.version == 1 and mode == "linear" and rank > 5:
         return refused(f"the plugin has no Interpolate-1 of mode linear at rank {rank}")
-    return plugin(interpolate(op, mode)) or computes(op.spec)
+    return plugin(interpolate(op, mode)) or narrow_triangles(op) or computes(op.spec)
+
+
+def narrow_triangles(op: ResizeOp) -> Outcome | None:
+    """Return that antialias changes a resize that only grows: the plugin narrows a triangle by every scale."""
+    kernel, shape = op.spec.kernel, static_shape(op.shape)
+    if not isinstance(kernel, Linear) or kernel.antialias is not Antialias.ANY_SHRINKING or len(op.shape or ()) > 5:
+        return None
+    if shape is None or op.spec.waits:
+        return unknown("an antialiased linear resize that may grow on every axis")
+    axes = [axis for axis in plan(op.spec, shape).axes if axis.in_size > 1]  # of one pixel any triangle gives copies
+    if any(axis.scale > 1 for axis in axes) and all(axis.scale >= 1 for axis in axes):
+        return differs("the plugin narrows the triangle of antialias where axes grow and none shrinks")
+    return None
 
 
 def interpolate(op: ResizeOp, mode: str, resized: frozenset[int] | None = None) -> Interpolate:
@@ -139,7 +161,7 @@ def interpolate(op: ResizeOp, mode: str, resized: frozenset[int] | None = None) 
         dtype=op.dtype or "float32",
         resized=resized_axes(op) if resized is None else resized,
         listed=None if axes is None else frozenset(resolve_axes(axes, rank) if op.shape else axes),
-        is_padded=bool(op.spec.pads),
+        padded=frozenset(pad.axis for pad in op.spec.pads),
     )
 
 

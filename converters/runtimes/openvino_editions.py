@@ -21,7 +21,8 @@ _FIRST_SPATIAL = 2
 _OF_IMAGES = (3, 4)  # ranks
 
 
-def _takes_no_float64(op: ResizeOp) -> Outcome | None:
+def takes_no_float64(op: ResizeOp) -> Outcome | None:
+    """Refuse float64."""
     return refused("Interpolate does not take float64") if op.dtype == "float64" else None
 
 
@@ -47,10 +48,8 @@ def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
 _edition = partial(Edition, today=openvino.frontend)
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
     {
-        "2024.6": _edition(
-            version="2023.3 to 2024.6", rules=(_takes_no_float64, _reads_no_axes, _resizes_spatial_axes)
-        ),
-        "2025.4": _edition(version="2025.4", rules=(_takes_no_float64,)),
+        "2024.6": _edition(version="2023.3 to 2024.6", rules=(takes_no_float64, _reads_no_axes, _resizes_spatial_axes)),
+        "2025.4": _edition(version="2025.4", rules=(takes_no_float64,)),
         "2026.4": _edition(version="2026.4", rules=()),
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,7 +84,10 @@ def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) ->
     if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
         raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
     target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
-    request = Request(source=source, destination=output, spec=op.spec, target=target, levels=options.levels)
+    check = partial(op.check_input, has_target=options.sizes is not None or options.scales is not None)
+    request = Request(
+        source=source, destination=output, spec=op.spec, target=target, levels=options.levels, check=check
+    )
     if options.memory is not None:
         check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")
         request = replace(request, memory=options.memory)

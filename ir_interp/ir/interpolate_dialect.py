@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ir_interp.errors import SpecError
+from ir_interp.ir.releases import EARLIER, TODAY, Interpolate1
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,
@@ -35,6 +36,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of an Interpolate layer: its ``data`` attributes, and its inputs by name."""
     if context.version == 1:
         return _read_1(attributes, context)
+    if context.version == 11 and context.semantics in EARLIER:
+        raise SpecError(f"{context.semantics.value} has no Interpolate-11, which OpenVINO 2023.0 was the first to have")
     by_scales = attributes["shape_calculation_mode"] == "scales"
     pillow = attributes["mode"] in _PILLOW
     return ResizeSpec(
@@ -54,10 +57,11 @@ _PILLOW = ("bilinear_pillow", "bicubic_pillow")
 
 def _kernel(attributes: Attributes, context: Context) -> Kernel:
     document = context.semantics is Semantics.DOCUMENT
+    antialiases = document or EARLIER.get(context.semantics, TODAY).antialiases_images
     match attributes["mode"]:
         case "nearest":
             return Nearest(rounding=Rounding(attributes["nearest_mode"]))
-        case "linear" if attributes["antialias"] and (document or _rank(context) > 4):
+        case "linear" if attributes["antialias"] and (antialiases or _rank(context) > 4):
             return Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True)
         case "linear" | "linear_onnx":  # no antialias: the page knows none in linear_onnx, the CPU none up to rank 4
             return Linear()
@@ -85,30 +89,45 @@ def _integers(attributes: Attributes, context: Context) -> IntegerRounding | Non
 
 
 def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Read Interpolate-1, whose attributes leave the coordinates open: as OpenVINO turns it into Interpolate-4."""
-    mode, listed = attributes["mode"], attributes.get("axes")
-    if listed is None:
-        raise SpecError("axes are missing")
-    axes = axes_in_order(listed, context)
-    pads = _pads(attributes, axes, context)
-    kernel: Kernel
-    match mode:
-        case "nearest":
-            kernel = Nearest(rounding=Rounding.SIMPLE)
-        case "area":
-            kernel = Area()
-        case _:
-            kernel = _kernel(attributes, context)
-    sizes = attributes.get("sizes")
+    """Read Interpolate-1, whose attributes leave the coordinates open, as a release of OpenVINO computes it."""
+    release, layer = EARLIER.get(context.semantics, TODAY), _layer_1(attributes, context)
+    release.check(layer)
     return ResizeSpec(
-        kernel=kernel,
-        coordinates=_coordinates_1(attributes, axes, bool(pads), context),
-        axes=axes,
-        target=AtRunTime.SIZES if sizes is None else Sizes(tuple(sizes)),
-        pads=pads,
+        kernel=_kernel_1(attributes, context, release.rounding),
+        coordinates=Coordinates.ALIGN_CORNERS if layer.align_corners else release.coordinates(layer),
+        axes=layer.axes,
+        target=AtRunTime.SIZES if layer.sizes is None else Sizes(layer.sizes),
+        pads=() if release.ignores_pads else _pads(attributes, layer.axes, context),
         arithmetic=Arithmetic.OPENVINO,
         integers=_integers(attributes, context),
     )
+
+
+def _layer_1(attributes: Attributes, context: Context) -> Interpolate1:
+    if attributes.get("axes") is None:
+        raise SpecError("axes are missing")
+    axes, sizes = axes_in_order(attributes["axes"], context), attributes.get("sizes")
+    pads = [tuple(attributes.get(name) or ()) for name in ("pads_begin", "pads_end")]
+    return Interpolate1(
+        mode=attributes["mode"],
+        align_corners=attributes["align_corners"],
+        antialias=attributes["antialias"],
+        shape=context.shape,
+        axes=axes,
+        sizes=None if sizes is None else tuple(sizes),
+        is_padded=bool(_pads(attributes, axes, context)),
+        leading_pad=any(any(entries[:1]) for entries in pads),
+    )
+
+
+def _kernel_1(attributes: Attributes, context: Context, rounding: Rounding) -> Kernel:
+    match attributes["mode"]:
+        case "nearest":
+            return Nearest(rounding=rounding)
+        case "area":
+            return Area()
+        case _:
+            return _kernel(attributes, context)
 
 
 def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
@@ -117,16 +136,6 @@ def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
         return tuple(axes)
     rank = len(context.shape) if context.shape else 0
     return tuple(sorted(axes, key=lambda axis: axis % rank if rank else axis))
-
-
-def _coordinates_1(attributes: Attributes, axes: tuple[int, ...], padded: bool, context: Context) -> Coordinates:
-    """Return the coordinates that OpenVINO gives an Interpolate-1: those of whichever kernel once ran it."""
-    if attributes["align_corners"]:
-        return Coordinates.ALIGN_CORNERS
-    planar = _rank(context) == 4 and sorted(axes) == [2, 3]
-    if attributes["mode"] in ("linear", "linear_onnx") and not padded and not planar:
-        return Coordinates.HALF_PIXEL
-    return Coordinates.ASYMMETRIC
 
 
 def _rank(context: Context) -> int:
@@ -162,23 +171,26 @@ _OF_OTHERS = (
 )
 
 
-def pads_go_astray(axes: Iterable[int], rank: int) -> bool:
-    """Say whether OpenVINO's CPU plugin lays pads around other axes than it is told, where it resizes ``axes``.
+def pads_go_astray(listed: Iterable[int], padded: Iterable[int], rank: int) -> bool:
+    """Say whether OpenVINO's CPU plugin lays pads around other axes than those ``padded``, where it lists ``listed``.
 
-    It takes what is not an image or a volume for one whose channels come last.
+    It takes a layer that lists no more axes than an image or a volume has, others than these, for one whose channels
+    come last, and moves the axes. Without a list, and with a longer one, nothing is moved.
     """
-    found = {*axes}
-    last = {*range(rank - len(found), rank)}
-    spatial = rank in (4, 5) and min(found, default=rank) >= 2
-    pairs = rank == 3 and len(found) == 2
-    return found != last and not spatial and not pairs
+    axes = {*listed}
+    if axes == {*range(rank - len(axes), rank)} or not {*padded} - ({0} - axes):
+        return False
+    if rank in (4, 5):
+        return len(axes) <= rank - 2 and min(axes) < 2
+    return not (rank == 3 and len(axes) == 2)
 
 
 def _remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
-    rank = len(context.shape or ())
-    padded = any(any(attributes.get(name) or ()) for name in ("pads_begin", "pads_end"))
-    axes = attributes.get("axes")
-    if not padded or not rank or axes is None or not pads_go_astray(resolve_axes(axes, rank), rank):
+    rank, axes = len(context.shape or ()), attributes.get("axes")
+    if not rank or axes is None:
+        return ()
+    padded = [pad.axis for pad in _pads(attributes, axes, context)]
+    if not pads_go_astray(resolve_axes(axes, rank), padded, rank):
         return ()
     axes_text = ", ".join(map(str, axes))
     return (("IRI008", f"OpenVINO's CPU plugin lays the pads of a resize of axes {axes_text} around others."),)

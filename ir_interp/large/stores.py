@@ -35,7 +35,8 @@ _ADVICE = "pip install 'ir-interp[dask]'"
 class Request:
     """A resize of the Zarr array ``source`` into ``destination``; of several ``levels`` each of the one before.
 
-    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``.
+    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``. ``check`` raises
+    ShapeError for a shape of the source that is not to be resized.
     """
 
     source: Path
@@ -44,6 +45,7 @@ class Request:
     target: Mapping[str, Any] = field(default_factory=dict)
     levels: int | None = None
     memory: int = 2**30
+    check: Callable[[Shape], None] = lambda shape: None
 
 
 def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
@@ -54,6 +56,7 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     there already, or what was begun is something else.
     """
     source = _opened(request.source)
+    request.check(tuple(source.shape))
     if exists(request.destination):
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))

@@ -30,7 +30,8 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
     """Return every resize of a file or of a model in memory, in order, those in subgraphs and bodies included.
 
     ``semantics`` chooses the reading where several exist: what the model's own runtime computes ("runtime"), what
-    its operator page says ("document"), or what the operator's reference implementation does ("reference").
+    its operator page says ("document"), what the operator's reference implementation does ("reference"), or what a
+    release of OpenVINO computed ("openvino-2021.2", "openvino-2021.3").
 
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
     that is known but not interpreted.

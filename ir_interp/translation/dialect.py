@@ -24,6 +24,14 @@ class Semantics(Enum):
     RUNTIME = "runtime"  # what the dialect's own runtime computes today
     DOCUMENT = "document"  # what its operator page says
     REFERENCE = "reference"  # what its reference implementation computes, where that differs from both
+    OPENVINO_2021_2 = "openvino-2021.2"  # what an earlier release of one dialect's runtime computed
+    OPENVINO_2021_3 = "openvino-2021.3"
+
+    @property
+    def dialect(self) -> str:
+        """The dialect that a reading by release belongs to; nothing for those that every dialect has."""
+        name, is_release, _ = self.value.partition("-")
+        return name if is_release else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +106,11 @@ class Dialect:
     def parse(self, raw: Attributes, context: Context) -> ResizeSpec:
         """Return the meaning of the attributes of a file: checked, and completed with the defaults.
 
-        Raises ReadError, whose place is ``@attribute``, for a missing or unknown word.
+        Raises ReadError, whose place is ``@attribute``, for a missing or unknown word, and SpecError for the reading of
+        another dialect's release.
         """
+        if context.semantics.dialect not in ("", self.name):
+            raise SpecError(f"semantics {context.semantics.value!r} is a reading of {context.semantics.dialect} layers")
         return self.read(self.complete(raw, context.version, context.semantics), context)
 
     def complete(self, raw: Attributes, version: int, semantics: Semantics = Semantics.RUNTIME) -> dict[str, Any]:

@@ -630,5 +630,11 @@ def test_run_resizes_no_axis_that_the_layer_keeps(tmp_path: Path, capsys: pytest
     said = 'the input is 1x3x7x8; up.onnx:node[0 ""] keeps axis 1 of length 4, and would resize 3 to it'
     assert said in capsys.readouterr().err
     assert not y.exists()
+    store = tmp_path / "x.zarr"
+    zarr = pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
+    zarr.save_array(store, np.zeros((1, 3, 7, 8), np.float32))
+    assert main(["run", str(model), "--input", str(store), "--output", str(tmp_path / "y.zarr")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "y.zarr").exists()
     np.save(x, np.zeros((1, 4, 7, 8), np.float32))
     assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 0

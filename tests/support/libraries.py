@@ -23,6 +23,7 @@ FILTERS = {
 }
 """Those of Pillow, and since when."""
 INTERPOLATIONS = ("NEAREST", "LINEAR", "CUBIC", "AREA", "LANCZOS4", "LINEAR_EXACT", "NEAREST_EXACT")
+"""Those of OpenCV, by their numbers there."""
 _MODES = {"L": ("uint8", 1), "RGB": ("uint8", 3), "RGBA": ("uint8", 4), "LA": ("uint8", 2), "I;16": ("uint16", 1)}
 _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
 
@@ -103,13 +104,16 @@ def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> 
     found = image.fromarray(x)
     assert found.mode == arguments["mode"]
     rest = {name: value for name, value in arguments.items() if name in ("box", "reducing_gap")}
-    return np.asarray(found.resize((width, height), getattr(image.Resampling, arguments["resample"]), **rest))
+    word = arguments["resample"]
+    resample = image.Resampling[word] if isinstance(word, str) else word
+    return np.asarray(found.resize((width, height), resample, **rest))
 
 
 def _opencv(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     cv2 = importlib.import_module("cv2")
     cv2.ipp.setUseIPP(arguments.get("ipp", True))
-    interpolation = getattr(cv2, f"INTER_{arguments['interpolation']}")
+    word = arguments["interpolation"]
+    interpolation = getattr(cv2, f"INTER_{word}") if isinstance(word, str) else word
     if "scales" in arguments:
         fy, fx = arguments["scales"]
         scaled: Array = cv2.resize(x, None, fx=fx, fy=fy, interpolation=interpolation)
@@ -240,19 +244,27 @@ def calls(library: str, version: int | None = None) -> Iterator[Call]:
 
 
 def edges(library: str) -> Iterator[Call]:
-    """Yield the calls of a library at its edges: factors instead of sizes, odd channels, and further element types."""
+    """Yield the calls of a library at its edges: its own enums, factors, odd channels, and further element types."""
     match library:
+        case "pillow":
+            resampling = importlib.import_module("PIL.Image").Resampling
+            for mode, (dtype, channels) in (_MODES | _DEEP_MODES).items():
+                for member in resampling:
+                    if (mode, member.name) not in (("I;16", "BICUBIC"), ("I;16", "LANCZOS")):
+                        own = {"mode": mode, "resample": member if channels % 2 else member.value}
+                        yield Call(library=library, arguments=own, dtype=dtype, channels=channels)
         case "opencv":
             for dtype in ("uint8", "uint16", "int16", "float32"):
                 for channels in (1, 2, 3, 4, 5):
                     for name in INTERPOLATIONS:
+                        word = name if channels % 2 else INTERPOLATIONS.index(name)
                         own = {"ipp": False} if (name, dtype) == ("LINEAR", "int16") else {}
                         call = Call(
-                            library=library, arguments={"interpolation": name, **own}, dtype=dtype, channels=channels
+                            library=library, arguments={"interpolation": word, **own}, dtype=dtype, channels=channels
                         )
                         yield from (call, replace(call, scaled=True))
                         if name in ("LINEAR", "CUBIC") and not own:
-                            without = {"interpolation": name, "ipp": False}
+                            without = {"interpolation": word, "ipp": False}
                             yield replace(call, arguments=without, scaled=True)
         case "torch":
             for dtype in ("uint8", "float32", "float64"):
@@ -354,9 +366,13 @@ def _is_of(arguments: Mapping[str, Any], version: int | None) -> bool:
 
 
 def lengths(rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """Return height and width of an image and of what becomes of it: tiny, in whole ratios up to 50, or any."""
-    kind = rng.integers(4)
-    if kind == 0:
+    """Return height and width of an image and of the output: tiny, in whole ratios up to 50, slim, or any."""
+    kind = rng.integers(5)
+    if kind == 4:  # over 100 times as tall as wide, or as wide as tall
+        (height, rows), (width, columns) = rng.integers(300, 3000, 2), rng.integers(1, 12, 2)
+        if rng.random() < 0.5:
+            height, width, rows, columns = width, height, columns, rows
+    elif kind == 0:
         height, width, rows, columns = rng.integers(1, 12, 4)
     elif kind == 1:
         ratios = rng.integers(1, 51, 2)

@@ -8,8 +8,6 @@ where more than one in a hundred came otherwise than told.
 from __future__ import annotations
 
 import argparse
-import pickle
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -22,53 +20,14 @@ import onnx
 import ir_interp
 from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
 from ir_interp.converters.onnx.resize_nodes import nodes
+from ir_interp.converters.runtimes import onnxruntime_editions, openvino_editions
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.configurations import input_array, model_of
+from tests.support.other_interpreters import results_in
 from tests.sweeps.audit import random_case
 
 _FORMAT = 8  # of files, which every release reads
 _MOST_WRONG = 0.01
-_SCRIPT = """
-import os, pickle, signal, sys
-import numpy as np
-sys.modules["openvino_telemetry"] = None
-runtime, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-if runtime == "onnxruntime":
-    import onnxruntime
-else:
-    import openvino
-
-def run(model, x):
-    if runtime == "onnxruntime":
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level, options.intra_op_num_threads = 4, 1
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        return session.run(None, {session.get_inputs()[0].name: x})[0]
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
-    return np.array(compiled([x])[compiled.output(0)])
-
-found = []
-for number in range(count):
-    receive, send = os.pipe()
-    child = os.fork()
-    if not child:
-        signal.alarm(60)
-        try:
-            answer = run(f"{folder}/{number}.onnx", np.load(f"{folder}/{number}.npy"))
-        except Exception as error:
-            answer = str(error)
-        with os.fdopen(send, "wb") as file:
-            pickle.dump(answer, file)
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive, "rb") as file:
-        octets = file.read()
-    os.waitpid(child, 0)
-    found.append(pickle.loads(octets) if octets else None)
-with open(f"{folder}/found", "wb") as file:
-    pickle.dump(found, file, protocol=4)
-"""
 
 
 def agreement(told: Any, came: Any, path: Path) -> tuple[Kind, Kind]:
@@ -98,8 +57,9 @@ def _same(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
 def main(arguments: list[str]) -> int:
     """Print what was told and seen, and how often."""
     parser = argparse.ArgumentParser(description=__doc__)
+    editions = {"onnxruntime": onnxruntime_editions.EDITIONS, "openvino": openvino_editions.EDITIONS}
     parser.add_argument(
-        "edition", choices=[name for name in RUNTIMES if name.startswith(("onnxruntime:", "openvino:"))]
+        "edition", choices=[f"{runtime}:{name}" for runtime, names in editions.items() for name in names]
     )
     parser.add_argument("python", type=Path)
     parser.add_argument("--cases", type=int, default=300)
@@ -114,9 +74,7 @@ def main(arguments: list[str]) -> int:
             model.ir_version = min(model.ir_version, _FORMAT)
             onnx.save(model, path)
             np.save(path.with_suffix(".npy"), input_array(case.shape, case.dtype, case.mode))
-        script = [options.python, "-c", _SCRIPT, options.edition.split(":")[0], folder, str(options.cases)]
-        subprocess.run(script, check=True, stderr=subprocess.DEVNULL)
-        found = pickle.loads(Path(folder, "found").read_bytes())
+        found = results_in(options.python, options.edition.split(":")[0], Path(folder), options.cases)
         pairs: Counter[tuple[str, str]] = Counter()
         for path, came in zip(paths, found, strict=True):
             (node,) = nodes(path)

@@ -2,7 +2,8 @@
 
 ``python -m tests.sweeps.libraries --pixels 1e7 --only pillow`` compares so many output pixels of every call, type and
 number of channels. Exits with 1 where integers differ that are not known to (``Library.approximate``), and where a
-library refuses what is not refused here. ``--edges`` takes factors, odd channels and further element types.
+library refuses what is not refused here. ``--edges`` takes the library's enums and numbers, factors, odd channels and
+further element types.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pixels", type=float, default=1e5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--edges", action="store_true", help="factors instead of sizes, odd channels, further types")
+    parser.add_argument("--edges", action="store_true", help="enums, factors, odd channels, further types")
     parser.add_argument("--only", choices=names(), action="append")
     arguments = parser.parse_args()
     failed = False

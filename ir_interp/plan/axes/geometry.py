@@ -113,7 +113,7 @@ def _lengths(
     exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
     scales = list(map(Fraction, exact))
     taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
-    lengths = [_scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
+    lengths = [scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
     for length, (start, end) in zip(lengths, windows, strict=True):
         if length < 0:
             raise ShapeError(f"a window from {start:g} to {end:g} has no length that scales multiply; give sizes")
@@ -147,7 +147,7 @@ _OWN_RATIOS = {  # of axes that are stepped through by their lengths, whatever s
 }
 
 
-def _scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
+def scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
     """Return floor(size * scale), as each arithmetic rounds the product; OpenCV rounds it half to even."""
     if arithmetic is Arithmetic.EXACT:
         return math.floor(size * ratio)

@@ -1,0 +1,91 @@
+"""What a scale was before it was rounded to half precision: the fraction that somebody wrote."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+
+from ir_interp.plan.axes.geometry import scaled_length
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import Arithmetic
+
+_SMALLEST = 2**-10  # of the scales that somebody may have written as a fraction
+_SIMPLE = 16  # the largest denominator that tells a fraction from a ratio of lengths; of tenths and thirds, and less
+_SAME = 2**-21  # relative distance of a scale in float32 from the fraction that it stands for
+
+
+def rounded_to_half(scales: Sequence[float], lengths: PartialShape, *, is_certain: bool) -> list[int]:
+    """Return the places of the scales that half precision has changed.
+
+    ``lengths`` are those that the scales multiply, None where unknown. ``is_certain`` says that the file shows the
+    rounding. Else the values alone must show it: all of them fit half precision, and some lie beside a simple fraction.
+    """
+    if not is_certain and any(float(_half(scale)) != scale for scale in scales):
+        return []
+    places = enumerate(zip(scales, lengths, strict=True))
+    return [place for place, (scale, length) in places if _is_rounded(scale, length, is_certain)]
+
+
+def _is_rounded(scale: float, length: int | None, is_certain: bool) -> bool:
+    fraction = before_half(scale)
+    if fraction is None or float(_half(scale)) != scale or fraction == Fraction(scale):
+        return False
+    is_simple = fraction.denominator <= _SIMPLE
+    is_ratio = length is not None and (Fraction(scale) * length).denominator == 1
+    return (is_simple or not is_ratio) if is_certain else (is_simple and not is_ratio)
+
+
+def _half(scale: float) -> np.float16:
+    with np.errstate(over="ignore"):
+        return np.float16(scale)
+
+
+def before_half(scale: float) -> Fraction | None:
+    """Return what a scale in half precision probably was: the simplest fraction that is rounded to it.
+
+    So 2.3008 was 2.3, and 0.6665 was 2/3. None of a scale that is too small or too large to tell.
+    """
+    half = _half(scale)
+    if half < _SMALLEST or not np.isfinite(half):
+        return None
+    return _simplest(scale, lambda fraction: np.float16(float(fraction)) == half)
+
+
+def _simplest(scale: float, is_near: Callable[[Fraction], bool]) -> Fraction:
+    tried = (Fraction(round(Fraction(scale) * below), below) for below in count(1))
+    return next(fraction for fraction in tried if is_near(fraction))
+
+
+def unrounded(scale: float, length: int | None, arithmetic: Arithmetic) -> float:
+    """Return, in float32, the scale that half precision rounded to ``scale``.
+
+    Of a known ``length`` it makes in ``arithmetic`` as many pixels as the fraction does in PyTorch, which multiplies
+    in double: 100 * 2.3 is 229 there. Float32 makes 230 of its 2.3, so the next smaller number that makes 229 is taken.
+    """
+    fraction = before_half(scale)
+    assert fraction is not None
+    nearest = np.float32(float(fraction))
+    if length is None:
+        return float(nearest)
+    wanted = length_in_double(fraction, length)
+    while (made := scaled_length(Fraction(length), Fraction(float(nearest)), arithmetic)) != wanted:
+        nearest = np.nextafter(nearest, np.float32(np.inf if made < wanted else 0))
+    return float(nearest)
+
+
+def length_in_double(fraction: Fraction, length: int) -> int:
+    """Return floor(length * scale) in double precision, as PyTorch computes it."""
+    return math.floor(length * float(fraction))
+
+
+def falls_short_in_double(scale: float, length: int, made: int) -> bool:
+    """Say whether ``made`` is what double precision makes of a fraction whose exact product is one more.
+
+    ``scale`` may be some float32 steps away from that fraction, as ``unrounded`` returns it.
+    """
+    fraction = _simplest(scale, lambda near: abs(near / Fraction(scale) - 1) <= _SAME)
+    return fraction * length == made + 1 and length_in_double(fraction, length) == made

@@ -1,0 +1,146 @@
+"""How releases of OpenVINO compute Interpolate-1, whose attributes leave coordinates and rounding open.
+
+Found by running random layers in the wheels of 2021.2 to 2026.4 (docs/runtimes.md): 2021.2 ran the layers Interp and
+Resample of the time before nGraph, 2021.3 an Interpolate-4 with the defaults of that, every later release the same
+Interpolate-4 as today. Interpolate-4 and -11 mean the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ir_interp.errors import SpecError
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import Coordinates, Rounding
+from ir_interp.translation.dialect import Semantics
+
+_LINEAR = ("linear", "linear_onnx")
+_IMAGE, _VOLUME = 4, 5
+_FIRST_SPATIAL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpolate1:
+    """A layer, as far as a release chooses coordinates by it; ``sizes`` belong to ``axes``, which ascend.
+
+    ``leading_pad`` is the pad of dimension 0, where a single number ends up as well.
+    """
+
+    mode: str
+    align_corners: bool
+    antialias: bool
+    shape: PartialShape | None
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...] | None
+    is_padded: bool
+    leading_pad: bool
+
+    @property
+    def rank(self) -> int:
+        """The rank of the input. Raises SpecError where it is unknown."""
+        if self.shape is None:
+            raise SpecError("the meaning depends on the input's rank, which is unknown here")
+        return len(self.shape)
+
+    @property
+    def is_of_images(self) -> bool:
+        """Whether the layer lists height and width of an image, and nothing else."""
+        return self.rank == _IMAGE and sorted(self.axes) == [2, 3]
+
+
+class NoRuleError(SpecError):
+    """Nothing is known of how a release computes a layer."""
+
+
+def _computes_all(layer: Interpolate1) -> None:
+    """Accept every layer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """How a release computes Interpolate-1.
+
+    ``coordinates`` are those of a layer without align_corners. ``check`` raises SpecError for a layer that the release
+    does not compute, NoRuleError for one of which nothing is known. ``antialiases_images`` says that `linear`, in
+    Interpolate-4 too, does not ignore antialias up to rank 4.
+    """
+
+    rounding: Rounding
+    coordinates: Callable[[Interpolate1], Coordinates]
+    ignores_pads: bool = False
+    antialiases_images: bool = False
+    check: Callable[[Interpolate1], None] = _computes_all
+
+
+def _of_today(layer: Interpolate1) -> Coordinates:
+    """Return the coordinates of whichever kernel once ran the layer."""
+    if layer.mode in _LINEAR and not layer.is_padded and not layer.is_of_images:
+        return Coordinates.HALF_PIXEL
+    return Coordinates.ASYMMETRIC
+
+
+def _of_interp_and_resample(layer: Interpolate1) -> Coordinates:
+    return Coordinates.HALF_PIXEL if layer.mode in _LINEAR and layer.rank == _VOLUME else Coordinates.ASYMMETRIC
+
+
+def _check_interp_or_resample(layer: Interpolate1) -> None:
+    """Refuse a layer that 2021.2 turns neither into an Interp, of linear images, nor a Resample, of all others."""
+    rank, is_interp = layer.rank, layer.rank == _IMAGE and layer.mode in _LINEAR
+    problems = {
+        f"it resizes images and volumes, of rank {_IMAGE} or {_VOLUME}": rank not in (_IMAGE, _VOLUME),
+        f"it has no mode {layer.mode}": layer.mode in ("linear_onnx", "cubic"),
+        "it has align_corners for linear images only": layer.align_corners and not is_interp,
+        "it has no antialias for linear images": layer.antialias and is_interp,
+        f"it does not resize the axes {', '.join(map(str, layer.axes))} at rank {rank}": not _has_axes(layer),
+        "it resizes spatial dimensions only": _resizes_other_axes(layer),
+    }
+    problem = next((text for text, is_so in problems.items() if is_so), None)
+    if problem:
+        raise SpecError(problem)
+    if layer.leading_pad:
+        raise NoRuleError("no rule covers pads whose first entry is not 0")
+    if layer.antialias and layer.mode in _LINEAR and not _goes_one_way(layer):
+        raise NoRuleError("no rule covers antialias where one axis may grow and another shrink")
+
+
+def _goes_one_way(layer: Interpolate1) -> bool:
+    """Say whether no axis shrinks, or none grows."""
+    if layer.sizes is None or layer.shape is None:
+        return False
+    pairs = [(size, layer.shape[axis]) for axis, size in zip(layer.axes, layer.sizes, strict=True)]
+    known = [size - length for size, length in pairs if length is not None]
+    return len(known) == len(pairs) and (min(known) >= 0 or max(known) <= 0)
+
+
+def _has_axes(layer: Interpolate1) -> bool:
+    axes = {*layer.axes}
+    return (1 not in axes or 0 in axes) and (layer.rank != _IMAGE or {2, 3} <= axes)
+
+
+def _resizes_other_axes(layer: Interpolate1) -> bool:
+    lengths = (layer.shape or ())[:_FIRST_SPATIAL]
+    if layer.sizes is None:
+        return min(layer.axes) < _FIRST_SPATIAL
+    targets = dict(zip(layer.axes, layer.sizes, strict=True))
+    return any(targets.get(axis, length) != length for axis, length in enumerate(lengths))
+
+
+TODAY = Release(rounding=Rounding.SIMPLE, coordinates=_of_today)
+"""2021.4 and every release since."""
+
+EARLIER: Mapping[Semantics, Release] = MappingProxyType(
+    {
+        Semantics.OPENVINO_2021_2: Release(
+            rounding=Rounding.FLOOR,
+            coordinates=_of_interp_and_resample,
+            ignores_pads=True,
+            antialiases_images=True,
+            check=_check_interp_or_resample,
+        ),
+        Semantics.OPENVINO_2021_3: Release(
+            rounding=Rounding.ROUND_PREFER_FLOOR, coordinates=lambda layer: Coordinates.HALF_PIXEL
+        ),
+    }
+)

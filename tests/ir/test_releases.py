@@ -1,0 +1,178 @@
+"""How releases of OpenVINO compute layers, read from files (``tests.sweeps.ir_editions`` runs them there)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino
+import pytest
+
+import ir_interp
+from ir_interp import ReadError
+from ir_interp.spec import Antialias, Linear, Nearest
+from tests.support.commands import command
+from tests.support.graphs import onnxruntime_outputs, values
+from tests.support.ir_text import Net, interpolate
+
+IMAGE: dict[str, Any] = {"shape": (1, 2, 4, 6), "out": (1, 2, 8, 9)}
+VOLUME: dict[str, Any] = {"shape": (1, 2, 4, 6, 5), "out": (1, 2, 8, 9, 7)}
+RELEASES = ("openvino-2021.2", "openvino-2021.3")
+ROWS: list[tuple[Any, ...]] = [
+    # attributes, shapes, and what the layer computes in 2021.2, 2021.3 and today
+    ('axes="2,3" mode="linear"', IMAGE, "asymmetric", "half_pixel", "asymmetric"),
+    ('axes="2,3" mode="nearest"', IMAGE, "asymmetric floor", "half_pixel round_prefer_floor", "asymmetric simple"),
+    ('axes="2,3" mode="cubic"', IMAGE, "it has no mode cubic", "half_pixel", "asymmetric"),
+    ('axes="2,3" mode="linear_onnx"', IMAGE, "it has no mode linear_onnx", "half_pixel", "asymmetric"),
+    ('axes="2,3" mode="linear" antialias="1"', IMAGE, "it has no antialias", "half_pixel", "asymmetric"),
+    ('axes="2,3" mode="linear" pads_begin="0,0,1,0"', IMAGE, "asymmetric", "half_pixel padded", "asymmetric padded"),
+    (
+        'axes="2,3" mode="linear" pads_begin="1"',
+        IMAGE,
+        "no rule covers pads whose first entry",
+        "half_pixel padded",
+        "asymmetric padded",
+    ),
+    ('axes="2,3" mode="linear" align_corners="1"', IMAGE, *["align_corners"] * 3),
+    ('axes="2,3" mode="nearest" align_corners="1"', IMAGE, "for linear images only", "round_prefer_floor", "simple"),
+    ('axes="2,3,4" mode="linear"', VOLUME, *["half_pixel"] * 3),
+    ('axes="2,3,4" mode="linear" antialias="1"', VOLUME, *["half_pixel antialiased"] * 3),
+    ('axes="2,3,4" mode="nearest"', VOLUME, "asymmetric floor", "half_pixel round_prefer_floor", "asymmetric simple"),
+    (
+        'axes="2,3,4" mode="linear" antialias="1"',
+        VOLUME | {"out": (1, 2, 8, 9, 3)},
+        "no rule covers antialias where one axis may grow",
+        "half_pixel antialiased",
+        "half_pixel antialiased",
+    ),
+    ('axes="3" mode="linear"', IMAGE | {"out": (1, 2, 4, 9)}, "does not resize the axes 3", *["half_pixel"] * 2),
+    ('axes="0,1,2,3" mode="linear"', IMAGE, "asymmetric", "half_pixel", "half_pixel"),
+    (
+        'axes="0,2,3" mode="linear"',
+        IMAGE | {"out": (3, 2, 8, 9)},
+        "it resizes spatial dimensions only",
+        *["half_pixel"] * 2,
+    ),
+    ('axes="1,2" mode="linear"', {"shape": (1, 4, 6), "out": (1, 8, 9)}, "of rank 4 or 5", *["half_pixel"] * 2),
+]
+
+
+def meaning(path: Path, semantics: str) -> str:
+    try:
+        (op,) = ir_interp.load(path, semantics=semantics)
+    except ReadError as error:
+        return str(error)
+    words = [op.spec.coordinates.value]  # type: ignore[union-attr]
+    if isinstance(op.spec.kernel, Nearest):
+        words.append(op.spec.kernel.rounding.value)
+    if isinstance(op.spec.kernel, Linear) and op.spec.kernel.antialias is not Antialias.OFF:
+        words.append("antialiased")
+    return " ".join([*words, *["padded"] * bool(op.spec.pads)])
+
+
+@pytest.mark.parametrize(("data", "shapes", "of_2", "of_3", "today"), ROWS, ids=lambda value: str(value)[:50])
+def test_the_table(data: str, shapes: dict[str, Any], of_2: str, of_3: str, today: str, tmp_path: Path) -> None:
+    data = data if "align_corners" in data else f'{data} align_corners="0"'
+    (tmp_path / "a.xml").write_text(interpolate(data, **shapes))
+    found = [meaning(tmp_path / "a.xml", each) for each in (*RELEASES, "runtime")]
+    for text, part in zip(found, (of_2, of_3, today), strict=True):
+        assert text == part or (part in text and ("layer" in text or part in text.split()))
+
+
+@pytest.mark.parametrize("semantics", RELEASES)
+def test_interpolate_4_means_the_same(semantics: str, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(interpolate('axes="2,3" mode="cubic"', version="opset4", **IMAGE))
+    (tmp_path / "b.xml").write_text(interpolate('mode="cubic"', version="opset11", **IMAGE))
+    assert meaning(tmp_path / "a.xml", semantics) == meaning(tmp_path / "a.xml", "runtime")
+    assert "has no Interpolate-11" in meaning(tmp_path / "b.xml", semantics)
+
+
+def test_antialias_of_images_in_2021_2(tmp_path: Path) -> None:
+    text = interpolate('mode="linear" antialias="true"', version="opset4", shape=(1, 1, 4, 6), out=(1, 1, 2, 3))
+    (tmp_path / "a.xml").write_text(text)
+    found = [meaning(tmp_path / "a.xml", each) for each in (*RELEASES, "runtime")]
+    assert found == ["half_pixel antialiased", "half_pixel", "half_pixel"]
+
+
+def test_the_note(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(interpolate('axes="2,3" mode="linear" align_corners="0"', **IMAGE))
+    summary = "IRI017 Releases of OpenVINO compute this layer differently."
+    notes = {}
+    for semantics in ("runtime", "document", *RELEASES):
+        (op,) = ir_interp.load(tmp_path / "a.xml", semantics=semantics)
+        notes[semantics] = [str(each) for each in op.diagnostics]
+    assert notes == {
+        "runtime": [f"{summary} coordinates: asymmetric (runtime), half_pixel (openvino-2021.3)"],
+        "document": [],
+        "openvino-2021.2": [f"{summary} coordinates: asymmetric (openvino-2021.2), half_pixel (openvino-2021.3)"],
+        "openvino-2021.3": [
+            f"{summary} coordinates: half_pixel (openvino-2021.3), asymmetric (runtime); "
+            "coordinates: half_pixel (openvino-2021.3), asymmetric (openvino-2021.2)"
+        ],
+    }
+
+
+def test_shapes_for_which_the_releases_agree(tmp_path: Path) -> None:
+    """Nearest repeats every pixel twice, whichever way it is rounded down."""
+    text = interpolate('axes="2,3" mode="nearest" align_corners="0"', shape=(1, 1, 4, 6), out=(1, 1, 8, 12))
+    (tmp_path / "a.xml").write_text(text)
+    (op,) = ir_interp.load(tmp_path / "a.xml")
+    assert op.diagnostics == ()
+
+
+def test_other_formats_have_no_such_reading(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '{"dialect": "onnx", "version": 19, "layers": [{"mode": "nearest", "scales": [2]}]}'
+    )
+    with pytest.raises(ReadError, match=r"semantics 'openvino-2021.3' is a reading of openvino layers"):
+        ir_interp.load(tmp_path / "a.json", semantics="openvino-2021.3")
+
+
+def chain(path: Path) -> Path:
+    net = Net(10)
+    x, sizes = net.parameter((1, 2, 4, 6)), net.const((8, 9))
+    shape = (1, 2, 8, 9)
+    up = net.add("Interpolate", 'axes="2,3" mode="linear" align_corners="0"', x, sizes, shape=shape, name="up")
+    end = net.add("ReLU", "", up, shape=shape, name="positive")
+    net.add("Result", "", end, name="y")
+    return net.write(path)
+
+
+def test_converted_as_a_release_computed_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The proof runs a twin of the IR, whose layer is the Interpolate-4 that 2021.3 made of it."""
+    source, x = chain(tmp_path / "a.xml"), values(1, 2, 4, 6)
+    for semantics in ("openvino-2021.3", "runtime"):
+        report = ir_interp.convert(source, tmp_path / f"{semantics}.onnx", semantics=semantics)
+        assert report.verification is not None
+        (y,) = onnxruntime_outputs(tmp_path / f"{semantics}.onnx", {"x": x})
+        (op,) = ir_interp.load(source, semantics=semantics)
+        np.testing.assert_allclose(y, np.maximum(op.run(x), 0), rtol=0, atol=1e-6)
+    code, printed, _ = command(
+        capsys, "audit", str(source), *["--runtime", "openvino:2021.3", "--runtime", "openvino:2021.4"]
+    )
+    assert "IRI023 OpenVINO 2021.3: differs by" in printed
+    assert (code, "OpenVINO 2021.4: differs" in printed) == (1, False)
+
+
+def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
+    from openvino import opset1 as ops1
+    from openvino import opset13 as ops
+
+    x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
+    branch = ops.if_op(condition)
+    bodies = []
+    for _ in range(2):
+        inner = ops.parameter([1, 2, 4, 6], np.float32)
+        attributes = {"axes": [2, 3], "mode": "linear", "align_corners": False, "pads_begin": [0], "pads_end": [0]}
+        up = ops1.interpolate(inner, ops.constant(np.array([8, 9])), attributes)
+        bodies.append((openvino.Model([ops.result(up)], [inner], "b"), inner))
+    branch.set_then_body(bodies[0][0])
+    branch.set_else_body(bodies[1][0])
+    branch.set_input(x.output(0), bodies[0][1], bodies[1][1])
+    y = branch.set_output(bodies[0][0].results[0], bodies[1][0].results[0])
+    openvino.save_model(openvino.Model([ops.result(y)], [x, condition], "m"), tmp_path / "a.xml")
+    with pytest.raises(
+        ir_interp.VerificationError, match=r"stands in a body, where it cannot be run as in openvino-2021.3"
+    ):
+        ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")

@@ -1,0 +1,138 @@
+"""OpenVINO by release: what the earlier ones made of a layer (``tests.sweeps.ir_editions`` runs it in them)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_interp
+from ir_interp.converters.forecasts.runtimes_asked import LAYER_RUNTIMES
+from tests.support.ir_text import interpolate
+from tests.support.runtimes import onnx_model
+
+RELEASES = [name for name in LAYER_RUNTIMES if name.startswith("openvino:")]
+OF_2021 = ("2021.2", "2021.3", "2021.4")
+UP_TO_2025_3 = (*OF_2021, "2022.3", "2023.2", "2024.6", "2025.1", "2025.3")
+IMAGE: dict[str, Any] = {"shape": (1, 2, 4, 6), "out": (1, 2, 8, 9)}
+ROWS: list[tuple[int, str, dict[str, Any], dict[str, str]]] = [
+    # version, attributes, shapes, and what releases make of the layer; all others compute it
+    (4, 'mode="linear"', IMAGE, {}),
+    (1, 'axes="2,3" mode="linear" align_corners="0"', IMAGE, {"2021.3": "differs: "}),
+    (
+        1,
+        'axes="2,3" mode="cubic" align_corners="0"',
+        IMAGE,
+        {"2021.2": "refused: it has no mode cubic", "2021.3": "differs: "},
+    ),
+    (
+        1,
+        'axes="2,3" mode="linear" align_corners="0" pads_begin="0,1,0,0"',
+        IMAGE,
+        {
+            "2021.2": "differs: ",
+            **dict.fromkeys(("2021.3", "2021.4"), "refused: an Interpolate-1 pads the axes that it lists"),
+        },
+    ),
+    (
+        4,
+        'mode="cubic"',
+        {"shape": (1, 1, 4, 6, 5), "out": (1, 1, 4, 8, 9)},
+        {
+            **dict.fromkeys(("2021.2", "2021.3"), "refused: the plugin has no cubic Interpolate-4 of rank 5"),
+            "2021.4": "crashes: the plugin has no cubic Interpolate-4 of rank 5",
+        },
+    ),
+    (
+        4,
+        'mode="nearest"',
+        {"shape": (3, 4, 6), "out": (3, 8, 9)},
+        {**dict.fromkeys(UP_TO_2025_3, "refused: the plugin "), "2021.2": "refused: the plugin resizes spatial"},
+    ),
+    (
+        4,
+        'mode="linear" antialias="true"',
+        {"shape": (1, 2, 8, 9), "out": (1, 2, 4, 6)},
+        {"2021.2": "differs: "},
+    ),
+    (
+        11,
+        'mode="bilinear_pillow"',
+        {"shape": (1, 2, 8, 9), "out": (1, 2, 4, 6)},
+        dict.fromkeys((*OF_2021, "2022.3"), "refused: Interpolate-11 is of OpenVINO 2023.0 and later"),
+    ),
+    (
+        11,
+        'mode="bilinear_pillow"',
+        {"shape": (8,), "out": (4,)},
+        {
+            **dict.fromkeys((*OF_2021, "2022.3"), "refused: Interpolate-11"),
+            **dict.fromkeys(("2023.2", "2024.6", "2025.1"), "refused: the plugin has no bilinear_pillow of rank 1"),
+            **dict.fromkeys(("2025.3", "2025.4", "2026.2", "2026.4"), "crashes: "),
+        },
+    ),
+    (
+        4,
+        'mode="nearest"',
+        IMAGE | {"dtype": "float64"},
+        {name.partition(":")[2]: "refused: Interpolate does not take float64" for name in RELEASES[:-1]},
+    ),
+    (
+        4,
+        'mode="linear"',
+        IMAGE | {"dtype": "uint8"},
+        {
+            **dict.fromkeys(OF_2021, "refused: Interpolate does not take uint8"),
+            **dict.fromkeys(("2022.3", "2023.2"), "unknown: no rule covers uint8 in this release"),
+        },
+    ),
+    (
+        4,
+        'mode="linear" antialias="true"',
+        {"shape": (1, 1, 4, 6, 5), "out": (1, 1, 8, 9, 7)},
+        dict.fromkeys((name.partition(":")[2] for name in RELEASES), "differs: the plugin narrows the triangle"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "data", "shapes", "predicted"), ROWS, ids=str)
+def test_releases(version: int, data: str, shapes: dict[str, Any], predicted: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(interpolate(data, version=f"opset{version}", **shapes))
+    (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=RELEASES).rows
+    found = {name.partition(":")[2]: f"{each.kind.value}: {each.reason}" for name, each in row.forecast.items()}
+    assert {name for name, text in found.items() if not text.startswith("same")} == set(predicted)
+    assert all(found[name].startswith(text) for name, text in predicted.items()), found
+
+
+def test_an_onnx_node_in_a_release_whose_frontend_was_not_run() -> None:
+    model = onnx_model("Resize", 13, (1, 2, 8, 9), "float32", {"mode": "linear"}, sizes=(1, 2, 4, 6))
+    (row,) = ir_interp.audit(model, runtimes=["openvino:2021.3"]).rows
+    verdict = row.forecast["openvino:2021.3"]
+    assert (verdict.kind.value, verdict.reason) == (
+        "unknown",
+        "no rule covers ONNX nodes in this release; convert the model to an IR first",
+    )
+
+
+@pytest.mark.parametrize(
+    ("axes", "pads", "shape", "astray"),
+    [
+        # what is listed counts, not what is resized
+        ("0,1,2", "0,1,0,0", (1, 4, 7, 5), False),
+        ("1,2", "0,0,1,0", (1, 1, 7, 2), True),
+        ("0", "1,0,0,0", (1, 4, 2, 9), True),
+        ("1,2,4", "1,0,0,0,0", (1, 2, 7, 4, 2), False),  # a batch that is not listed is not moved
+        ("0,3,4", "1,0,0,0,0", (1, 2, 7, 4, 2), True),
+        ("0,1,2,3,4", "1,0,2,0,0", (1, 2, 7, 4, 2), False),
+    ],
+)
+def test_pads_that_go_astray(axes: str, pads: str, shape: tuple[int, ...], astray: bool, tmp_path: Path) -> None:
+    out = tuple(length + pad for length, pad in zip(shape, map(int, pads.split(",")), strict=True))
+    listed = [int(axis) for axis in axes.split(",")]
+    out = tuple(length + (axis == listed[-1]) for axis, length in enumerate(out))
+    data = f'axes="{axes}" mode="nearest" align_corners="0" pads_begin="{pads}"'
+    (tmp_path / "a.xml").write_text(interpolate(data, shape=shape, out=out))
+    (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=["openvino"]).rows
+    assert ("IRI008" in [each.code for each in row.findings]) == astray
+    assert row.forecast["openvino"].reason.startswith("the plugin lays pads") == astray
