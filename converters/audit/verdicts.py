@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,9 +56,9 @@ class Verdict:
 def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     """Return the verdict that a forecast comes to: measured on the shape of the resize, else by its meaning."""
     if forecast.spec is None:
-        return Verdict(kind=forecast.kind, reason=forecast.reason)
+        return Verdict(kind=forecast.kind, reason=str(forecast))
     if forecast.spec == op.spec:
-        return Verdict(kind=Kind.SAME, reason=forecast.reason)
+        return Verdict(kind=Kind.SAME, reason=str(forecast))
     shape = op.shape
     if shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
@@ -86,9 +86,9 @@ def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     assert forecast.spec is not None
     parts = differences(op.spec, forecast.spec, op.shape)
     if parts:
-        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or f"in {', '.join(map(str, parts))}")
-    if arithmetics_agree(op.spec, forecast.spec):
-        return Verdict(kind=Kind.SAME)
+        return Verdict(kind=Kind.DIFFERS, reason=str(forecast) or f"in {', '.join(map(str, parts))}")
+    if forecast.provided or arithmetics_agree(op.spec, forecast.spec):
+        return Verdict(kind=Kind.SAME, reason=replace(forecast, reason="").__str__())
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
 
 

@@ -88,8 +88,8 @@ class Writer:
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
     def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
-        """Return how exactly a forecast computes what a node means; None where that is not exact enough."""
-        if forecast.spec is None:
+        """Return how exactly a forecast computes what a node means; None where it is not exact enough, or unsure."""
+        if forecast.spec is None or forecast.provided:
             return None
         grade = compared(found.op.spec, forecast.spec, found.op.shape)
         return grade if self._is_enough(grade) else None
@@ -196,6 +196,8 @@ def _shortfall(found: FoundNode, forecast: Outcome) -> str:
     if forecast.spec is None:
         return forecast.reason
     apart = differences(found.op.spec, forecast.spec, found.op.shape)
+    if forecast.provided:
+        return f"it is computed only provided that {forecast.provided}"
     if forecast.reason or apart:
         return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
     return "float32 may decide ties otherwise"
