@@ -19,7 +19,7 @@ from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes
 from ir_interp.translation.agreement import difference_of_floats
 from ir_interp.translation.axes import listed
-from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
+from ir_interp.translation.dialect import STATED, Attributes, Context, Dialect, Semantics
 from ir_interp.translation.meaning import differences
 from ir_interp.views.describe import shape_text
 from ir_interp.views.notebook import table
@@ -95,10 +95,13 @@ def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: st
     Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
     """
     try:
-        spec = dialect.parse(attributes, context)
+        stated = context if context.semantics in STATED else replace(context, semantics=Semantics.RUNTIME)
+        spec = dialect.parse(attributes, stated)
         if context.shape is not None:
             check_rank(spec, len(context.shape))
-        diagnostics = _diagnose(dialect, attributes, context, spec)
+        diagnostics = _diagnose(dialect, attributes, stated, spec)
+        if stated is not context:
+            spec = dialect.parse(attributes, context)
     except ReadError as error:
         raise error.under(where) from None
     except SpecError as error:
@@ -164,7 +167,7 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
     found = {}
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
-    for semantics in Semantics:
+    for semantics in STATED:
         try:
             other = dialect.parse(attributes, replace(context, semantics=semantics))
         except (ReadError, SpecError):  # this reading needs to know more than the file says

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from ..verify.compare import tolerances
 from ..verify.compare.array_differences import absolute_differences
 
 _LARGEST = 2**24  # elements that are computed to measure a difference: 128 MB as float64
+BRIGHTEST = 100
+"""The largest of the integers that resizes are compared on; int8 holds them."""
 _VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
 
 
@@ -63,7 +65,11 @@ def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     if shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
     try:
-        return _measured(op.spec, forecast, shape)
+        measured = _measured(op.spec, forecast, shape)
+        sums_integers = "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
+        if measured.kind is Kind.SAME and sums_integers:  # steps of integers may part what means the same
+            return _measured(op.spec, forecast, shape, op.dtype)
+        return measured
     except SpecError as error:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
 
@@ -87,8 +93,8 @@ def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     parts = differences(op.spec, forecast.spec, op.shape)
     if parts:
         return Verdict(kind=Kind.DIFFERS, reason=str(forecast) or f"in {', '.join(map(str, parts))}")
-    if forecast.provided or arithmetics_agree(op.spec, forecast.spec):
-        return Verdict(kind=Kind.SAME, reason=replace(forecast, reason="").__str__())
+    if forecast.condition or arithmetics_agree(op.spec, forecast.spec):
+        return Verdict(kind=Kind.SAME, reason=forecast.condition)
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
 
 
@@ -100,8 +106,8 @@ def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[in
     return {axis for spec in (mine, other) for axis in resolve_axes(listed(spec, shape).axes, len(shape))}
 
 
-def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdict:
-    """Run both on random values; axes are independent of each other, and those that stay are made short."""
+def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
+    """Run both on random values, or integers of a type; axes are independent, and those that stay are made short."""
     assert forecast.spec is not None
     resized = _resized(spec, forecast.spec, shape)
     small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
@@ -113,7 +119,13 @@ def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdi
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
     several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
     x = np.random.default_rng(0).random((*small, several))
-    return verdict(resize(x, mine), resize(x, theirs), is_copy=isinstance(spec.kernel, Nearest), reason=forecast.reason)
+    if integers is None:
+        is_copy = isinstance(spec.kernel, Nearest)
+        return verdict(resize(x, mine), resize(x, theirs), is_copy=is_copy, reason=forecast.reason)
+    pixels = np.floor(x * BRIGHTEST).astype(integers)
+    tolerance = tolerances.INTEGERS / BRIGHTEST
+    outputs = resize(pixels, mine), resize(pixels, theirs)
+    return verdict(*outputs, is_copy=False, reason=forecast.reason, scale=BRIGHTEST, tolerance=tolerance)
 
 
 def verdict(

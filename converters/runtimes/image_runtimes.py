@@ -41,8 +41,10 @@ Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
+_LONG = 1024  # longer than images are when they are resized by integers
 _FLOAT32 = frozenset({"float32"})
-ALL_TYPES = frozenset({"float32", "float16", "uint8", "int8"})
+FLOATS = frozenset({"float32", "float16"})
+ALL_TYPES = FLOATS | {"uint8", "int8"}
 _FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
 
 
@@ -86,8 +88,11 @@ def image_outcome(
         if _keeping(op):
             return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
         provided += ["height and width both change"] if geometry(op) is None else []
-    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
+    known = _of_whole_scales(op)
+    if _moves_ties(known, spec, place or _shifted_twice, rounded or to_pixels):
         return differs("float32 decides ties otherwise")
+    if isinstance(spec.kernel, Nearest) and may_change and geometry(known) is None:
+        provided.append("float32 decides no tie otherwise")
     return computes(spec, "; ".join(told), " and ".join(provided))
 
 
@@ -106,6 +111,14 @@ def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
     if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
         return "a crop, or a keep_aspect_ratio_policy"
     return ""
+
+
+def _of_whole_scales(op: ResizeOp) -> ResizeOp:
+    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone."""
+    values = op.spec.target.values if isinstance(op.spec.target, Scales) else (0.5,)
+    if op.shape is None or any(value % 1 for value in values):
+        return op
+    return replace(op, shape=tuple(n or _LONG for n in op.shape))
 
 
 def _places_matter(spec: ResizeSpec) -> bool:

@@ -17,6 +17,7 @@ from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
     Antialias,
     Aspect,
+    AtRunTime,
     Coordinates,
     Crop,
     Cubic,
@@ -62,8 +63,14 @@ def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as it is meant."""
     if _has_a_kernel(op, sure | may_change) is False:
         return "height and width alone are resized"
-    if geometry(op) is not None or not isinstance(op.spec.target, Scales):
+    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
+        return "no length changes"
+    if geometry(op) is not None:
         return ""
+    if isinstance(op.spec.coordinates, Crop):
+        return "no scale of a crop is 1"
+    if not isinstance(op.spec.target, Scales):
+        return "some length changes" if op.spec.target is AtRunTime.SCALES else ""
     scales = [scale for scale in op.spec.target.values if scale != 1]
     keeping = [scale for scale in scales if 1 < scale < _LEAST_OF_TWO]
     shows = op.spec.kernel.is_antialiased or isinstance(op.spec.kernel, Cubic) or len(keeping) == len(scales)
@@ -97,9 +104,13 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield f"no Resize of {dtype}"
     if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         yield "exclude_outside needs cubic, or antialias"
-    is_plain_cubic = isinstance(kernel, Cubic) and not kernel.is_antialiased
     grows_last = scaled is not None and _grows_channels_last(op, scaled)
-    if is_plain_cubic and dtype in ONNXRUNTIME_INTEGERS and not grows_last and (at is None or at.changing):
+    if (
+        _is_plain_cubic(op)
+        and dtype in ONNXRUNTIME_INTEGERS
+        and not grows_last
+        and (at.changing if at else scaled != set())
+    ):
         yield f"no cubic Resize of {dtype}"
     if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         yield "Upsample shrinks nothing"
@@ -107,6 +118,10 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield "sizes of 0"
     if scaled is not None and op.shape is not None and _has_a_kernel(op, scaled) is False:
         yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
+
+
+def _is_plain_cubic(op: ResizeOp) -> bool:
+    return isinstance(op.spec.kernel, Cubic) and not op.spec.kernel.is_antialiased
 
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
@@ -182,8 +197,8 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    cubic = isinstance(kernel, Cubic)
-    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and at.keeping)):
+    cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
+    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and keeps)):
         return differs("it mixes up the axes of crops and cubics whose channels come last")
     return None
 
@@ -209,9 +224,12 @@ def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     crop = op.spec.coordinates
     windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
     pairs = zip(resolve_axes(op.spec.axes, len(at.lengths)), windows, strict=False)
-    if any(window != (0.0, 1.0) and at.scales[axis] == 1 and at.lengths[axis] > 1 for axis, window in pairs):
-        return differs("it ignores the crop of an axis whose scale is 1")
-    return None
+    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.lengths[axis] > 1 else window for axis, window in pairs)
+    if not isinstance(crop, Crop) or taken == windows:
+        return None
+    return computes(
+        replace(op.spec, coordinates=replace(crop, roi=taken)), "it ignores the crop of an axis whose scale is 1"
+    )
 
 
 _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
@@ -243,7 +261,7 @@ NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks images whose
 _CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images it moves
 
 
-def between_transposes(op: ResizeOp, order: Sequence[int] | None) -> Outcome | None:
+def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
     """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any.
 
     ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of what stands before it.
@@ -257,7 +275,8 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None) -> Outcome | N
         return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
     if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
         return None
-    found, alone = outcome(_in_front(op, order)), outcome(op)
+    found = outcome(_in_front(op, order), {order[axis] for axis in may_change})
+    alone = outcome(op, may_change)
     spec = None if found.spec is None else _with_axes(found.spec, [order.index(axis) for axis in range(rank)])
     if (found.kind, spec) == (alone.kind, None if alone.spec is None else _with_axes(alone.spec, range(rank))):
         return None

@@ -22,17 +22,25 @@ class Kind(Enum):
 class Outcome:
     """What a runtime does: it computes ``spec``; or where that is None, what ``kind`` says. ``reason`` says why.
 
-    ``provided`` is a condition on dynamic dimensions under which it holds; nothing where it holds for all.
+    ``provided`` is a condition on dynamic dimensions under which it holds; nothing where it holds for all. ``but_for``
+    names degenerate images for which it does not hold.
     """
 
     spec: ResizeSpec | None = None
     kind: Kind = Kind.SAME
     reason: str = ""
     provided: str = ""
+    but_for: str = ""
 
     def __str__(self) -> str:
-        """Return the reason and the condition, as in ``antialias dropped; provided that axis 0 keeps its length``."""
-        return "; ".join(filter(None, (self.reason, self.provided and f"provided that {self.provided}")))
+        """Return the reason and the conditions, as in ``antialias dropped; provided that axis 0 keeps its length``."""
+        return "; ".join(filter(None, (self.reason, self.condition)))
+
+    @property
+    def condition(self) -> str:
+        """What it depends on, in words."""
+        parts = (self.provided and f"provided that {self.provided}", self.but_for and f"but for {self.but_for}")
+        return "; ".join(filter(None, parts))
 
 
 def computes(spec: ResizeSpec, reason: str = "", provided: str = "") -> Outcome:

@@ -21,7 +21,13 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 RATIOS = (2.0, 3.0, 0.5, 1.5, 2.6, 0.7, 1.3, 4.0, 1.0, 0.3, 1.1)
 LAYOUTS = ("channels first", "channels last", "transposed")
 DTYPES = ("float32", "float16", "uint8", "int8")
-DYNAMIC = ((), (0,), (2, 3), (0, 2, 3), (0, 1, 2, 3))  # places of batch, channels, height and width
+DYNAMIC: tuple[tuple[int, ...], ...] = (
+    (),
+    (0,),
+    (2, 3),
+    (0, 2, 3),
+    (0, 1, 2, 3),
+)  # places of batch, channels, height and width
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # orders of axes that bring the channels there
 
 
@@ -62,6 +68,8 @@ def random_image_node(rng: np.random.Generator) -> ImageNode:
     others = bool(rng.random() < 0.08)
     target = _target(rng, opset, shape, spatial, others=others)
     dynamic = DYNAMIC[int(rng.choice(len(DYNAMIC), p=(0.6, 0.1, 0.1, 0.1, 0.1)))]
+    if "sizes" in target:  # whoever resizes a batch to a length knows how long it was
+        dynamic = tuple(axis for axis in dynamic if axis in spatial or target["sizes"][axis] == shape[axis])
     axes = tuple(spatial) if opset >= OF_ANTIALIAS and not others and rng.random() < 0.2 else None
     if axes:
         attributes["axes"] = list(axes)

@@ -23,7 +23,7 @@ from ir_interp import IrInterpError
 from ir_interp.converters.reproduce.known_faults import Fault, causes, faults, reason
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
-from tests.sweeps.runtimes import image_resize
+from tests.support.image_nodes import random_image_node
 
 WRITTEN = {
     "README.md",
@@ -71,7 +71,7 @@ def unnamed(cases: int, seed: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.onnx") for number in range(cases)]
         for path in paths:
-            onnx.save(image_resize(rng)[0], path)
+            onnx.save(random_image_node(rng).model, path)
         for row in ir_interp.audit(paths, runtimes=sorted({name for name, _ in known})).rows:
             for runtime, verdict in row.forecast.items():
                 for cause in causes(reason(row, runtime)) if verdict.kind is not Kind.SAME else ():

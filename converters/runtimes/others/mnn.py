@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
+from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
 from ..image_runtimes import (
     ALL_TYPES,
@@ -47,9 +47,13 @@ _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
     op = settled(op)
-    if op.attributes.get("axes") is not None:
+    axes = op.attributes.get("axes")
+    if axes is not None:
+        is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
         if op.spec.gives_scales:
             return crashes("it reads beyond scales that are given for some axes only")
+        if len(axes) != len(_IMAGE) or not is_stretched:
+            return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
         op, may_change = _of_height_and_width(op), _IMAGE
     others = changing_axes(op, may_change) - _IMAGE
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
@@ -57,18 +61,19 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         return crashes("it writes beyond its memory where other axes than height and width are resized")
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
-    axes = _ALL_BUT_BATCH if of_channels else _IMAGE
-    found = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, axes)
+    resized = _ALL_BUT_BATCH if of_channels else _IMAGE
+    found = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
     return found if found.spec is None or is_nearest or not may_change else _summed(op, found, found.spec)
 
 
 def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
     """Return what comes of a node whose kernel sums, if its attributes are read as a resize."""
-    is_cubic = isinstance(spec.kernel, Cubic)
+    is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
-        return differs("its sums take int8 for uint8", found.provided)
+        return differs("its sums take int8 for uint8", "some output is no copy" if is_open else "")
     if op.dtype == "uint8" and not is_cubic and not has_weights_of(op, spec, _BITS):
-        return differs(f"it rounds the weights of integers to {_BITS} bits", found.provided)
+        reason = f"it rounds the weights of integers to {_BITS} bits"
+        return differs(reason, f"some weight has more than {_BITS} bits" if is_open else "")
     if is_cubic and _starts_outside(op, spec):
         reason = "its cubic takes the first pixel's middle for all places before the first pixel's middle"
         return differs(reason, "" if geometry(op) else "height or width grows")

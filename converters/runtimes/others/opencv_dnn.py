@@ -43,8 +43,8 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         return found
     if _is_a_row(op):
         return differs("its linear reads beyond an image of height 1, and what lies there varies from run to run")
-    conditions = (found.provided, "the height is not 1" if _may_be_a_row(op) else "")
-    return replace(found, provided=" and ".join(filter(None, conditions)))
+    is_open = geometry(op) is None and op.shape is not None and op.shape[_HEIGHT] is None
+    return replace(found, but_for="images of height 1, beyond which its linear reads") if is_open else found
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -60,13 +60,11 @@ def _refusal(op: ResizeOp) -> str:
 
 
 def _is_a_row(op: ResizeOp) -> bool:
-    """Say whether an image has one row of several pixels, and becomes more than one pixel wide."""
+    """Say whether an image has one row of several pixels, and becomes more than one pixel wide, or may."""
     at = geometry(op)
-    return at is not None and at.lengths[_HEIGHT] == 1 and at.lengths[_WIDTH] != 1 and at.outputs[_WIDTH] != 1
-
-
-def _may_be_a_row(op: ResizeOp) -> bool:
-    return op.shape is not None and op.shape[_HEIGHT] in (None, 1) and geometry(op) is None
+    if at is None:
+        return op.shape is not None and op.shape[_HEIGHT] == 1
+    return at.lengths[_HEIGHT] == 1 and at.lengths[_WIDTH] != 1 and at.outputs[_WIDTH] != 1
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
