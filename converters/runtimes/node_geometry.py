@@ -59,6 +59,8 @@ def resized(op: ResizeOp) -> frozenset[int]:
     if at is not None or op.shape is None:
         return at.scaled if at else frozenset()
     listed = resolve_axes(op.spec.axes, len(op.shape))
+    if isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH and not op.spec.waits:
+        return frozenset(axis for axis, size in zip(listed, target.values, strict=True) if op.shape[axis] != size)
     if not isinstance(target, Scales):
         return frozenset(listed)
     return frozenset(axis for axis, scale in zip(listed, target.values, strict=True) if scale != 1)

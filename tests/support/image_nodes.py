@@ -79,12 +79,12 @@ def random_image_node(rng: np.random.Generator) -> ImageNode:
     computes = opset > OF_ATTRIBUTES and bool(dynamic) and "sizes" in target and not axes and rng.random() < 0.5
     if computes:
         _compute_sizes(model, opset, shape, spatial, target["sizes"])
-    _loosen(model, dynamic)
+    loosen(model, dynamic)
     has_relu = layout == "transposed" and dtype == "float32" and bool(rng.random() < 0.3)
     if layout == "transposed":
-        _lay_between_transposes(model, has_relu=has_relu)
+        lay_between_transposes(model, has_relu=has_relu)
         shape = (shape[0], *shape[2:], shape[1])
-    x = _values(rng, shape, dtype)
+    x = values(rng, shape, dtype)
     return ImageNode(
         model=model,
         x=np.abs(x) if has_relu else x,
@@ -170,14 +170,14 @@ def _compute_sizes(
     graph.node.extend([*nodes, helper.make_node("Concat", pieces, ["sizes"], axis=0), resize])
 
 
-def _loosen(model: onnx.ModelProto, dynamic: Sequence[int]) -> None:
+def loosen(model: onnx.ModelProto, dynamic: Sequence[int]) -> None:
     """Replace lengths of the input by names."""
     dims = model.graph.input[0].type.tensor_type.shape.dim
     for axis in dynamic:
         dims[axis].dim_param = f"n{axis}"
 
 
-def _lay_between_transposes(model: onnx.ModelProto, *, has_relu: bool) -> None:
+def lay_between_transposes(model: onnx.ModelProto, *, has_relu: bool) -> None:
     """Lay the graph between two Transposes, which take images whose channels come last."""
     graph = model.graph
     inner: Mapping[str, str] = {"x": "inside", "y": "resized"}
@@ -195,7 +195,7 @@ def _lay_between_transposes(model: onnx.ModelProto, *, has_relu: bool) -> None:
         dim.CopyFrom(copy)
 
 
-def _values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
+def values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
     """Return random pixels: all of an integer type's range, or values around 1."""
     if dtype.startswith("float"):
         return rng.standard_normal(shape).astype(dtype)
