@@ -96,18 +96,17 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import ncnn
 
     pnnx: Any = find_spec("pnnx")  # the package itself imports torch
-    converter = Path(pnnx.origin).with_name("pnnx")
     ends = ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
     made = {end: f"{model}.{end}" for end in ends}
-    shape, dtype = ",".join(map(str, x.shape)), {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
-    options = [f"inputshape=[{shape}]{dtype[str(x.dtype)]}", "fp16=0", *(f"{end}={path}" for end, path in made.items())]
-    subprocess.run([str(converter), model, *options], check=True, capture_output=True)
+    shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
+    command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
+    subprocess.run([*command, *(f"{end}={path}" for end, path in made.items())], check=True, capture_output=True)
     net = ncnn.Net()
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(made["ncnnparam"]) or net.load_model(made["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(made["ncnnparam"]).read_text())
-    outputs = []
-    for image in x.astype(np.float32):  # it has no batches; a Mat refers to its array
+    outputs, images = [], x.astype(np.float32)  # a Mat refers to its array
+    for image in images:  # it has no batches
         extractor = net.create_extractor()
         extractor.input(net.input_names()[0], ncnn.Mat(image).clone())
         outputs.append(np.array(extractor.extract(net.output_names()[0])[1]))
