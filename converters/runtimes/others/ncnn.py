@@ -96,8 +96,10 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import ncnn
 
     pnnx: Any = find_spec("pnnx")  # the package itself imports torch
-    ends = ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
-    made = {end: f"{model}.{end}" for end in ends}
+    made = {
+        end: f"{model}.{end}"
+        for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
+    }
     shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
     command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
     subprocess.run([*command, *(f"{end}={path}" for end, path in made.items())], check=True, capture_output=True)
