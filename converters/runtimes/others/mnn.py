@@ -57,7 +57,8 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         op, may_change = _of_height_and_width(op), _IMAGE
     others = changing_axes(op, may_change) - _IMAGE
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
-    if others and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
+    is_crop = isinstance(op.spec.coordinates, Crop)
+    if others and not is_crop and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
         return crashes("it writes beyond its memory where other axes than height and width are resized")
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
