@@ -103,10 +103,14 @@ def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: st
     Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
     """
     try:
-        spec = dialect.parse(attributes, context)
+        is_observed = context.semantics is Semantics.OBSERVED  # which does not follow from attributes alone
+        stated = replace(context, semantics=Semantics.RUNTIME) if is_observed else context
+        spec = dialect.parse(attributes, stated)
         if context.shape is not None:
             check_rank(spec, len(context.shape))
-        diagnostics = _diagnose(dialect, attributes, context, spec)
+        diagnostics = _diagnose(dialect, attributes, stated, spec)
+        if stated is not context:
+            spec = dialect.parse(attributes, context)
     except ReadError as error:
         raise error.under(where) from None
     except SpecError as error:
@@ -193,9 +197,9 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
 
 def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) -> dict[Semantics, ResizeSpec]:
     """Return what a layer means in the other readings, except those that need to know more, or refuse the layer."""
-    found = {}
+    found: dict[Semantics, ResizeSpec] = {}
     for semantics in Semantics:
-        if semantics is not context.semantics:
+        if semantics not in (context.semantics, Semantics.OBSERVED):  # which depends on more than attributes
             with suppress(ReadError, SpecError):
                 found[semantics] = dialect.parse(attributes, replace(context, semantics=semantics))
     return found

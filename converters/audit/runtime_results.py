@@ -35,14 +35,13 @@ from . import chosen_shapes, probe
 from .audited_resizes import Found
 from .findings import Audited
 from .mishaps import noted
-from .verdicts import Verdict, verdict
+from .verdicts import BRIGHTEST, Verdict, verdict
 
 _IR_VERSION = 10
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of what a runtime says
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
 _WANTED = "wanted.npy"
-_BRIGHTEST = 100  # of the integers that a resize is run on
 
 
 def seen(
@@ -168,8 +167,8 @@ def _values(op: ResizeOp) -> NDArray[Any]:
     rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
     if dtype.kind == "f":
         return rng.random(shape).astype(dtype)
-    lowest = -_BRIGHTEST if dtype == np.int8 else 0
-    return rng.integers(lowest, 2 if dtype.kind == "b" else _BRIGHTEST, shape).astype(dtype)
+    lowest = -BRIGHTEST if dtype == np.int8 else 0
+    return rng.integers(lowest, 2 if dtype.kind == "b" else BRIGHTEST, shape).astype(dtype)
 
 
 def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
@@ -179,8 +178,8 @@ def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
     wanted, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
     if wanted.dtype.kind in "iu":
-        tolerance = tolerances.INTEGERS / _BRIGHTEST
-        return verdict(wanted, answer.output, is_copy=is_copy, scale=_BRIGHTEST, tolerance=tolerance)
+        tolerance = tolerances.INTEGERS / BRIGHTEST
+        return verdict(wanted, answer.output, is_copy=is_copy, scale=BRIGHTEST, tolerance=tolerance)
     return verdict(wanted, answer.output, is_copy=is_copy)
 
 

@@ -27,6 +27,8 @@ from ..verify.compare import tolerances
 from ..verify.compare.array_differences import absolute_differences
 
 _LARGEST = 2**24  # elements that are computed to measure a difference: 128 MB as float64
+BRIGHTEST = 100
+"""The largest of the integers that resizes are compared on; int8 holds them."""
 _VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
 
 
@@ -56,9 +58,9 @@ class Verdict:
 def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
     """Return the verdict that a forecast comes to: measured on the shape of the resize, else by its meaning."""
     if forecast.spec is None:
-        return Verdict(kind=forecast.kind, reason=forecast.reason)
+        return Verdict(kind=forecast.kind, reason=str(forecast))
     if forecast.spec == op.spec:
-        return Verdict(kind=Kind.SAME, reason=forecast.reason)
+        return Verdict(kind=Kind.SAME, reason=str(forecast))
     found = _of_floats(op, forecast)
     is_same = found.kind is Kind.SAME and not found.reason
     return replace(found, reason=_INTEGERS) if is_same and _rounds_otherwise(op, forecast.spec) else found
@@ -69,8 +71,11 @@ _INTEGERS = "but for integers, which may be off by 1 per axis"
 
 def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:
     """Say whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
-    is_sum = "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
-    return is_sum and op.spec.rounds != other.rounds
+    return _sums_integers(op) and op.spec.rounds != other.rounds
+
+
+def _sums_integers(op: ResizeOp) -> bool:
+    return "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
 
 
 def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
@@ -78,7 +83,10 @@ def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
     if op.shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
         return _by_meaning(op, forecast)
     try:
-        return _measured(op.spec, forecast, op.shape)
+        measured = _measured(op.spec, forecast, op.shape)
+        if measured.kind is Kind.SAME and _sums_integers(op):  # steps of integers may part what means the same
+            return _measured(op.spec, forecast, op.shape, op.dtype)
+        return measured
     except SpecError as error:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
 
@@ -101,9 +109,9 @@ def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
     assert forecast.spec is not None
     parts = differences(op.spec, forecast.spec, op.shape)
     if parts:
-        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or f"in {', '.join(map(str, parts))}")
-    if arithmetics_agree(op.spec, forecast.spec):
-        return Verdict(kind=Kind.SAME)
+        return Verdict(kind=Kind.DIFFERS, reason=str(forecast) or f"in {', '.join(map(str, parts))}")
+    if forecast.condition or arithmetics_agree(op.spec, forecast.spec):
+        return Verdict(kind=Kind.SAME, reason=forecast.condition)
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
 
 
@@ -115,8 +123,8 @@ def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[in
     return {axis for spec in (mine, other) for axis in resolve_axes(listed(spec, shape).axes, len(shape))}
 
 
-def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdict:
-    """Run both on random values; axes are independent of each other, and those that stay are made short."""
+def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
+    """Run both on random values, or integers of a type; axes are independent, and those that stay are made short."""
     assert forecast.spec is not None
     resized = _resized(spec, forecast.spec, shape)
     small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
@@ -128,7 +136,13 @@ def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape) -> Verdi
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
     several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
     x = np.random.default_rng(0).random((*small, several))
-    return verdict(resize(x, mine), resize(x, theirs), is_copy=isinstance(spec.kernel, Nearest), reason=forecast.reason)
+    if integers is None:
+        is_copy = isinstance(spec.kernel, Nearest)
+        return verdict(resize(x, mine), resize(x, theirs), is_copy=is_copy, reason=forecast.reason)
+    pixels = np.floor(x * BRIGHTEST).astype(integers)
+    tolerance = tolerances.INTEGERS / BRIGHTEST
+    outputs = resize(pixels, mine), resize(pixels, theirs)
+    return verdict(*outputs, is_copy=False, reason=forecast.reason, scale=BRIGHTEST, tolerance=tolerance)
 
 
 def verdict(

@@ -47,7 +47,10 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
 def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..portable import portable_model as portable
 
-    rows = portable.write_model(source, output, options.target or "", policy(options), half=options.fp16)
+    forms = policy(options)
+    rows = portable.write_model(
+        source, output, options.target or "", forms, half=options.fp16, semantics=options.semantics
+    )
     return Written(rows=rows)
 
 

@@ -6,7 +6,10 @@ pages give no formula, what onnxruntime computes. docs/semantics.md says where t
 
 from __future__ import annotations
 
+from typing import Any
+
 from ir_interp.errors import SpecError
+from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import (
     Antialias,
@@ -27,6 +30,8 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
+
+from ..runtimes import onnxruntime
 
 _CROP = "tf_crop_and_resize"
 _FIRST_WITH_FORMULAS = 11
@@ -104,6 +109,22 @@ def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
     return Sizes(tuple(values)) if given[0] == "sizes" else Scales(tuple(values))
 
 
+def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
+    """Return what onnxruntime computes of a node that means ``spec``. Raises SpecError where no spec says that."""
+    known: dict[str, Any] = {
+        "version": context.version,
+        "shape": context.shape,
+        "dtype": context.dtype,
+        "attributes": attributes,
+    }
+    found = onnxruntime.outcome(ResizeOp(name="", where="", spec=spec, dialect=DIALECT.name, **known))
+    if found.spec is None:
+        raise SpecError(f"semantics observed: onnxruntime computes nothing that a resize says: {found.reason}")
+    if found.provided:
+        raise SpecError(f"semantics observed: onnxruntime computes what is meant only provided that {found.provided}")
+    return found.spec
+
+
 def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:
     """Return the attributes of a node with the roi that a crop without one has in onnxruntime: the whole image."""
     if "roi" in attributes or attributes.get("coordinate_transformation_mode") != _CROP:
@@ -158,4 +179,5 @@ DIALECT = Dialect(
     },
     omitted={"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": "stretch"},
     read=read,
+    observed=observed,
 )

@@ -122,8 +122,14 @@ RUNTIMES: Mapping[str, Runtime] = {
         version=onnxruntime.VERSION,
         forecast=onnxruntime.outcome,
         among_others=neighbours.in_onnxruntime,
+        of_node=lambda node: onnxruntime.outcome(node.op, may_change(node)),
     ),
-    "openvino": Runtime(title="OpenVINO, own frontend", version=openvino.VERSION, forecast=openvino.frontend),
+    "openvino": Runtime(
+        title="OpenVINO, own frontend",
+        version=openvino.VERSION,
+        forecast=openvino.frontend,
+        of_node=lambda node: openvino.among_known(node.op, may_change(node)),
+    ),
     "openvino-converted": Runtime(
         title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino
     ),

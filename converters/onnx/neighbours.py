@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import onnx
 
+from ir_interp.errors import UnsupportedLayerError
+
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Outcome, unknown
+from .origins import may_change
 from .resize_nodes import FoundNode
 
 _MOST = 1000  # nodes that are looked at
@@ -19,7 +22,15 @@ def in_onnxruntime(found: FoundNode) -> Outcome | None:
     if transpose is None or not are_transposes_around(found):
         return None
     orders = [tuple(each.ints) for each in transpose.attribute if each.name == "perm"]
-    return onnxruntime.between_transposes(found.op, orders[0] if orders else None)
+    return onnxruntime.between_transposes(found.op, orders[0] if orders else None, may_change(found))
+
+
+def check_observed(nodes: Iterable[FoundNode]) -> None:
+    """Raise UnsupportedLayerError for a node that onnxruntime computes otherwise because of those around it."""
+    for found in nodes:
+        other = in_onnxruntime(found)
+        if other is not None:
+            raise UnsupportedLayerError(f"semantics observed: {other.reason}", found.op.where)
 
 
 def in_providers(found: FoundNode) -> Outcome | None:

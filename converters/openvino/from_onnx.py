@@ -14,9 +14,9 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.scratch import scratch
 from ir_interp.translation.dialect import Semantics
 
-from ..onnx import half_models, qoperator
+from ..onnx import half_models, neighbours, qoperator
 from ..onnx.onnx_files import default_opset, inlined, load_weights, read_file, read_model
-from ..onnx.resize_nodes import OPS, placed
+from ..onnx.resize_nodes import OPS, nodes, placed
 from ..report import FormPolicy, Row
 from ..runtimes.messages import reason
 from . import metadata, trial
@@ -48,6 +48,8 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
     OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
     """
     names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
+    if semantics is Semantics.OBSERVED:
+        neighbours.check_observed(nodes(source))
     read = read_model(source)
     trial.check(source, read)
     opset = default_opset(read, source.name)

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.files.paths import is_file, real
+from ir_interp.translation.dialect import Semantics
 
 from ..forecasts.ranks import completed
 from ..onnx.graph import Graph
@@ -30,9 +31,15 @@ _CONSTANTS_ARE_INPUTS = 3  # up to this version of the file format an initialise
 
 
 def write_model(
-    source: Path, output: Path, name: str, policy: FormPolicy | None = None, *, half: bool = False
+    source: Path,
+    output: Path,
+    name: str,
+    policy: FormPolicy | None = None,
+    *,
+    half: bool = False,
+    semantics: Semantics = Semantics.RUNTIME,
 ) -> tuple[Row, ...]:
-    """Write a model whose resizes the target of this name computes exactly as onnxruntime does those of ``source``.
+    """Write a model whose resizes the target of this name computes as those of ``source`` are read.
 
     A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
     resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
@@ -47,7 +54,7 @@ def write_model(
     own = default_opset(model, source.name)
     opset = chosen.opset or own
     model = with_resizes_in_sight(model, source.name, opset)
-    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset))
+    writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset), semantics=semantics)
     others, refusals = restate(model, source, writer.graph, name)
     rows = []
     for found in completed(source, nodes_in(model, source)):

@@ -10,9 +10,10 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from ir_interp.errors import InexactError, SpecError
+from ir_interp.errors import InexactError, ReadError, SpecError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
+from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import compared, translations
@@ -21,7 +22,7 @@ from ..decompose.decomposed_resize import decompose
 from ..dialects.onnx import DIALECT
 from ..onnx.graph import Graph
 from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
-from ..onnx.neighbours import are_transposes_around
+from ..onnx.neighbours import are_transposes_around, check_observed
 from ..onnx.node_walk import needed
 from ..onnx.origins import may_change
 from ..onnx.resize_nodes import FoundNode, nodes_in
@@ -53,20 +54,35 @@ class Writer:
     target: Target
     policy: FormPolicy
     graph: Graph
+    semantics: Semantics = Semantics.RUNTIME
     edits: list[Edit] = field(default_factory=list)
 
     def row(self, found: FoundNode) -> Row:
         """Return what becomes of a node. Raises InexactError where it has no form."""
-        forecast, deviates = self.target.forecast(found), deviation(found)
-        grade = self._grade(found, forecast)
+        meant, forecast = self._meant(found), self.target.forecast(found)
+        deviates = deviation(found) if self.semantics is Semantics.RUNTIME else ""
+        grade = self._grade(meant, forecast)
         within_onnx = self.target.opset is not None  # where a node goes on to compute what it did, whatever that is
         kept = within_onnx or not (deviates or _sums_integers(found))
         if grade and kept and self.policy.form is not Form.DECOMPOSED:
-            return self._row(found, f"{_label(found)}, kept", grade)
+            return self._row(meant, f"{_label(found)}, kept", grade, forecast.condition)
         if deviates:
             raise self._refusal(found, deviates)
         why = f"onnxruntime makes {found.op.dtype} in steps of its own"
-        return self._rewritten(found, _shortfall(found, forecast) if not grade else "as asked" if kept else why)
+        return self._rewritten(meant, _shortfall(meant, forecast) if not grade else "as asked" if kept else why)
+
+    def _meant(self, found: FoundNode) -> FoundNode:
+        """Return a node with what it means by the chosen reading. Raises InexactError where that has no form."""
+        if self.semantics is Semantics.RUNTIME:
+            return found
+        op = found.op
+        context = Context(version=op.version, shape=op.shape, dtype=op.dtype, semantics=self.semantics)
+        try:
+            if self.semantics is Semantics.OBSERVED:
+                check_observed([found])
+            return replace(found, op=replace(op, spec=DIALECT.parse(op.attributes, context)))
+        except (ReadError, SpecError) as error:
+            raise self._refusal(found, str(error)) from None
 
     def _rewritten(self, found: FoundNode, why: str) -> Row:
         """Put another node, or a subgraph, in a node's place."""
@@ -88,8 +104,8 @@ class Writer:
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
     def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
-        """Return how exactly a forecast computes what a node means; None where that is not exact enough."""
-        if forecast.spec is None:
+        """Return how exactly a forecast computes what a node means; None where it is not exact enough, or unsure."""
+        if forecast.spec is None or forecast.provided or (forecast.but_for and self.policy.strict):
             return None
         grade = compared(found.op.spec, forecast.spec, found.op.shape)
         return grade if self._is_enough(grade) else None
@@ -196,6 +212,8 @@ def _shortfall(found: FoundNode, forecast: Outcome) -> str:
     if forecast.spec is None:
         return forecast.reason
     apart = differences(found.op.spec, forecast.spec, found.op.shape)
+    if forecast.condition:
+        return f"it is computed only {forecast.condition}"
     if forecast.reason or apart:
         return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
     return "float32 may decide ties otherwise"

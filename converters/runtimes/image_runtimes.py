@@ -25,10 +25,12 @@ from ir_interp.spec import (
     Nearest,
     ResizeSpec,
     Rounding,
+    Scales,
+    Sizes,
     Step,
 )
 
-from .node_geometry import geometry
+from .node_geometry import changing_axes, geometry
 from .outcome import Outcome, computes, differs, unknown
 
 Floats = NDArray[np.float32]
@@ -40,6 +42,11 @@ FLOATS_ONLY = "a Resize of {}"
 _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
+_TIES = "float32 decides ties otherwise"
+_LONG = 1024  # longer than images are when they are resized by integers
+_FLOAT32 = frozenset({"float32"})
+FLOATS = frozenset({"float32", "float16"})
+ALL_TYPES = FLOATS | {"uint8", "int8"}
 _FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
 
 
@@ -57,18 +64,33 @@ def image_outcome(
     readings: Sequence[Reading],
     place: Place | None = None,
     rounded: Rounded | None = None,
+    dtypes: Set[str] = _FLOAT32,
+    axes: Set[int] = _RESIZED,
 ) -> Outcome:
     """Return what comes of a node in a runtime that reads it so; unknown where no rule covers it.
 
     ``may_change`` are the axes whose lengths change, or may; ``place`` and ``rounded`` are as in ``read_outcome``.
+    ``dtypes`` are the element types that the rules cover, ``axes`` those that the runtime resizes.
     """
-    uncovered = _no_image(op, may_change)
+    uncovered = _no_image(op, dtypes)
     if uncovered:
         return unknown(uncovered)
-    outcome = read_outcome(op, readings, place, rounded)
-    if outcome.spec is not None and _moves_what_stays(op, outcome.spec):
-        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
-    return outcome
+    spec, told, provided = op.spec, [], []
+    if changing_axes(op, may_change) - axes:
+        spec, told = _of_last_two(spec), ["it resizes the last two axes only"]
+    elif not may_change <= axes:
+        provided.append(f"axes {sorted(may_change - axes)} keep their lengths")
+    spec, readings_told = _read(spec, readings)
+    if _places_matter(spec):
+        if _keeping(op):
+            return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+        provided += ["height and width both change"] if geometry(op) is None else []
+    known = _of_whole_scales(op)
+    if _moves_ties(known, spec, place or _shifted_twice, rounded or to_pixels):
+        return differs(_TIES)
+    if isinstance(spec.kernel, Nearest) and may_change and geometry(known) is None:
+        provided.append("float32 decides no tie otherwise")
+    return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
 
 
 def read_outcome(
@@ -79,23 +101,32 @@ def read_outcome(
     ``place`` is how float32 makes the source coordinate, by default as (i + before) * step - after, and ``rounded``
     how a pixel is found there.
     """
-    spec, told = op.spec, []
+    spec, told = _read(op.spec, readings)
+    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
+        return differs(_TIES)
+    return computes(spec, "; ".join(told))
+
+
+def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
+    """Return what a resize is taken for, and the readings that change it."""
+    told = []
     for each in readings:
         taken = each.of(spec)
         told += [each.told] if taken != spec else []
         spec = taken
-    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
-        return differs("float32 decides ties otherwise")
-    return computes(spec, "; ".join(told))
+    return spec, told
 
 
-def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
-    if op.dtype != "float32":
+def _of_last_two(spec: ResizeSpec) -> ResizeSpec:
+    """Return a resize of every axis without the first two."""
+    return replace(spec, axes=tuple(range(_RANK))).only(sorted(_RESIZED))
+
+
+def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
+    if op.dtype not in dtypes:
         return FLOATS_ONLY.format(op.dtype or "an unknown element type")
     if op.shape is None or len(op.shape) != _RANK:
         return f"a Resize of other ranks than {_RANK}"
-    if not may_change <= _RESIZED:
-        return f"a Resize of axes {sorted(may_change)}, but of height and width"
     if op.attributes.get("axes") is not None:
         return "a Resize with axes"
     if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
@@ -103,13 +134,30 @@ def _no_image(op: ResizeOp, may_change: Set[int]) -> str:
     return ""
 
 
-def _moves_what_stays(op: ResizeOp, spec: ResizeSpec) -> bool:
-    """Say whether places of (i + 1/2) matter, or may, on an axis that keeps its length: it is a copy in ONNX."""
-    if spec.coordinates is not Coordinates.TF_HALF_PIXEL_FOR_NN:
-        return False
-    at, kernel = geometry(op), spec.kernel
+def _of_whole_scales(op: ResizeOp) -> ResizeOp:
+    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone."""
+    values = op.spec.target.values if isinstance(op.spec.target, Scales) else (0.5,)
+    if op.shape is None or any(value % 1 for value in values):
+        return op
+    return replace(op, shape=tuple(n or _LONG for n in op.shape))
+
+
+def _places_matter(spec: ResizeSpec) -> bool:
+    """Say whether places of (i + 1/2) show on an axis that keeps its length: it is a copy in ONNX."""
+    kernel = spec.kernel
     rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
-    return not rounds_down and (at is None or not at.changing >= _RESIZED)
+    return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
+
+
+def _keeping(op: ResizeOp) -> Set[int]:
+    """Return the axes of height and width that are known to keep their length."""
+    at, target, shape = geometry(op), op.spec.target, op.shape or ()
+    if at is not None:
+        return {axis for axis in _RESIZED - at.changing if at.lengths[axis] > 1}
+    values = target.values if isinstance(target, Sizes | Scales) else ()
+    same = (1.0,) * len(values) if isinstance(target, Scales) else shape
+    kept = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
+    return {axis for axis in kept if shape[axis] != 1} & _RESIZED
 
 
 def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> bool:
@@ -164,13 +212,21 @@ def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
             return np.asarray(np.ceil(at - _HALF))
 
 
-def is_longer_in_singles(op: ResizeOp) -> bool:
-    """Say whether float32 makes another length of a scale, or may."""
+def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
+    """Say whether every weight of known lengths is an integer over 2^bits; with no bits, all outputs are copies."""
     shape = static_shape(op.shape)
-    if not op.spec.gives_scales:
+    if shape is None or spec.waits:
         return False
-    if shape is None or op.spec.waits:
-        return True
+    bound = plan(spec, shape)
+    resized = (taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True) if axis.in_size > 1)
+    return all((taps.weights * 2**bits % 1 == 0).all() for taps in resized)
+
+
+def is_longer_in_singles(op: ResizeOp) -> bool:
+    """Say whether float32 makes another length of a scale for the known dimensions."""
+    shape = static_shape(op.shape)
+    if not op.spec.gives_scales or shape is None or op.spec.waits:
+        return False
     exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
     return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import Scales
+from ir_interp.spec import Aspect, AtRunTime, Scales, Sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,35 @@ def resized(op: ResizeOp) -> frozenset[int]:
     if at is not None or op.shape is None:
         return at.scaled if at else frozenset()
     listed = resolve_axes(op.spec.axes, len(op.shape))
+    if isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH and not op.spec.waits:
+        return frozenset(axis for axis, size in zip(listed, target.values, strict=True) if op.shape[axis] != size)
     if not isinstance(target, Scales):
         return frozenset(listed)
     return frozenset(axis for axis, scale in zip(listed, target.values, strict=True) if scale != 1)
+
+
+def sure_axes(op: ResizeOp) -> frozenset[int]:
+    """Return the axes that are resized whatever the dynamic dimensions are; none where the rank is not known."""
+    at, target, shape = geometry(op), op.spec.target, op.shape
+    if at is not None or shape is None or isinstance(target, Scales):
+        return resized(op)
+    if not isinstance(target, Sizes) or op.spec.aspect is not Aspect.STRETCH:
+        return frozenset()
+    pairs = zip(resolve_axes(op.spec.axes, len(shape)), target.values, strict=True)
+    return frozenset(axis for axis, size in pairs if shape[axis] not in (None, size))
+
+
+def settled(op: ResizeOp) -> ResizeOp:
+    """Return a resize whose dynamic dimensions are 1 along the axes that it leaves alone, whatever their length."""
+    target, shape = op.spec.target, op.shape
+    if shape is None or op.spec.aspect is not Aspect.STRETCH:
+        return op
+    values = target.values if isinstance(target, Scales) else (None,) * len(shape)
+    entries = dict(zip(resolve_axes(op.spec.axes, len(shape)), values, strict=False))
+    return replace(op, shape=tuple(n or (1 if entries.get(axis, 1) == 1 else n) for axis, n in enumerate(shape)))
+
+
+def changing_axes(op: ResizeOp, may_change: Set[int]) -> Set[int]:
+    """Return the axes that are resized: whoever copies some lengths into sizes of run time copies all that stay."""
+    copies_some = isinstance(op.spec.target, AtRunTime) and len(may_change) < len(op.shape or ())
+    return may_change if copies_some else sure_axes(op)

@@ -15,7 +15,9 @@ from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIM
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
+    Antialias,
     Aspect,
+    AtRunTime,
     Coordinates,
     Crop,
     Cubic,
@@ -26,28 +28,53 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from .node_geometry import Geometry, geometry, resized
-from .outcome import Outcome, computes, differs, refused
+from .node_geometry import Geometry, changing_axes, geometry, resized, sure_axes
+from .outcome import Outcome, computes, differs, refused, unknown
 
 VERSION = "1.32"
 TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
 _IMAGE = 4  # axes of a batch of images
+_LEAST_OF_TWO = 1.5  # a lower scale may keep a length of 2 or more; of a single pixel every output is a copy
 
 
-def outcome(op: ResizeOp) -> Outcome:
-    """Return what comes of a node. ``op.attributes`` are those of the node."""
+def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
+    """Return what comes of a node. ``op.attributes`` are those of the node.
+
+    ``may_change`` are the axes that are not known to keep their length, if a graph tells more than the node.
+    """
     taken = _without_negative_axes(op)
-    at = geometry(taken)
-    reason = refusal(taken, at.scaled if at else None)
+    may_change = resized(taken) if may_change is None else may_change
+    sure = changing_axes(taken, may_change)
+    reason = refusal(taken, sure)
     if reason:
         return refused(reason)
-    other = deviation(taken)
+    if _has_a_kernel(taken, sure) is None:
+        return unknown("a cubic Resize of images whose channels come last that may shrink")
+    other = deviation(taken, sure)
     if other is not None:
         return other
     kept = "" if taken is op else "it keeps the length of a negative axis under an aspect policy"
-    return computes(taken.spec, kept)
+    return computes(taken.spec, kept, _condition(taken, sure, may_change))
+
+
+def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
+    """Return the condition on dynamic dimensions under which a node is computed as it is meant."""
+    if _has_a_kernel(op, sure | may_change) is False:
+        return "height and width alone are resized"
+    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
+        return "no length changes"
+    if geometry(op) is not None:
+        return ""
+    if isinstance(op.spec.coordinates, Crop):
+        return "no scale of a crop is 1"
+    if not isinstance(op.spec.target, Scales):
+        return "some length changes" if op.spec.target is AtRunTime.SCALES else ""
+    scales = [scale for scale in op.spec.target.values if scale != 1]
+    keeping = [scale for scale in scales if 1 < scale < _LEAST_OF_TWO]
+    shows = op.spec.kernel.is_antialiased or isinstance(op.spec.kernel, Cubic) or len(keeping) == len(scales)
+    return "no axis keeps its length" if keeping and shows else ""
 
 
 def _without_negative_axes(op: ResizeOp) -> ResizeOp:
@@ -77,25 +104,42 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield f"no Resize of {dtype}"
     if op.attributes.get("exclude_outside") and not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         yield "exclude_outside needs cubic, or antialias"
-    is_plain_cubic = isinstance(kernel, Cubic) and not kernel.is_antialiased
-    if is_plain_cubic and dtype in ONNXRUNTIME_INTEGERS and (at is None or at.changing):
+    grows_last = scaled is not None and _grows_channels_last(op, scaled)
+    if (
+        _is_plain_cubic(op)
+        and dtype in ONNXRUNTIME_INTEGERS
+        and not grows_last
+        and (at.changing if at else scaled != set())
+    ):
         yield f"no cubic Resize of {dtype}"
     if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         yield "Upsample shrinks nothing"
     if isinstance(target, Sizes) and 0 in target.values:
         yield "sizes of 0"
-    if (
-        scaled is not None
-        and op.shape is not None
-        and not _has_kernel(kernel, len(op.shape), scaled, grows=at is not None and not at.shrinks)
-    ):
+    if scaled is not None and op.shape is not None and _has_a_kernel(op, scaled) is False:
         yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
+
+
+def _is_plain_cubic(op: ResizeOp) -> bool:
+    return isinstance(op.spec.kernel, Cubic) and not op.spec.kernel.is_antialiased
+
+
+def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
+    """Say whether there is a kernel for these axes; None where that depends on lengths of run time."""
+    rank, shrinks = len(op.shape or ()), _shrinks(op)
+    grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
+    return grown if grown == shrunk or shrinks is False else shrunk if shrinks else None
+
+
+def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
+    """Say whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
+    return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES and _shrinks(op) is False
 
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
     """Say whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
     channels_last = rank == _IMAGE and scaled <= CHANNELS_LAST_AXES
-    if isinstance(kernel, Nearest):
+    if isinstance(kernel, Nearest) or not rank:
         return True
     if isinstance(kernel, Cubic):
         images = rank in (2, _IMAGE) and scaled <= SPATIAL_AXES[rank]
@@ -110,20 +154,38 @@ def _mode(kernel: Kernel) -> str:
 # What it computes otherwise
 
 
-def deviation(op: ResizeOp) -> Outcome | None:
+def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     """Return what a node that is taken computes instead of what it means; None where it computes that.
 
-    Where lengths are not known, what depends on them is not told.
+    Where lengths are not known, what depends on them is not told. ``scaled`` are the axes that are resized, if a graph
+    tells more than the node.
     """
     at = geometry(op)
-    found = (rule(op, at) for rule in _DEVIATIONS) if at else iter(())
+    without_signs = _without_signs(op, sure_axes(op) if scaled is None else scaled)
+    if without_signs is not None or at is None:
+        return without_signs
+    found = (rule(op, at) for rule in _DEVIATIONS)
     return next((each for each in found if each is not None), None)
 
 
-def _loses_signs(op: ResizeOp, at: Geometry) -> Outcome | None:
-    if op.spec.kernel.is_antialiased and op.dtype == "int8":
+def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
+    if op.dtype != "int8":
+        return None
+    if op.spec.kernel.is_antialiased:
         return differs("it makes negative int8 zero under antialias")
-    return None
+    is_last = isinstance(op.spec.kernel, Cubic) and _grows_channels_last(op, scaled)
+    return differs("its cubic makes negative int8 zero where channels come last") if is_last else None
+
+
+def _rounds_twice(op: ResizeOp, at: Geometry) -> Outcome | None:
+    """Return the cubic of integers whose channels come last, which is that of antialias without shrinking."""
+    kernel = op.spec.kernel
+    if op.dtype not in ONNXRUNTIME_INTEGERS or not isinstance(kernel, Cubic) or kernel.is_antialiased:
+        return None
+    if not scales_channels_last(at):
+        return None
+    spec = replace(op.spec, kernel=replace(kernel, antialias=Antialias.SHRINKING))
+    return computes(spec, "its cubic rounds and clips integers after each axis where channels come last")
 
 
 def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
@@ -135,8 +197,8 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    cubic = isinstance(kernel, Cubic)
-    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and at.keeping)):
+    cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
+    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and keeps)):
         return differs("it mixes up the axes of crops and cubics whose channels come last")
     return None
 
@@ -162,17 +224,20 @@ def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     crop = op.spec.coordinates
     windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
     pairs = zip(resolve_axes(op.spec.axes, len(at.lengths)), windows, strict=False)
-    if any(window != (0.0, 1.0) and at.scales[axis] == 1 and at.lengths[axis] > 1 for axis, window in pairs):
-        return differs("it ignores the crop of an axis whose scale is 1")
-    return None
+    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.lengths[axis] > 1 else window for axis, window in pairs)
+    if not isinstance(crop, Crop) or taken == windows:
+        return None
+    return computes(
+        replace(op.spec, coordinates=replace(crop, roi=taken)), "it ignores the crop of an axis whose scale is 1"
+    )
 
 
 _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
-    _loses_signs,
     _copies_all,
     _mixes_up_axes,
     _copies_kept_axes,
     _ignores_crops,
+    _rounds_twice,
 )
 
 
@@ -196,25 +261,39 @@ NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks images whose
 _CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images it moves
 
 
-def between_transposes(op: ResizeOp, order: Sequence[int] | None) -> Outcome | None:
+def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
     """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any.
 
     ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of what stands before it.
     """
     rank = len(op.shape or ())
+    if op.dtype == "float16":
+        return None  # it stands between Casts, over which none is moved
     axes = op.attributes.get("axes")
     if axes is not None and tuple(axes) != tuple(range(rank)):
         wrong = differs if len(axes) == rank else refused
         return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    shrinks, kernel = _shrinks(op), op.spec.kernel
-    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE or shrinks is None:
+    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
         return None
-    moved = {order[axis] for axis in resized(op)}
-    if _has_kernel(kernel, rank, moved, grows=not shrinks):
+    found = outcome(_in_front(op, order), {order[axis] for axis in may_change})
+    alone = outcome(op, may_change)
+    spec = None if found.spec is None else _with_axes(found.spec, [order.index(axis) for axis in range(rank)])
+    if (found.kind, spec) == (alone.kind, None if alone.spec is None else _with_axes(alone.spec, range(rank))):
         return None
-    if isinstance(kernel, Cubic) and moved <= CHANNELS_LAST_AXES:
-        return refused(NO_CUBIC_SHRINKS)
-    return refused(f"{_MOVED} there is no {_mode(kernel)} Resize of axes {sorted(moved)}, which these are then")
+    return replace(found, spec=spec, reason=f"{_MOVED} {found.reason}" if found.reason else "")
+
+
+def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
+    """Return a node with the axes of what stands before the Transpose in front."""
+    shape = op.shape or ()
+    moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
+    return replace(op, spec=_with_axes(op.spec, order), shape=moved)
+
+
+def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
+    """Return a resize whose axes have other numbers, ``names`` of each."""
+    listed = resolve_axes(spec.axes, len(names))
+    return replace(spec, axes=tuple(names[axis] for axis in listed))
 
 
 def survives_transposes(op: ResizeOp) -> bool:
@@ -226,10 +305,15 @@ def survives_transposes(op: ResizeOp) -> bool:
 
 def _shrinks(op: ResizeOp) -> bool | None:
     """Say whether any scale is below 1; None where only run time knows."""
-    if isinstance(op.spec.target, Scales):
-        return min(op.spec.target.values, default=1) < 1
-    at = geometry(op)
-    return None if at is None else at.shrinks
+    target, at = op.spec.target, geometry(op)
+    if isinstance(target, Scales):
+        return min(target.values, default=1) < 1
+    if at is not None:
+        return at.shrinks
+    if op.shape is None or not isinstance(target, Sizes):
+        return None
+    lengths = (op.shape[axis] or 0 for axis in resolve_axes(op.spec.axes, len(op.shape)))
+    return True if any(n > size for n, size in zip(lengths, target.values, strict=True)) else None
 
 
 # How it rounds integers

@@ -7,7 +7,7 @@ emits a layer, and what a forecast asks of one that is there.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ir_interp.errors import IrInterpError
@@ -18,6 +18,7 @@ from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context
 
+from .node_geometry import changing_axes
 from .outcome import Outcome, computes, crashes, differs, refused, unknown
 
 VERSION = "2026.4"
@@ -201,12 +202,16 @@ def precision_note(op: ResizeOp) -> str:
 
 # Its ONNX frontend
 
+_IMAGE = 4  # axes of a batch of images
 _MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
 _UNKNOWN_COORDINATES = ("tf_crop_and_resize", "half_pixel_symmetric")
 
 
-def frontend(op: ResizeOp) -> Outcome:
-    """Return what comes of an ONNX node that the frontend converts. ``op.attributes`` are those of the node."""
+def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
+    """Return what comes of an ONNX node that the frontend converts. ``op.attributes`` are those of the node.
+
+    ``changing`` are the axes that are taken for resized, by default all that are not known to keep their length.
+    """
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
     if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
         return refused(f"the frontend knows no {coordinates}")
@@ -215,10 +220,24 @@ def frontend(op: ResizeOp) -> Outcome:
     if min(op.spec.axes or (0,)) < 0:
         return refused("the frontend takes no negative axes")
     try:
-        made = plugin(interpolate(op, frontend_mode(op)))
+        made = plugin(interpolate(op, frontend_mode(op), changing))
         return made or computes(DIALECT.parse(_attributes(op), Context(version=11, shape=op.shape)), _dropped(op))
     except IrInterpError as error:
         return refused(str(error))
+
+
+def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    """Return what comes of a node of a graph; it is given for axes that keep their length, where that is open."""
+    sure = frozenset(changing_axes(op, may_change))
+    if op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE:
+        return differs(
+            "the plugin makes another length, or garbage, of a batch that is resized where a dimension is dynamic"
+        )
+    found = frontend(op, sure)
+    open_axes = sorted(axis for axis in may_change - sure if frontend(op, sure | {axis}).spec is None)
+    if found.spec is None or not open_axes:
+        return found
+    return replace(found, provided=f"axes {open_axes} keep their lengths")
 
 
 def frontend_mode(op: ResizeOp) -> str:

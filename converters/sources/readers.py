@@ -49,8 +49,11 @@ def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "
 def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
     match expect(path, *WITH_RESIZES):
         case FileKind.ONNX:
+            from ..onnx import neighbours
             from ..onnx import resize_nodes as of_onnx
 
+            if semantics is Semantics.OBSERVED:
+                neighbours.check_observed(of_onnx.nodes(path))
             return of_onnx.load(path, semantics)
         case FileKind.IR:
             from ir_interp.ir import interpolates as of_ir

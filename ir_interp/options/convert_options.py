@@ -87,9 +87,8 @@ class ConvertOptions:
         places=(FILE,),
     )
     semantics: Semantics = shared.semantics(
-        "Which to take where several exist, types at the ends of an IR v10 included: runtime, document, reference, or "
-        "a release of OpenVINO.",
-        routes=lambda start, end: (start, end) != (_ONNX, _ONNX),
+        "Which to take where several exist, types at the ends of an IR v10 included: runtime, document, reference, a "
+        "release of OpenVINO, or observed: what onnxruntime was seen to compute, faults included.",
     )
     target: str | None = option(
         WORD,

@@ -16,7 +16,10 @@ CALL, ARRAY, STORE = "call", "array", "store"
 """The places where an option of ``run`` has an effect: a call of an image library, a resize of an array, of a store."""
 RESIZE, RULE, PIPELINE = "resize", "rule", "pipeline"
 """The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration."""
-_READING = "Which to take where several exist: runtime, document, reference, or a release of OpenVINO."
+_READING = (
+    "Which to take where several exist: runtime, document, reference, a release of OpenVINO, or observed: what "
+    "onnxruntime was seen to make of an .onnx, faults included."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

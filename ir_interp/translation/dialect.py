@@ -24,6 +24,7 @@ class Semantics(Enum):
     RUNTIME = "runtime"  # what the dialect's own runtime computes today
     DOCUMENT = "document"  # what its operator page says
     REFERENCE = "reference"  # what its reference implementation computes, where that differs from both
+    OBSERVED = "observed"  # what its own runtime was seen to compute, faults included
     OPENVINO_2021_2 = "openvino-2021.2"  # what an earlier release of one dialect's runtime computed
     OPENVINO_2021_3 = "openvino-2021.3"
 
@@ -53,6 +54,11 @@ def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str
     return ()
 
 
+def not_observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
+    """Raise SpecError: nobody states the faults of this format's runtime."""
+    raise SpecError("semantics observed reads ONNX models only; use runtime, document or reference")
+
+
 def no_doubt(spec: ResizeSpec, dtype: str | None) -> str:
     """Return nothing."""
     return ""
@@ -76,7 +82,8 @@ class Dialect:
     read, but not as the document's, and never written. ``read`` is total on complete attribute sets and raises
     SpecError for combinations, ranks and types that the format forbids. ``remarks`` are codes and messages of what else
     there is to know of a complete attribute set. ``doubt`` is why a spec is not written for elements of a type,
-    although the attributes can say it: nobody knows what its runtime makes of them.
+    although the attributes can say it: nobody knows what its runtime makes of them. ``observed`` turns what attributes
+    of a file mean into what their runtime computes, and raises SpecError where no spec says that.
 
     Raises SpecError for a part that no spec has, and for a default or an omitted value that is no attribute's.
     """
@@ -90,6 +97,7 @@ class Dialect:
     read: Callable[[Attributes, Context], ResizeSpec]
     remarks: Callable[[Attributes, Context], tuple[tuple[str, str], ...]] = no_remarks
     doubt: Callable[[ResizeSpec, str | None], str] = no_doubt
+    observed: Callable[[ResizeSpec, Attributes, Context], ResizeSpec] = not_observed
     tolerated: Mapping[str, Mapping[Any, range]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +119,8 @@ class Dialect:
         """
         if context.semantics.dialect not in ("", self.name):
             raise SpecError(f"semantics {context.semantics.value!r} is a reading of {context.semantics.dialect} layers")
-        return self.read(self.complete(raw, context.version, context.semantics), context)
+        spec = self.read(self.complete(raw, context.version, context.semantics), context)
+        return self.observed(spec, raw, context) if context.semantics is Semantics.OBSERVED else spec
 
     def complete(self, raw: Attributes, version: int, semantics: Semantics = Semantics.RUNTIME) -> dict[str, Any]:
         """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""

@@ -36,12 +36,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
             ".json to .py, .tflite to .json, .tflite to .py",
         ),
-        (
-            ("a.onnx", "b.onnx", "--target", "tensorrt", "--semantics", "document"),
-            "semantics has no effect on .onnx to .onnx; it goes with .onnx to .xml, .onnx to .json, .onnx to .py, "
-            ".xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py, .json to .tflite, "
-            ".onnx to .tflite, .xml to .tflite, .tflite to .onnx, .tflite to .xml, .tflite to .json, .tflite to .py",
-        ),
         (("a.onnx", "b.json", "--fp16"), f"fp16 has no effect on {TO_JSON}, .xml to .onnx"),
         (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),
         (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),

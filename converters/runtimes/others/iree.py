@@ -9,42 +9,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Cubic, Nearest
+from ir_interp.spec import AtRunTime, Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
-from ..image_runtimes import FLOOR, HALF_PIXEL_LINEAR, RESIZE_10, UPSAMPLE, divided, image_outcome, is_longer_in_singles
-from ..outcome import Outcome, differs, refused, unknown
+from ..image_runtimes import (
+    ALL_TYPES,
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    RESIZE_10,
+    UPSAMPLE,
+    divided,
+    image_outcome,
+    is_longer_in_singles,
+)
+from ..node_geometry import changing_axes, geometry, settled
+from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_SYMMETRIC = "half_pixel_symmetric with scales, which makes some outputs 0"
+_HEIGHT, _WIDTH = 2, 3
+_LOST = "its half_pixel_symmetric makes some outputs 0 where a length is rounded"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    reason = _refusal(op)
+    op = settled(op)
+    reason = _refusal(op, may_change)
     if reason:
-        return unknown(reason) if reason is _SYMMETRIC else refused(reason)
+        return refused(reason)
+    if is_longer_in_singles(op):
+        return differs("it multiplies lengths and scales exactly")
+    if (
+        isinstance(op.spec.kernel, Linear)
+        and op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+        and op.spec.gives_scales
+        and _may_round_up_to(op)
+    ):
+        return differs(_LOST, "" if geometry(op) else "a growing length is rounded")
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
-    found = image_outcome(op, may_change, old, divided)
-    return differs("it multiplies lengths and scales exactly") if found.spec and is_longer_in_singles(op) else found
+    return image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
 
 
-def _refusal(op: ResizeOp) -> str:
+def _may_round_up_to(op: ResizeOp) -> bool:
+    """Say whether the length of a growing axis is rounded; as far as is known."""
+    at = geometry(op)
+    return at is None or any(
+        at.outputs[axis] > at.lengths[axis] and np.float32(at.lengths[axis] * at.scales[axis]) % 1
+        for axis in at.changing
+    )
+
+
+def _is_stated(op: ResizeOp, axis: int) -> bool:
+    """Say whether a scale makes another length of a static one."""
+    length = op.shape[axis] if op.shape else None
+    values = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    return length is not None and int(length * values[axis]) != length
+
+
+def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     kernel, coordinates = op.spec.kernel, op.spec.coordinates
     if op.version in (_OF_SCALES, RESIZE_10):
         return "it has no Upsample-7, and no Resize-10"
+    if op.attributes.get("axes") is not None:
+        return "it takes no axes"
+    others = changing_axes(op, may_change) - {_HEIGHT, _WIDTH}
     if op.version in UPSAMPLE:
-        return ""
+        others = {axis for axis in others if _is_stated(op, axis)}
+    if others:
+        return "it resizes height and width only"
+    if op.dtype != "float32" and not isinstance(kernel, Nearest):
+        return f"it does not sum {op.dtype}"
+    return "" if op.version in UPSAMPLE else _attribute_refusal(op, kernel, coordinates)
+
+
+def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | Crop) -> str:
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         return "it has no tf_half_pixel_for_nn"
     if isinstance(kernel, Nearest):
         return "" if coordinates in _OF_NEAREST else "its nearest has half_pixel and asymmetric only"
     if kernel.is_antialiased:
         return "it has no antialias"
-    if coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and op.spec.gives_scales:
-        return _SYMMETRIC
+    if (
+        coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+        and op.spec.target is AtRunTime.SIZES
+        and isinstance(kernel, Linear)
+    ):
+        return "its half_pixel_symmetric takes no sizes of run time"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "it has no exclude_outside"
     if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
@@ -67,7 +118,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
     name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
     results = made[name](x)
-    return np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
+    host = np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
+    return host.view(x.dtype) if host.itemsize == x.itemsize else host  # its integers have no sign
 
 
 RUNTIME = OtherRuntime(

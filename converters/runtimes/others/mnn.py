@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Coordinates, Cubic, Nearest, ResizeSpec, Rounding
+from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
 from ..image_runtimes import (
+    ALL_TYPES,
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -23,31 +24,75 @@ from ..image_runtimes import (
     RESIZE_10,
     UPSAMPLE,
     Reading,
+    has_weights_of,
     image_outcome,
     offset_first,
     own_cubic,
     to_pixels,
 )
-from ..outcome import Outcome, differs
+from ..node_geometry import changing_axes, geometry, settled
+from ..outcome import Outcome, crashes, differs, unknown
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _LESS_THAN_HALF = 0.499
+_BITS = 7
 _NEVER_BELOW_0 = (Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
+_CHANNELS, _HEIGHT, _WIDTH = 1, 2, 3
+_IMAGE, _ALL_BUT_BATCH = frozenset({_HEIGHT, _WIDTH}), frozenset({_CHANNELS, _HEIGHT, _WIDTH})
+_NOT_OF_CHANNELS = (Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ASYMMETRIC)
 _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
-    if op.version == RESIZE_10:
-        return image_outcome(op, may_change, (HALF_PIXEL_OF_10,), offset_first, _pixels)
-    if op.version in UPSAMPLE:
-        return image_outcome(op, may_change, (FLOOR, BY_RATIO), offset_first, _pixels)
-    readings = (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
-    found = image_outcome(op, may_change, readings, offset_first, _pixels)
-    if found.spec is not None and isinstance(found.spec.kernel, Cubic) and _starts_outside(op, found.spec):
-        return differs("its cubic takes the first pixel's middle for all places before the first pixel's middle")
+    op = settled(op)
+    axes = op.attributes.get("axes")
+    if axes is not None:
+        is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
+        if op.spec.gives_scales:
+            return crashes("it reads beyond scales that are given for some axes only")
+        if len(axes) != len(_IMAGE) or not is_stretched:
+            return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
+        op, may_change = _of_height_and_width(op), _IMAGE
+    others = changing_axes(op, may_change) - _IMAGE
+    is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
+    is_crop = isinstance(op.spec.coordinates, Crop)
+    if others and not is_crop and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
+        return crashes("it writes beyond its memory where other axes than height and width are resized")
+    if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
+        return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
+    resized = _ALL_BUT_BATCH if of_channels else _IMAGE
+    found = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
+    return found if found.spec is None or is_nearest or not may_change else _summed(op, found, found.spec)
+
+
+def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
+    """Return what comes of a node whose kernel sums, if its attributes are read as a resize."""
+    is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
+    if op.dtype == "int8" and not has_weights_of(op, spec, 0):
+        return differs("its sums take int8 for uint8", "some output is no copy" if is_open else "")
+    if op.dtype == "uint8" and not is_cubic and not has_weights_of(op, spec, _BITS):
+        reason = f"it rounds the weights of integers to {_BITS} bits"
+        return differs(reason, f"some weight has more than {_BITS} bits" if is_open else "")
+    if is_cubic and _starts_outside(op, spec):
+        reason = "its cubic takes the first pixel's middle for all places before the first pixel's middle"
+        return differs(reason, "" if geometry(op) else "height or width grows")
     return found
+
+
+def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
+    if op.version == RESIZE_10:
+        return (HALF_PIXEL_OF_10,)
+    if op.version in UPSAMPLE:
+        return (FLOOR,) if of_channels else (FLOOR, BY_RATIO)
+    return (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
+
+
+def _of_height_and_width(op: ResizeOp) -> ResizeOp:
+    """Return a node whose two sizes are taken for those of the last two axes."""
+    attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
+    return replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes)
 
 
 def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
@@ -61,7 +106,7 @@ def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
     shape = static_shape(op.shape)
     if spec.coordinates in _NEVER_BELOW_0:
         return False
-    return shape is None or spec.waits or any(axis.offset < 0 for axis in plan(spec, shape).axes)
+    return shape is None or spec.waits or any(each.offset < 0 and each.in_size > 1 for each in plan(spec, shape).axes)
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
@@ -83,9 +128,14 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     _tools.mnnconvert(["mnnconvert", *options])
     names = MNN.nn.load_module_from_file(converted, [], []).get_info()
     net = MNN.nn.load_module_from_file(converted, names["inputNames"], names["outputNames"])
-    (made,) = net.forward([MNN.expr.const(x, list(x.shape), MNN.expr.NCHW)])
+    taken = x.astype(np.float32) if x.dtype == np.float16 else x  # it reads half precision as float32
+    if taken.dtype.kind in "iu":
+        image = MNN.expr.const(taken.ravel().tolist(), list(x.shape), MNN.expr.NCHW, getattr(MNN.expr, str(x.dtype)))
+    else:
+        image = MNN.expr.const(taken, list(x.shape), MNN.expr.NCHW)
+    (made,) = net.forward([image])
     made = MNN.expr.convert(made, MNN.expr.NCHW)
-    return np.array(made.read()).reshape(made.shape)
+    return np.array(made.read()).reshape(made.shape).astype(x.dtype)
 
 
 RUNTIME = OtherRuntime(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Coordinates, Linear, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales
 
 from ..image_runtimes import (
+    FLOATS,
     FLOOR,
     HALF_PIXEL_LINEAR,
     NO_ANTIALIAS,
@@ -23,23 +24,38 @@ from ..image_runtimes import (
     image_outcome,
     own_cubic,
 )
-from ..node_geometry import geometry
-from ..outcome import Outcome, refused
+from ..node_geometry import changing_axes, geometry, settled
+from ..outcome import Outcome, crashes, differs, refused
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
+_HEIGHT, _WIDTH = 2, 3
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
+    op = settled(op)
+    reason = _refusal(op, may_change)
+    if reason:
+        return refused(reason)
+    if "int" in (op.dtype or ""):
+        is_cubic = isinstance(op.spec.kernel, Cubic)
+        return crashes("its converter dies of a cubic of integers") if is_cubic else differs("it returns float32")
+    old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
+    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
+    return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
+
+
+def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     if op.version == RESIZE_10:
-        return refused("its converter takes no Resize-10")
-    if op.version in UPSAMPLE:
-        return image_outcome(op, may_change, (FLOOR, HALF_PIXEL_LINEAR, _copying(op)))
+        return "its converter takes no Resize-10"
+    if op.attributes.get("axes") is not None:
+        return "its converter takes no axes"
+    if changing_axes(op, may_change) - {_HEIGHT, _WIDTH}:
+        return "its converter takes a Resize of height and width only"
     if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
-        return refused("its converter takes nearest_mode floor only, or none")
-    readings = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
-    return image_outcome(op, may_change, readings)
+        return "its converter takes nearest_mode floor only, or none"
+    return ""
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
@@ -80,20 +96,23 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import ncnn
 
     pnnx: Any = find_spec("pnnx")  # the package itself imports torch
-    converter = Path(pnnx.origin).with_name("pnnx")
-    ends = ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
-    made = {end: f"{model}.{end}" for end in ends}
-    shape = ",".join(map(str, x.shape))
-    options = [f"inputshape=[{shape}]", "fp16=0", *(f"{end}={path}" for end, path in made.items())]
-    subprocess.run([str(converter), model, *options], check=True, capture_output=True)
+    made = {
+        end: f"{model}.{end}"
+        for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
+    }
+    shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
+    command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
+    subprocess.run([*command, *(f"{end}={path}" for end, path in made.items())], check=True, capture_output=True)
     net = ncnn.Net()
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(made["ncnnparam"]) or net.load_model(made["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(made["ncnnparam"]).read_text())
-    extractor = net.create_extractor()
-    extractor.input(net.input_names()[0], ncnn.Mat(x[0]).clone())
-    _, output = extractor.extract(net.output_names()[0])
-    return np.array(output)[None]
+    outputs, images = [], x.astype(np.float32)  # a Mat refers to its array
+    for image in images:  # it has no batches
+        extractor = net.create_extractor()
+        extractor.input(net.input_names()[0], ncnn.Mat(image).clone())
+        outputs.append(np.array(extractor.extract(net.output_names()[0])[1]))
+    return np.stack(outputs).astype(x.dtype if x.dtype.kind == "f" else np.float32)
 
 
 RUNTIME = OtherRuntime(

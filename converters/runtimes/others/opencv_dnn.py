@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Linear, Scales
 
 from ..image_runtimes import (
+    ALL_TYPES,
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -21,40 +23,48 @@ from ..image_runtimes import (
     UPSAMPLE,
     image_outcome,
 )
-from ..node_geometry import geometry
+from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
 _WHOLE_SCALES = 7  # the version of Upsample that takes no others
-_HEIGHT, _WIDTH = 2, 3
+_HEIGHT = 2
 
 
 def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node."""
+    op = settled(op)
     reason = _refusal(op)
     if reason:
         return refused(reason)
     own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
-    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC))
-    if found.spec is not None and isinstance(found.spec.kernel, Linear) and _is_a_row(op):
+    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), dtypes=ALL_TYPES)
+    if found.spec is None or not isinstance(found.spec.kernel, Linear):
+        return found
+    if _is_a_row(op):
         return differs("its linear reads beyond an image of height 1, and what lies there varies from run to run")
-    return found
+    is_open = geometry(op) is None and op.shape is not None and op.shape[_HEIGHT] is None
+    return replace(found, but_for="images of height 1, beyond which its linear reads") if is_open else found
 
 
 def _refusal(op: ResizeOp) -> str:
+    if op.attributes.get("axes") is not None:
+        return "it takes no axes"
     if op.version not in UPSAMPLE:
         return ""
     if isinstance(op.spec.kernel, Linear):
         return "it refuses a linear Upsample"
     scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
-    is_fractional = any(not scale.is_integer() for scale in scales)
+    is_fractional = any(not scale.is_integer() for scale in scales[_HEIGHT:])
     return "its Upsample-7 takes whole scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
 
 
 def _is_a_row(op: ResizeOp) -> bool:
-    """Say whether an image has one row of several pixels, and becomes more than one pixel wide."""
+    """Say whether an image has one row, and changes, or may."""
     at = geometry(op)
-    return at is not None and at.lengths[_HEIGHT] == 1 and at.lengths[_WIDTH] != 1 and at.outputs[_WIDTH] != 1
+    if at is None:
+        return op.shape is not None and op.shape[_HEIGHT] == 1
+    return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # alone a node may find zeros there, among others it does not
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

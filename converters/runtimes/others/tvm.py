@@ -9,14 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Nearest, Sizes
+from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Scales, Sizes
 
-from ..image_runtimes import BY_RATIO, FLOOR, NO_ANTIALIAS, image_outcome, is_longer_in_singles
-from ..node_geometry import geometry
+from ..image_runtimes import (
+    ALL_TYPES,
+    BY_RATIO,
+    FLOOR,
+    NO_ANTIALIAS,
+    has_weights_of,
+    image_outcome,
+    is_longer_in_singles,
+)
+from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
+_IMAGE = {2, 3}
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
 
@@ -26,25 +35,52 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
     reason = _refusal(op)
     if reason:
         return refused(reason)
+    op = settled(op)
     at = geometry(op)
     if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
         return differs("its Upsample-7 rounds the places of nearest, where others take the floor")
-    found = image_outcome(op, may_change, (FLOOR, BY_RATIO, NO_ANTIALIAS))
-    is_longer = found.spec is not None and op.version == _OF_SCALES and is_longer_in_singles(op)
-    return differs("it multiplies lengths and scales exactly") if is_longer else found
+    if op.version == _OF_SCALES and is_longer_in_singles(op):
+        return differs("it multiplies lengths and scales exactly")
+    found = image_outcome(op, may_change, (FLOOR, BY_RATIO, NO_ANTIALIAS), dtypes=ALL_TYPES)
+    wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
+    if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
+        return differs("its cubic wraps integers around", found.provided)
+    return found
 
 
 def _refusal(op: ResizeOp) -> str:
-    at = geometry(op)
     if op.version < _RESIZE_WITH_SIZES and op.version != _OF_SCALES:
         return "its importer takes no Upsample-9, and no Resize-10"
+    if op.version == _OF_SCALES:
+        is_dynamic, others = None in (op.shape or ()), resized(op) - _IMAGE
+        return (
+            "its Upsample-7 takes no dynamic dimensions, and no other axes than 2 and 3" if is_dynamic or others else ""
+        )
+    if op.spec.target is AtRunTime.SIZES:
+        return "it takes no sizes of run time"
+    if op.attributes.get("axes") is not None:
+        return "it takes no axes"
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return "it has no half_pixel_symmetric"
     if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
         return "it refuses empty scales beside sizes"
-    if op.spec.coordinates is Coordinates.ALIGN_CORNERS and at and 1 in at.outputs[2:]:
+    return _shortened(op)
+
+
+def _shortened(op: ResizeOp) -> str:
+    """Return why a formula is refused that becomes shorter as it is compiled."""
+    at, target, corners = geometry(op), op.spec.target, op.spec.coordinates is Coordinates.ALIGN_CORNERS
+    sizes = target.values[-2:] if isinstance(target, Sizes) else at.outputs[-2:] if at else ()
+    if corners and 1 in sizes:
         return "it divides by 0 where align_corners makes a length of 1"
-    return ""
+    if None not in (op.shape or ())[-2:] or isinstance(op.spec.kernel, Nearest):
+        return ""
+    scales = target.values[-2:] if isinstance(target, Scales) else ()
+    if 1 in scales and (corners or op.spec.coordinates is Coordinates.ASYMMETRIC):
+        return "it takes no scale of 1 under asymmetric or align_corners where height or width is dynamic"
+    return (
+        "it takes no size of 2 under align_corners where height or width is dynamic" if corners and 2 in sizes else ""
+    )
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
