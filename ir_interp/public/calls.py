@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.executor.resize import as_array
 from ir_interp.files.atomic import check_outputs
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
@@ -18,7 +17,7 @@ from ir_interp.spec import ResizeSpec
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ir_interp.views.candidates import Identified
+    from ir_interp.origins.candidates import Identified
 
 
 @checked
@@ -45,7 +44,8 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
 
 @checked
 def identify(
-    pairs: Iterable[tuple[ArrayLike, ArrayLike]] | Callable[[Any, tuple[int, int]], Any],
+    pairs: Iterable[tuple[ArrayLike | str | os.PathLike[str], ArrayLike | str | os.PathLike[str]]]
+    | Callable[[Any, tuple[int, int]], Any],
     *,
     dtype: str = "uint8",
     channels: int = 3,
@@ -63,11 +63,12 @@ def identify(
         True
 
     """
-    from ir_interp.views import origin
+    from ir_interp.origins import pairs as images
+    from ir_interp.origins.search import identified
 
     if callable(pairs):
-        return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
-    return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
+        return identified(images.made_by(pairs, dtype, arguments.whole(channels, "channels")))
+    return identified([images.pair_of(before, after) for before, after in pairs])
 
 
 @checked

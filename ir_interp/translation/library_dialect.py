@@ -28,6 +28,7 @@ class Library:
     that counts in a version: of 0.29 the second. ``exceptions`` are releases that compute as another version, or as
     none. ``makes_floats`` is the type of the floats that sums of integers are there, if they are. ``constants`` are the
     library's own numbers for values of an attribute. ``usual`` are numbers that are tried where a call is looked for.
+    ``installation`` are the attributes that depend on how the library was built or set, not on the call.
     """
 
     dialect: Dialect
@@ -38,6 +39,7 @@ class Library:
     exceptions: Mapping[tuple[int, ...], int | None] = field(default_factory=dict)
     makes_floats: str = ""
     usual: tuple[Mapping[str, Any], ...] = ()
+    installation: tuple[str, ...] = ()
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:
