@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ir_interp.origins.layouts import Array, Layout, Steps, whole
 
 _DIGITS = (1, 2, 3)
-_EQUAL, _UNEQUAL = 8, 3  # how many are tried for both axes at once, and for each alone
+_EQUAL, _UNEQUAL = 6, 3  # of those that people write: how many are tried for both axes at once, and for each alone
 
 
 def factored(before: Array, after: Array) -> list[Steps]:
@@ -16,7 +16,7 @@ def factored(before: Array, after: Array) -> list[Steps]:
     lengths, sizes = before.shape[:2], after.shape[:2]
     written = [list(_decimals(length, size)) for length, size in zip(lengths, sizes, strict=True)]
     kept = [size / length for length, size in zip(lengths, sizes, strict=True)]
-    equal = [*(factor for factor in written[0] if factor in written[1]), *kept][:_EQUAL]
+    equal = [*[factor for factor in written[0] if factor in written[1]][:_EQUAL], *kept]
     pairs = [(factor, factor) for factor in equal]
     first, second = ((factor, *those[:_UNEQUAL]) for factor, those in zip(kept, written, strict=True))
     pairs += [(one, other) for one in first for other in second]

@@ -74,7 +74,7 @@ def read_jpeg(path: Path) -> Jpeg | None:
     Raises ReadError for one whose first channel is no luminance (CMYK).
     """
     with opened(path) as image:
-        if image.format != "JPEG":
+        if image.format not in ("JPEG", "MPO"):
             return None
         if image.mode not in ("L", "RGB") or image.info.get("adobe_transform") == 0:
             raise ReadError(f"its colours are {image.mode} without luminance; expected YCbCr or grey", path.name)

@@ -111,11 +111,12 @@ def channels(x: Array) -> int:
     return 1 if x.ndim == 2 else int(x.shape[2])
 
 
-def preparations(before: Array, after: Array) -> list[Preparation]:
+def preparations(before: Array, after: Array, orientation: int = 1) -> list[Preparation]:
     """Return what may have been done to an image before it was resized, the likeliest by coarse means first.
 
     The image as it is comes first, and always, unless the number of channels differs. The others whose means resemble
-    those of the result most follow. The list is empty for numbers of channels that are not known to become each other.
+    those of the result most follow, before them the file's own EXIF ``orientation``. The list is empty for numbers of
+    channels that are not known to become each other.
     """
     count, wanted = channels(before), channels(after)
     orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})
@@ -125,7 +126,9 @@ def preparations(before: Array, after: Array) -> list[Preparation]:
             told = ", ".join(filter(None, (f"EXIF orientation {number}" if number > 1 else "", text)))
             likeness = _likeness(_turned(turn, order, before), after)
             every.append(Preparation(text=told, of=partial(_turned, turn, order), likeness=likeness))
-    return [*every[:1], *sorted(every[1:], key=lambda each: -each.likeness)[:_MOST]]
+    of_file = f"EXIF orientation {orientation}"
+    rest = sorted(every[1:], key=lambda each: (each.text != of_file, -each.likeness))
+    return [*every[:1], *rest[:_MOST]]
 
 
 def likeliest(prepared: Sequence[Preparation]) -> Preparation:

@@ -17,14 +17,27 @@ _PLACES: dict[str, Callable[[int], int]] = {
     "in the lower right corner": lambda rest: rest,
 }
 """Where an image stands, by the pixels that are left."""
+_BLOCK = 16  # pixels of a JPEG whose colours are stored together
 
 
-def padded(before: Array, after: Array, tolerance: float) -> Iterator[Steps]:
+def padded(tolerance: float) -> Iterator[Steps]:
     """Yield the ways in which an image may stand in a result; colours differ by no more than ``tolerance``."""
-    if _rest(after, (slice(0, 0), slice(0, 0)), tolerance, edges_only=True):
-        for (place, start), (rounding, length) in product(_PLACES.items(), _ROUNDINGS.items()):
-            yield Steps(layout=_fitted(start, length, tolerance), text=f"fitted, {place}, padded{rounding}")
-        yield Steps(layout=_detected(tolerance), text="padded")
+    for (place, start), (rounding, length) in product(_PLACES.items(), _ROUNDINGS.items()):
+        yield Steps(layout=_fitted(start, length, tolerance), text=f"fitted, {place}, padded{rounding}")
+    yield Steps(layout=_detected(tolerance), text="padded")
+
+
+def content(after: Array, tolerance: float) -> Piece | None:
+    """Return where an image stands in one colour, that of a corner; None where no edge has one colour."""
+    flat = after.reshape(*after.shape[:2], -1).astype(np.float64)
+    for corner in (flat[-1, -1], flat[0, 0]):
+        other = (np.abs(flat - corner) > tolerance).any(axis=2)
+        if other.any():
+            rows, columns = (np.flatnonzero(other.any(axis=axis)) for axis in (1, 0))
+            place = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+            if place != whole(after):
+                return place
+    return None
 
 
 def _fitted(
@@ -40,16 +53,11 @@ def _fitted(
 
 
 def _detected(tolerance: float) -> Callable[[Array, Array], Layout | None]:
-    """Return the layout of an image that stands wherever another colour begins than that of the corners."""
+    """Return the layout of an image that stands wherever another colour begins than that of a corner."""
 
     def layout(before: Array, after: Array) -> Layout | None:
-        flat = after.reshape(*after.shape[:2], -1).astype(np.float64)
-        other = (np.abs(flat - flat[-1, -1]) > tolerance).any(axis=2)
-        if not other.any():
-            return None
-        rows, columns = (np.flatnonzero(other.any(axis=axis)) for axis in (1, 0))
-        place = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-        return _placed(before, after, place, tolerance)
+        place = content(after, tolerance)
+        return None if place is None else _placed(before, after, place, tolerance)
 
     return layout
 
@@ -62,12 +70,11 @@ def _placed(before: Array, after: Array, place: Piece, tolerance: float) -> Layo
     return Layout(x=before, sizes=(height, width), place=place)
 
 
-def _rest(after: Array, place: Piece, tolerance: float, *, edges_only: bool = False) -> bool:
-    """Say whether all that lies around a place has one colour; of ``edges_only``, one edge of the image."""
-    flat = after.reshape(*after.shape[:2], -1).astype(np.float64)
-    if edges_only:
-        edges = (flat[0], flat[-1], flat[:, 0], flat[:, -1])
-        return any(float(np.ptp(edge, axis=0).max()) <= 2 * tolerance for edge in edges)
+def _rest(after: Array, place: Piece, tolerance: float) -> bool:
+    """Say whether all that lies around a place has one colour, but for the blocks of a JPEG that meet there."""
+    margin = _BLOCK if tolerance else 0
+    rows, columns = (slice(max(part.start - margin, 0), part.stop + margin) for part in place)
     outside = np.ones(after.shape[:2], bool)
-    outside[place] = False
-    return bool((np.ptp(flat[outside], axis=0) <= 2 * tolerance).all())
+    outside[rows, columns] = False
+    flat = after.reshape(*after.shape[:2], -1).astype(np.float64)[outside]
+    return not flat.size or bool((np.ptp(flat, axis=0) <= 2 * tolerance).all())

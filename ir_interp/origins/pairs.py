@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,21 +18,26 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.origins.jpeg_likelihood import Jpeg, read_jpeg
 from ir_interp.origins.layouts import Array
 from ir_interp.views import likeness
+from ir_interp.views.image_arrays import opened
 
 SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
 """Height and width of images, and those that they are resized to, which tell most calls apart."""
+
+
+_ORIENTATION = 0x0112  # the tag of EXIF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
     """An image [height, width] or [height, width, channels] before, and after it was resized.
 
-    ``jpeg`` is what the file of the latter holds, where it is a JPEG.
+    ``jpeg`` is what the file of the latter holds, where it is a JPEG; ``orientation`` that of the EXIF of the former.
     """
 
     before: Array
     after: Array
     jpeg: Jpeg | None = None
+    orientation: int = 1
 
     def check(self) -> None:
         """Raise ShapeError for what are no two images of one type."""
@@ -46,8 +53,21 @@ class Pair:
 def read_pair(before: Path, after: Path) -> Pair:
     """Return the images of two files. Raises ReadError where a file is none."""
     images = [likeness.read(path)[0] for path in (before, after)]
-    jpeg = None if FileKind.of(after) is FileKind.ARRAY else read_jpeg(after)
-    return Pair(before=images[0], after=images[1], jpeg=jpeg)
+    is_image = [FileKind.of(path) is not FileKind.ARRAY for path in (before, after)]
+    return Pair(
+        before=images[0],
+        after=images[1],
+        jpeg=read_jpeg(after) if is_image[1] else None,
+        orientation=_orientation(before) if is_image[0] else 1,
+    )
+
+
+def _orientation(path: Path) -> int:
+    """Return the orientation in the EXIF of an image, 1 (upright) where that has none."""
+    with opened(path) as image, suppress(ValueError, TypeError, struct.error):  # of EXIF that is damaged
+        value = image.getexif().get(_ORIENTATION)
+        return value if isinstance(value, int) else 1
+    return 1
 
 
 def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, depth: int) -> list[Pair]:

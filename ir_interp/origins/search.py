@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ from ir_interp.origins.layouts import (
     preparations,
     whole,
 )
-from ir_interp.origins.letterboxes import padded
+from ir_interp.origins.letterboxes import content, padded
 from ir_interp.origins.library_calls import known_calls
 from ir_interp.origins.pairs import SIZES, Pair, random_image
 from ir_interp.origins.predictions import predicted
@@ -34,13 +35,14 @@ from ir_interp.spec import ResizeSpec
 
 _SIDE = 256  # of a piece that is tried first
 _TRIED = 8  # places of a piece along an axis
+_SETTLED = 4e-4  # of the largest value: what differs by less on average lies at the right place, without a crop
 _BORDER = 12.0  # of 255, by which JPEG changes the values of a border of one colour
 
 
 def identified(pairs: Sequence[Pair]) -> Identified:
     """Return what may have made the second image of every pair of the first."""
     _check(pairs)
-    prepared = preparations(pairs[0].before, pairs[0].after)
+    prepared = preparations(pairs[0].before, pairs[0].after, pairs[0].orientation)
     if not prepared:
         counts = " and ".join(str(channels(x)) for x in (pairs[0].before, pairs[0].after))
         raise ShapeError(f"images of {counts} channels are no pair: no known step makes one of the other")
@@ -50,7 +52,13 @@ def identified(pairs: Sequence[Pair]) -> Identified:
         if any(each.fits for each in trials):
             return _told(trials, pairs)
         nearest = sorted([*nearest, *trials[: len(trials) if not nearest else SHOWN]], key=lambda each: each.rank)
+        if nearest and pairs[0].jpeg is None and nearest[0].mean <= _SETTLED * _brightest(pairs):
+            break
     return _told(nearest, pairs)
+
+
+def _brightest(pairs: Sequence[Pair]) -> float:
+    return max(float(np.abs(pair.after).max()) for pair in pairs)
 
 
 def _check(pairs: Sequence[Pair]) -> None:
@@ -67,16 +75,24 @@ def _check(pairs: Sequence[Pair]) -> None:
 Stage = Callable[[Sequence[Preparation], Sequence[Pair]], Iterable[tuple[Preparation, Steps]]]
 
 
-def _around(find: Callable[[Array, Array, float], Iterable[Steps]]) -> Stage:
-    """Return the stage of steps that are found by the first pair, after its likeliest preparation."""
+def _found_by(find: Callable[[Array, Array], Iterable[Steps]]) -> Stage:
+    """Return the stage of steps that are found by the first pair: as it is, and after its likeliest preparation."""
 
     def stage(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
-        tolerance = 0.0 if pairs[0].jpeg is None else _BORDER
-        best = likeliest(prepared)
-        for steps in find(best.of(pairs[0].before), pairs[0].after, tolerance):
-            yield best, steps
+        for each in dict.fromkeys((prepared[0], likeliest(prepared))):
+            for steps in find(each.of(pairs[0].before), pairs[0].after):
+                yield each, steps
 
     return stage
+
+
+def _letterboxed(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
+    pair, tolerance = pairs[0], 0.0 if pairs[0].jpeg is None else _BORDER
+    place = content(pair.after, tolerance)
+    if place is not None:
+        best = likeliest(preparations(pair.before, pair.after[place], pair.orientation))
+        for steps in padded(tolerance):
+            yield best, steps
 
 
 def _twice(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
@@ -87,9 +103,9 @@ def _twice(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[t
 _STAGES: tuple[Stage, ...] = (
     lambda prepared, pairs: ((prepared[0], PLAIN),),
     lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
-    _around(lambda before, after, tolerance: factored(before, after)),
-    _around(padded),
-    _around(lambda before, after, tolerance: cropped(before, after)),
+    _found_by(factored),
+    _letterboxed,
+    _found_by(cropped),
     _twice,
 )
 """Steps around a call, the simplest first; the search ends with the first stage of which a call fits."""
@@ -138,27 +154,34 @@ def _piece(after: Array) -> Piece:
 
 def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
     """Return trials, the likeliest first, as candidates, with "none of these" among them."""
-    if pairs[0].jpeg is not None:
-        return _likely(trials)
-    candidates = [each.candidate() for each in trials]
-    fitting = [each for each in trials if each.fits]
-    none = Candidate(calls=(), fits=not fitting)
+    is_jpeg = pairs[0].jpeg is not None
+    candidates = _likely(trials) if is_jpeg else _compared(trials)
+    fitting = [trial for trial, each in zip(trials, candidates, strict=False) if each.fits]
     further = (
         _further([each.known.spec for each in fitting], fitting[0].setting.layouts[0].x) if len(fitting) > 1 else None
     )
-    return Identified(candidates=(*candidates, none), telling=_telling(trials), further=further)
+    return Identified(candidates=candidates, telling=None if is_jpeg else _telling(trials), further=further)
 
 
-def _likely(trials: Sequence[Trial]) -> Identified:
-    """Return the likelihoods of calls that made JPEG files; that of none of them is that of one with noise added."""
+def _compared(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
+    """Return calls as candidates; none of them made the results where no call fits."""
+    none = Candidate(calls=(), fits=not any(each.fits for each in trials))
+    return (*(each.candidate() for each in trials), none)
+
+
+def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
+    """Return the likelihoods of calls that made JPEG files; that of none of them is that of one with noise added.
+
+    Calls are equally likely beforehand, however many versions there are of each.
+    """
+    names = [each.candidate().names for each in trials]
     every = [each.likelihoods for each in trials if each.likelihoods is not None]
-    quiet = [float(each[0]) for each in every]
+    quiet = [float(each[0]) - math.log(names.count(name)) for each, name in zip(every, names, strict=True)]
     noisy = max((float(each[1:].max()) for each in every), default=0.0)
     shares = np.exp(np.array([*quiet, noisy]) - max((*quiet, noisy)))
     shares /= shares.sum()
     candidates = [each.candidate(float(share)) for each, share in zip(trials, shares, strict=False)]
-    none = Candidate(calls=(), likelihood=float(shares[-1]), fits=bool(shares[-1] >= UNLIKELY))
-    return Identified(candidates=(*candidates, none))
+    return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=bool(shares[-1] >= UNLIKELY)))
 
 
 def _telling(trials: Sequence[Trial]) -> int:
