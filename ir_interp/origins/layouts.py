@@ -102,6 +102,7 @@ _CHANNELS: dict[tuple[int, int], dict[str, tuple[int, ...]]] = {
 """The channels of an image that become those of the result, by how many both have."""
 
 _GRID = 8  # rows and columns of the means by which turned images are compared
+_SAMPLED = 256  # rows or columns of an image that are enough for means
 _CLEARLY = 0.05  # of the correlation of means, by which one turned image resembles the result more than another
 _MOST = 3  # turned images, or channels in another order, that are tried
 
@@ -120,11 +121,12 @@ def preparations(before: Array, after: Array, orientation: int = 1) -> list[Prep
     """
     count, wanted = channels(before), channels(after)
     orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})
-    every = []
+    every, stride = [], max(1, min(before.shape[:2]) // _SAMPLED)
+    sample = before[::stride, ::stride]
     for number, turn in _TURNS.items():
         for text, order in orders.items():
             told = ", ".join(filter(None, (f"EXIF orientation {number}" if number > 1 else "", text)))
-            likeness = _likeness(_turned(turn, order, before), after)
+            likeness = _likeness(_turned(turn, order, sample), after)
             every.append(Preparation(text=told, of=partial(_turned, turn, order), likeness=likeness))
     of_file = f"EXIF orientation {orientation}"
     rest = sorted(every[1:], key=lambda each: (each.text != of_file, -each.likeness))

@@ -13,6 +13,7 @@ import ir_interp
 from ir_interp import ShapeError, identify
 from ir_interp.cli.main import main
 from ir_interp.library_registry import get
+from ir_interp.origins import search
 from ir_interp.views.image_arrays import pixels
 from tests.support.graphs import save_model
 
@@ -114,6 +115,13 @@ def test_identify(photo: Path, capsys: Say) -> None:
     assert [each["fits"] for each in record["none_of_these"]] == [False]
 
 
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``identify`` try calls with no other step than orientation and channels: all take seconds where none fits."""
+    monkeypatch.setattr(search, "_STAGES", search._STAGES[:2])
+
+
+@pytest.mark.usefixtures("few_steps")
 def test_boxes_and_gaps(photo: Path, capsys: Say) -> None:
     made = photo.with_name("made.png")
     with Image.open(photo) as image:
@@ -148,6 +156,7 @@ def test_identify_a_function() -> None:
     assert found.text.startswith(f"pillow:LANCZOS: equal, all 18171 values\n  version {PILLOW} only\n")
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_identify_says_what_it_does_not_know() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (32, 32, 3)).astype(np.uint8)
