@@ -133,7 +133,7 @@ def _of_calls(setting: Setting) -> list[Trial]:
     pieces, wholes = [_piece(y) for y in results], [whole(y) for y in results]
     by_piece = (tried(each, setting, pieces) for each in known_calls(setting.layouts))
     trials = sorted((each for each in by_piece if each is not None), key=lambda each: each.rank)
-    if pieces == wholes:
+    if pieces == wholes or setting.pairs[0].jpeg is not None:  # likelihoods of one piece compare with each other only
         return trials
     likely = [each for each in trials if each.fits] or trials[:SHOWN]
     again = [(tried(each.known, setting, wholes), each.mask) for each in likely]
@@ -181,7 +181,8 @@ def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
     shares = np.exp(np.array([*quiet, noisy]) - max((*quiet, noisy)))
     shares /= shares.sum()
     candidates = [each.candidate(float(share)) for each, share in zip(trials, shares, strict=False)]
-    return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=bool(shares[-1] >= UNLIKELY)))
+    is_open = bool(shares[-1] >= UNLIKELY) or not any(each.fits for each in candidates)
+    return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=is_open))
 
 
 def _telling(trials: Sequence[Trial]) -> int:

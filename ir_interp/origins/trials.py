@@ -15,6 +15,7 @@ from ir_interp.origins.pairs import Pair
 from ir_interp.origins.predictions import predicted
 
 _RARE = 1e-3  # of the values of a call whose bytes are not all known: so many may differ, by 1
+_UNEXPLAINED = 0.01  # of the coefficients of a JPEG; the right call leaves up to 0.005, at quality 95 and 100
 _CLOSE = 3e-5  # of the largest value: what floats differ by that are summed in two orders, at float32 coordinates
 
 
@@ -58,9 +59,10 @@ class Trial:
 
     @property
     def fits(self) -> bool:
-        """Whether it makes the results; of JPEG files, whether no noise beside JPEG's own is likelier."""
+        """Whether it makes the results; of JPEG files, whether it explains them, and no noise is likelier."""
         if self.likelihoods is not None:
-            return int(self.likelihoods.argmax()) == 0
+            is_explained = (self.outside or 0) <= _UNEXPLAINED * self.coefficients
+            return is_explained and int(self.likelihoods.argmax()) == 0
         is_rare = self.unequal <= max(1, _RARE * self.count) and self.largest <= 1
         return not self.unequal or (bool(self.known.reason) and is_rare)
 
