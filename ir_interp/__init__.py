@@ -91,8 +91,8 @@ if TYPE_CHECKING:
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.compare.first_difference import FirstLayer, Located
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
+    from ir_interp.origins.candidates import Candidate, Identified
     from ir_interp.translation.grades import Grade
-    from ir_interp.views.candidates import Candidate, Identified
     from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
 
@@ -218,7 +218,7 @@ _RESULTS = {
     "translation.translate": ("Grade",),
     "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
-    "views.candidates": ("Candidate", "Identified"),
+    "origins.candidates": ("Candidate", "Identified"),
 }
 """Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
 

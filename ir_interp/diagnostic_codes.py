@@ -388,10 +388,11 @@ RULES = _by_code(
             summary="Images reach the model through another resize than in its training.",
             story=(
                 "`ir-interp audit --preprocess opencv:linear --trained pillow:bilinear` resizes an image as both calls "
-                "do, to the lengths of the model's input, and counts the values that differ. Where an image shrinks, "
-                "Pillow filters and most calls of OpenCV do not, so that edges differ by a hundred and more. Random "
-                "images are the worst case; `--image` takes one of your own. A difference of 1 is rounding, and a "
-                "note."
+                "do, to the size of the model's input, and counts the values that differ. Where an image shrinks, "
+                "Pillow filters and most calls of OpenCV do not, so that edges differ by a hundred and more. Without "
+                "`--image` it takes random images, the worst case, in the shapes of photos, video frames, screens and "
+                "banners. The finding shows the image on which most values differ. A dynamic height or width is tried "
+                "at 224 and 640; `--shape` names another. A difference of 1 is rounding, and a note."
             ),
             remedy=(
                 "Resize with the library of the training, or let `ir-interp preprocess` put its resize in front of "

@@ -19,7 +19,7 @@ from .auditing import expanded
 from .chosen_shapes import check
 from .file_jobs import Setting, in_processes
 from .findings import Audited, Finding
-from .preprocessing import CODE, Cost, Preprocessing, measured
+from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(each for row in asked for each in row if _is_wanted(each.code, options))
-    before = tuple(each.finding for each in costs if each.likeness.unequal)
+    before = tuple(each.finding for each in by_input(costs) if each.finding)
     return Audit(rows=tuple(rows), findings=(*before, *findings), errors=tuple(errors), preprocessing=tuple(costs))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +15,40 @@ from numpy.typing import NDArray
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.memory import check_bytes
-from ir_interp.library_registry import is_call, load
+from ir_interp.library_registry import is_call
 from ir_interp.resize_op import ResizeOp
-from ir_interp.text.quoting import shell
+from ir_interp.shapes import PartialShape
 from ir_interp.views.image_arrays import opened, pixels
-from ir_interp.views.likeness import Likeness, compared
+from ir_interp.views.likeness import Likeness, call_on_bytes, compared
 
-from ..verify.graphs import ModelInput, read
+from ..verify.graphs import ModelInput, read, shape_text
 from ..verify.run.image_inputs import is_channel_last
 from .chosen_shapes import chosen
 from .findings import Finding
 from .mishaps import noted
 
 Array = NDArray[Any]
+Size = tuple[int, int, int]
+"""Height, width and channels of the images that an input takes."""
 CODE = "IRI041"
 _MODES = {1: "L", 3: "RGB"}  # of images, by channels
-_RATIOS = (3.0, 1.5, 0.5)  # of the lengths of random images to those of the model
+_RATIOS = (3.0, 0.5)  # of the dimensions of random images to those of the model
+_SHAPES = ((480, 640), (640, 480), (1080, 1920), (2400, 1080), (500, 2000), (2000, 500))
+"""Height and width of photos, a video frame, a telephone's screen, a banner and a page.
+
+The order of Pillow's passes depends on both ratios, so that images of the model's aspect alone would not show it.
+"""
+_USUAL = (224, 640)  # of a dynamic dimension: what classifiers take, what detectors take
+_IMAGE_RANK = 4  # from which on an input of unknown channels is taken for one of images
 _BYTES_A_VALUE = 40  # of an image and what two resizes of it hold at most, in float64
+_CACHED = 16  # sizes of inputs: the models of a folder often share one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocessing:
     """Two calls of image libraries: the one that is deployed, that of the training; and an image to compare them on.
 
-    Raises SpecError for calls that are one and the same resize, or that say what the model says, and
-    ReadError for what is no image.
+    Raises SpecError for calls that repeat what the model determines, and ReadError for what is no image.
     """
 
     deployed: str
@@ -45,18 +56,22 @@ class Preprocessing:
     image: Path | None = None
 
     def __post_init__(self) -> None:
-        first, second = map(_checked, (self.deployed, self.trained))
+        for text in (self.deployed, self.trained):
+            _checked(text)
         if self.image is not None:
             pixels(self.image)
-        if first.spec == second.spec:
-            raise SpecError(f"{self.deployed} and {self.trained} are the same resize; expected two that differ")
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both calls are the same resize, whatever the image."""
+        return _checked(self.deployed).spec == _checked(self.trained).spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """How far two resizes of an image differ where it enters a model: ``beyond`` counts values that do by more than 1.
 
-    ``where`` is the model and its input, ``image`` what was resized.
+    ``where`` is the model and its input, ``image`` what was resized. ``is_same``: both calls are the same resize.
     """
 
     file: str
@@ -64,6 +79,7 @@ class Cost:
     image: str
     likeness: Likeness
     beyond: int
+    is_same: bool = False
 
     @property
     def text(self) -> str:
@@ -71,41 +87,87 @@ class Cost:
         rounding = f"; {self.beyond} by more than 1" if self.likeness.unequal else ""
         return f"{self.image}: {self.likeness.text}{rounding}"
 
-    @property
-    def finding(self) -> Finding:
-        """The same as a finding: a note where nothing differs by more than rounding does."""
-        severity = Severity.WARNING if self.beyond else Severity.NOTE
-        return Finding(code=CODE, message=self.text, file=self.file, where=self.where, severity=severity)
-
     def record(self) -> dict[str, Any]:
         """Return it as data for JSON."""
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputCosts:
+    """What two resizes of one or several images cost at an input of a model."""
+
+    costs: tuple[Cost, ...]
+
+    @property
+    def where(self) -> str:
+        """The model and its input."""
+        return self.costs[0].where
+
+    @property
+    def text(self) -> str:
+        """The image on which most differs, and how many images show a difference at all."""
+        likeness = self.costs[0].likeness
+        if self.costs[0].is_same:
+            return f"{likeness.first} and {likeness.second}: the same resize"
+        if len(self.costs) == 1:
+            return self.costs[0].text
+        unequal = [cost for cost in self.costs if cost.likeness.unequal]
+        if not unequal:
+            images = ", ".join(cost.image for cost in self.costs)
+            return f"{likeness.first} and {likeness.second}: the same on {images}"
+        worst = max(unequal, key=lambda cost: (cost.beyond / cost.likeness.count, cost.likeness.mean))
+        return f"{worst.text}; {len(unequal)} of {len(self.costs)} images differ"
+
+    @property
+    def finding(self) -> Finding | None:
+        """The same as a finding: a note where values differ as by rounding, None where none differs."""
+        if not any(cost.likeness.unequal for cost in self.costs):
+            return None
+        severity = Severity.WARNING if any(cost.beyond for cost in self.costs) else Severity.NOTE
+        return Finding(code=CODE, message=self.text, file=self.costs[0].file, where=self.where, severity=severity)
+
+
+def by_input(costs: Iterable[Cost]) -> list[InputCosts]:
+    """Return costs, in order, grouped by the input of a model."""
+    return [InputCosts(costs=tuple(those)) for _, those in groupby(costs, key=lambda cost: (cost.file, cost.where))]
+
+
 def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Cost]:
     """Yield what two resizes make of images at each input of a model that takes some.
 
-    Raises ReadError for a model without such an input, or one whose lengths are open.
+    A dynamic height or width is tried at usual values. Raises ReadError for a model without such an input.
     """
-    lengths, found = chosen(path, shapes), False
+    lengths, is_any = chosen(path, shapes), False
     for each in read(path).inputs:
-        size = _size(each, lengths.get(each.name, each.lengths), path)
-        if size is None:
-            continue
-        found, (height, width, channels) = True, size
-        for name, x in _images(wanted.image, (height, width), channels):
-            likeness, (first, second) = compared(
-                (wanted.deployed, wanted.trained), x, _MODES[channels], (height, width), None
-            )
-            yield Cost(
-                file=str(path),
-                where=f"{label}: input {each.name!r}, {height}x{width}",
-                image=name,
-                likeness=likeness,
-                beyond=int(np.count_nonzero(np.abs(first.astype(np.int64) - second) > 1)),
-            )
-    if not found:
+        dimensions = lengths.get(each.name, each.lengths)
+        for size in _sizes(each, dimensions):
+            is_any = True
+            dynamic = f" of {shape_text(dimensions)}" if None in dimensions[-3:] else ""
+            where = f"{label}: input {each.name!r}, {size[0]}x{size[1]}{dynamic}"
+            for name, likeness, beyond in _compared(wanted, size):
+                yield Cost(
+                    file=str(path),
+                    where=where,
+                    image=name,
+                    likeness=likeness,
+                    beyond=beyond,
+                    is_same=wanted.is_same,
+                )
+    if not is_any:
         raise ReadError("no input takes an image of 1 or 3 channels, so that no resize stands before it", path.name)
+
+
+@lru_cache(maxsize=_CACHED)
+def _compared(wanted: Preprocessing, size: Size) -> Sequence[tuple[str, Likeness, int]]:
+    """Return how far the calls differ on each image, by its name, and in how many values by more than 1."""
+    height, width, channels = size
+    rows = []
+    for name, x in _images(wanted.image, (height, width), channels):
+        calls = (wanted.deployed, wanted.trained)
+        likeness, (first, second) = compared(calls, x, _MODES[channels], (height, width), None)
+        apart = np.abs(first.astype(np.float64) - second)
+        rows.append((name, likeness, int(np.count_nonzero(apart > 1))))
+    return rows
 
 
 def _checked(text: str) -> ResizeOp:
@@ -113,7 +175,7 @@ def _checked(text: str) -> ResizeOp:
     if not is_call(text):
         expected = "expected the call of an image library, as in pillow:bilinear or opencv:linear"
         raise SpecError(f"{text!r} is no resize before a model; {expected}")
-    op = load(text, dtype="uint8")
+    op = call_on_bytes(text)
     if op.spec.target is not None:
         raise SpecError(f"{text} names sizes; the model's input has them")
     if op.attributes.get("mode") not in (None, "RGB", "L") and op.dialect == "pillow":
@@ -123,22 +185,28 @@ def _checked(text: str) -> ResizeOp:
     return op
 
 
-def _size(each: ModelInput, lengths: tuple[int | None, ...], path: Path) -> tuple[int, int, int] | None:
-    """Return height, width and channels of the images that an input takes; None where it takes none."""
+def _sizes(each: ModelInput, lengths: PartialShape) -> list[Size]:
+    """Return the sizes of the images that an input takes: none, one, or where it is dynamic the usual ones."""
     if len(lengths) not in (3, 4):
-        return None
-    last = is_channel_last(lengths)
-    height, width, channels = lengths[-3:] if last else (lengths[-2], lengths[-1], lengths[-3])
+        return []
+    places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
+    height, width, channels = (lengths[place] for place in places)
+    if channels is None and len(lengths) == _IMAGE_RANK:
+        channels = 3
     if channels not in _MODES:
-        return None
-    if height is None or width is None:
-        example = shell("--shape", f"{each.name}:1,3,224,224")
-        raise ReadError(f"{each.text}; --preprocess needs its lengths, as in {example}", path.name)
-    return height, width, channels
+        return []
+    tall, wide = (each.most[place] if each.most else None for place in places[:2])
+    usual = ((_at_most(height, tall, size), _at_most(width, wide, size), channels) for size in _USUAL)
+    return list(dict.fromkeys(usual))
+
+
+def _at_most(length: int | None, most: int | None, usual: int) -> int:
+    """Return a static dimension, and for a dynamic one the usual value unless that is too large."""
+    return min(usual, most or usual) if length is None else length
 
 
 def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator[tuple[str, Array]]:
-    """Yield the image that is given, or random ones that are larger and smaller than a model takes."""
+    """Yield the image that is given, or random ones: larger and smaller than the model takes, and of usual shapes."""
     mode = _MODES[channels]
     if path is not None:
         with opened(path) as found:
@@ -146,8 +214,8 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
         check_bytes(x.size * _BYTES_A_VALUE, f"the resize of {path.name}")
         yield f"{path.name}, {x.shape[0]}x{x.shape[1]}", x
         return
-    for ratio in _RATIOS:
-        height, width = (max(1, round(length * ratio)) for length in size)
+    scaled = (tuple(max(1, round(length * ratio)) for length in size) for ratio in _RATIOS)
+    for height, width in dict.fromkeys((*scaled, *_SHAPES)):
         check_bytes(height * width * channels * _BYTES_A_VALUE, f"a random image of {height}x{width}")
         shape = (height, width) if channels == 1 else (height, width, channels)
         yield f"random {height}x{width}", np.random.default_rng(0).integers(0, 256, shape, np.uint8)

@@ -106,13 +106,14 @@ def _print(report: Audit, form: str) -> None:
 def _show(report: Audit) -> None:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.audit.findings import by_runtimes
+    from ir_interp.converters.audit.preprocessing import by_input
 
     console = Console()
     for those in by_runtimes(report.rows):
         _show_files(console, those)
-    for cost in report.preprocessing:
-        if not cost.likeness.unequal:
-            console.say(f"{cost.where}: {cost.text}")
+    for costs in by_input(report.preprocessing):
+        if costs.finding is None:
+            console.say(f"{costs.where}: {costs.text}")
     for finding in report.findings:
         console.say(f"{finding.where}: {finding.code} {finding.message}")
     codes = ", ".join(sorted({each.code for each in report.findings}))

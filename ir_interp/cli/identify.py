@@ -30,12 +30,12 @@ def identify(
     after: Annotated[Path, typer.Argument(help="The same, resized; in a folder under the same names.")],
     options: IdentifyOptions,
 ) -> int:
-    """Name the image library, version and settings that made one image of another; 1 where that is not sure."""
-    from ir_interp.views import likeness, origin
+    """Name the call of an image library that made one image of another. Exit code 1 unless the call is certain."""
+    from ir_interp.origins import search
+    from ir_interp.origins.pairs import read_pair
 
     form = printed_form(options)
-    pairs = [(likeness.read(first)[0], likeness.read(second)[0]) for first, second in _pairs(before, after)]
-    identified = origin.identified(pairs)
+    identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
     if form == "json":
         print(json.dumps(identified.record(), indent=2))
     elif form == "text":

@@ -72,6 +72,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("jax",),
-    makes_floats=True,
+    makes_floats="float32",
     counted=1,
 )

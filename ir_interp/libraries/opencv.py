@@ -136,6 +136,7 @@ LIBRARY = Library(
         read=read,
     ),
     approximate=approximate,
+    installation=("ipp",),
     constants={"interpolation": dict(enumerate(_IN_ORDER))},
     packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
 )

@@ -57,6 +57,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("scikit-image",),
-    makes_floats=True,
+    makes_floats="float64",
     counted=1,
 )

@@ -98,5 +98,5 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("tensorflow", "tensorflow-cpu"),
-    makes_floats=True,
+    makes_floats="float32",
 )

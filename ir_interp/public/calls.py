@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
-from ir_interp.executor.resize import as_array
 from ir_interp.files.atomic import check_outputs
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
@@ -20,7 +19,7 @@ from ir_interp.spec import ResizeSpec
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ir_interp.views.candidates import Identified
+    from ir_interp.origins.candidates import Identified
 
 
 @checked
@@ -47,29 +46,33 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
 
 @checked
 def identify(
-    pairs: Iterable[tuple[ArrayLike, ArrayLike]] | Callable[[Any, tuple[int, int]], Any],
+    pairs: Iterable[tuple[ArrayLike | str | os.PathLike[str], ArrayLike | str | os.PathLike[str]]]
+    | Callable[[Any, tuple[int, int]], Any],
     *,
     dtype: str = "uint8",
     channels: int = 3,
 ) -> Identified:
-    """Return which resizes of image libraries can have made the second image of each pair of the first.
+    """Return which call of an image library made the second image of each pair of the first.
 
-    Images are arrays [height, width] or [height, width, channels]. In place of ``pairs`` a function will do, which
+    Images are arrays [height, width] or [height, width, channels], or names of files; a JPEG file is judged by its
+    quantisation. ``call`` of the result is the call whatever its version, ``is_sure`` whether it is certain,
+    ``candidates`` are all that were tried, with the steps around them. In place of ``pairs`` a function will do, which
     takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
 
     Example:
         >>> spec = ir_interp.spec("pillow", resample="BICUBIC")
         >>> before = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
         >>> identified = ir_interp.identify([(before, ir_interp.resize(before, spec, sizes=(20, 12)))])
-        >>> "pillow@13:BICUBIC: equal" in identified.text
-        True
+        >>> identified.call
+        'pillow:BICUBIC'
 
     """
-    from ir_interp.views import origin
+    from ir_interp.origins import pairs as images
+    from ir_interp.origins.search import identified
 
     if callable(pairs):
-        return origin.identified(origin.made_by(pairs, dtype, arguments.whole(channels, "channels")))
-    return origin.identified([(as_array(before), as_array(after)) for before, after in pairs])
+        return identified(images.made_by(pairs, dtype, arguments.whole(channels, "channels")))
+    return identified([images.pair_of(before, after) for before, after in pairs])
 
 
 @checked

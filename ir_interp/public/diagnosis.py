@@ -52,7 +52,8 @@ def audit(
     ``multiprocessing``.
 
     ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
-    ("pillow:bilinear"): what it costs that they differ is told for an ``image``, by default for random ones.
+    ("pillow:bilinear"). ``preprocessing`` of the result has the difference of both at each input, for ``image`` or for
+    random images of usual shapes.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
 

@@ -25,10 +25,10 @@ class Library:
 
     The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
     ``approximate`` says why not every byte of a call is known, where that is so. ``counted`` is the place of the number
-    that counts in a version: of 0.29 the second. ``exceptions`` are releases
-    that compute as another version, or as none. ``makes_floats``
-    is whether sums of integers are floats there. ``constants`` are the library's own numbers for values of an
-    attribute. ``usual`` are numbers that are tried where a call is looked for.
+    that counts in a version: of 0.29 the second. ``exceptions`` are releases that compute as another version, or as
+    none. ``makes_floats`` is the type of the floats that sums of integers are there, if they are. ``constants`` are the
+    library's own numbers for values of an attribute. ``usual`` are numbers that are tried where a call is looked for.
+    ``installation`` are the attributes that depend on how the library was built or set, not on the call.
     """
 
     dialect: Dialect
@@ -37,8 +37,9 @@ class Library:
     counted: int = 0
     constants: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     exceptions: Mapping[tuple[int, ...], int | None] = field(default_factory=dict)
-    makes_floats: bool = False
+    makes_floats: str = ""
     usual: tuple[Mapping[str, Any], ...] = ()
+    installation: tuple[str, ...] = ()
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:

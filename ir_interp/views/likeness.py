@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import ShapeError
+from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
-from ir_interp.library_registry import load
+from ir_interp.library_registry import load, named
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Sizes
 from ir_interp.translation.bounds import within
@@ -82,6 +82,16 @@ def call(text: str, x: Array, mode: str | None) -> ResizeOp:
     return load(text, dtype=x.dtype.name, arguments={"mode": mode} if mode else None)
 
 
+def call_on_bytes(text: str, mode: str | None = None) -> ResizeOp:
+    """Return a call for uint8 images: of the floats that its library makes of them, where it does (TensorFlow)."""
+    try:
+        return load(text, dtype="uint8", arguments={"mode": mode} if mode else None)
+    except ReadError:
+        if not named(text).makes_floats:
+            raise
+    return load(text, dtype=named(text).makes_floats)
+
+
 def resized(
     op: ResizeOp,
     x: Array,
@@ -116,8 +126,8 @@ def compared(
 ) -> tuple[Likeness, Any]:
     """Return how far two calls differ on an image, and what makes a picture of it."""
     check_numbers(x)
-    ops = [call(text, x, mode) for text in texts]
-    first, second = (resized(op, x, sizes, scales) for op in ops)
+    ops = [call_on_bytes(text, mode) if x.dtype == np.uint8 else call(text, x, mode) for text in texts]
+    first, second = (resized(op, x.astype(op.dtype, copy=False), sizes, scales) for op in ops)
     if first.shape != second.shape:
         raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
     apart = np.abs(first.astype(np.float64) - second)
@@ -137,6 +147,8 @@ def compared(
 
 def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | None:
     """Return how far the results of two calls may lie apart on images like ``x``; None where nothing says so."""
+    if any(op.dtype != x.dtype.name for op in ops):
+        return None
     specs = [replace(op.spec, axes=(0, 1), target=Sizes(sizes)) for op in ops]
     return within(specs[0], specs[1], x.shape, x.dtype.name)
 

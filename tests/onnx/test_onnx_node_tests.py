@@ -90,5 +90,5 @@ def test_converted_to_ir(case: Any, tmp_path: Path) -> None:
 
 
 def test_semantics_are_named() -> None:
-    readings = ["runtime", "document", "reference", "openvino-2021.2", "openvino-2021.3"]
+    readings = ["runtime", "document", "reference", "observed", "openvino-2021.2", "openvino-2021.3"]
     assert [each.value for each in Semantics] == readings

@@ -1,0 +1,169 @@
+"""How a resized image stands in a result: resized whole, by factors, cropped, padded, turned, or resized twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.resize_op import ResizeOp
+
+Array = NDArray[Any]
+Piece = tuple[slice, slice]
+"""Rows and columns of an image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """The resize of one image: what is resized, to which size, and which part of that is seen where in the result.
+
+    ``x``, which begins at ``origin`` of the image, becomes ``sizes``, by ``scales`` where these are given. The result
+    shows the resized image from ``window`` on at ``place``.
+    """
+
+    x: Array
+    sizes: tuple[int, int]
+    place: Piece
+    origin: tuple[int, int] = (0, 0)
+    window: tuple[int, int] = (0, 0)
+    scales: tuple[float, float] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from other layouts of the same image."""
+        place = tuple((part.start, part.stop) for part in self.place)
+        return (self.x.shape, self.origin, self.sizes, self.window, self.scales, place)
+
+    def shown(self, piece: Piece) -> Piece:
+        """Return the rows and columns of the resized image that a piece of ``place`` shows."""
+        rows, columns = (
+            slice(part.start + start, part.stop + start) for part, start in zip(piece, self.window, strict=True)
+        )
+        return rows, columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Preparation:
+    """What happens to an image before the call: ``text`` says it, ``of`` does it.
+
+    ``first`` is the call of an earlier resize, ``likeness`` the correlation of coarse means with those of the result.
+    """
+
+    of: Callable[[Array], Array]
+    text: str = ""
+    first: ResizeOp | None = None
+    likeness: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Steps:
+    """What is done around one call: ``layout`` returns it for an image before and after, None where it cannot be."""
+
+    layout: Callable[[Array, Array], Layout | None]
+    text: str = ""
+
+
+def whole(after: Array) -> Piece:
+    """Return all rows and columns of an image."""
+    return slice(0, after.shape[0]), slice(0, after.shape[1])
+
+
+def _plain(before: Array, after: Array) -> Layout:
+    return Layout(x=before, sizes=(after.shape[0], after.shape[1]), place=whole(after))
+
+
+PLAIN = Steps(layout=_plain)
+"""The whole image, resized to the size of the result."""
+
+_TURNS: dict[int, Callable[[Array], Array]] = {
+    1: lambda x: x,
+    2: lambda x: x[:, ::-1],
+    3: lambda x: x[::-1, ::-1],
+    4: lambda x: x[::-1],
+    5: lambda x: x.swapaxes(0, 1),
+    6: lambda x: x[::-1].swapaxes(0, 1),
+    7: lambda x: x[::-1, ::-1].swapaxes(0, 1),
+    8: lambda x: x[:, ::-1].swapaxes(0, 1),
+}
+"""What an image of each EXIF orientation becomes: turned, and mirrored."""
+
+_CHANNELS: dict[tuple[int, int], dict[str, tuple[int, ...]]] = {
+    (1, 3): {"grey to RGB": (0, 0, 0)},
+    (2, 1): {"alpha dropped": (0,)},
+    (2, 3): {"grey to RGB, alpha dropped": (0, 0, 0)},
+    (3, 3): {"": (0, 1, 2), "channels reversed (BGR)": (2, 1, 0)},
+    (4, 3): {"alpha dropped": (0, 1, 2), "alpha dropped, channels reversed (BGR)": (2, 1, 0)},
+    (4, 4): {"": (0, 1, 2, 3), "channels reversed (BGRA)": (2, 1, 0, 3)},
+}
+"""The channels of an image that become those of the result, by how many both have."""
+
+_GRID = 8  # rows and columns of the means by which turned images are compared
+_SAMPLED = 256  # rows or columns of an image that are enough for means
+_CLEARLY = 0.05  # of the correlation of means, by which one turned image resembles the result more than another
+_MOST = 3  # turned images, or channels in another order, that are tried
+
+
+def channels(x: Array) -> int:
+    """Return how many channels an image has."""
+    return 1 if x.ndim == 2 else int(x.shape[2])
+
+
+def preparations(before: Array, after: Array, orientation: int = 1) -> list[Preparation]:
+    """Return what may have been done to an image before it was resized, the likeliest by coarse means first.
+
+    The image as it is comes first, and always, unless the number of channels differs. The others whose means resemble
+    those of the result most follow, before them the file's own EXIF ``orientation``. The list is empty for numbers of
+    channels that are not known to become each other.
+    """
+    count, wanted = channels(before), channels(after)
+    orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})
+    every, stride = [], max(1, min(before.shape[:2]) // _SAMPLED)
+    sample = before[::stride, ::stride]
+    for number, turn in _TURNS.items():
+        for text, order in orders.items():
+            told = ", ".join(filter(None, (f"EXIF orientation {number}" if number > 1 else "", text)))
+            likeness = _likeness(_turned(turn, order, sample), after)
+            every.append(Preparation(text=told, of=partial(_turned, turn, order), likeness=likeness))
+    of_file = f"EXIF orientation {orientation}"
+    rest = sorted(every[1:], key=lambda each: (each.text != of_file, -each.likeness))
+    return [*every[:1], *rest[:_MOST]]
+
+
+def likeliest(prepared: Sequence[Preparation]) -> Preparation:
+    """Return the preparation whose means resemble the result most; the first unless another clearly does."""
+    best = max(prepared, key=lambda each: each.likeness)
+    return best if best.likeness > prepared[0].likeness + _CLEARLY else prepared[0]
+
+
+def _turned(turn: Callable[[Array], Array], order: tuple[int, ...], x: Array) -> Array:
+    return _reordered(turn(x), order)
+
+
+def _reordered(x: Array, order: tuple[int, ...]) -> Array:
+    if order == tuple(range(channels(x))):
+        return np.ascontiguousarray(x)
+    deep = x[:, :, None] if x.ndim == 2 else x
+    chosen = np.ascontiguousarray(deep[:, :, list(order)])
+    return chosen[:, :, 0] if len(order) == 1 else chosen
+
+
+def _likeness(x: Array, y: Array) -> float:
+    """Return the correlation of the means of two images over a coarse grid."""
+    rows, columns = (min(_GRID, *lengths) for lengths in zip(x.shape[:2], y.shape[:2], strict=True))
+    first, second = (_means(each, rows, columns) for each in (x, y))
+    spread = float(first.std() * second.std())
+    return float(((first - first.mean()) * (second - second.mean())).mean()) / spread if spread else 0.0
+
+
+def _means(x: Array, rows: int, columns: int) -> Array:
+    sums = x.reshape(*x.shape[:2], -1).astype(np.float64)
+    for axis, count in ((0, rows), (1, columns)):
+        starts = np.arange(count) * sums.shape[axis] // count
+        widths = np.diff((*starts, sums.shape[axis]))
+        shape = [-1 if place == axis else 1 for place in range(3)]
+        sums = np.add.reduceat(sums, starts, axis) / widths.reshape(shape)
+    return sums.reshape(-1)

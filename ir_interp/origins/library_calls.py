@@ -1,0 +1,124 @@
+"""Every call of an image library that can make one image of another, by what it computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from ir_interp.errors import ReadError, SpecError, spelled
+from ir_interp.library_registry import get, names
+from ir_interp.origins.layouts import Layout, channels
+from ir_interp.plan.libraries.pillow_reduce import reduced
+from ir_interp.spec import Reduce, ResizeSpec, Sizes
+from ir_interp.translation.dialect import Context
+from ir_interp.translation.library_dialect import Library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCall:
+    """A resize of image libraries, how they call it, and why not all of its bytes are known."""
+
+    spec: ResizeSpec
+    calls: tuple[str, ...]
+    reason: str = ""
+
+
+_MODES = {1: ("L",), 2: ("LA", "L"), 3: ("RGB",), 4: ("RGBA", "RGB")}  # by the number of channels
+_DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
+
+
+def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
+    """Return every resize of libraries for such images, with its calls; by factors, of libraries that take these."""
+    x = layouts[0].x
+    shapes = [(layout.x.shape, layout.sizes) for layout in layouts]
+    merged: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
+    for call in _every(x.dtype.name, channels(x)):
+        if layouts[0].scales is None or "scales" in get(call.calls[0].split("@")[0]).dialect.numbers:
+            spec = effective(call.spec, shapes)
+            calls, _ = merged.get(spec, ((), ""))
+            merged[spec] = ((*calls, *call.calls), call.reason)
+    return [KnownCall(spec=spec, calls=tuple(_brief(calls)), reason=why) for spec, (calls, why) in merged.items()]
+
+
+@lru_cache(maxsize=8)
+def _every(dtype: str, depth: int) -> tuple[KnownCall, ...]:
+    """Return every call of each version of libraries for images of a type and a number of channels."""
+    return tuple(
+        call for name in names() for version in get(name).dialect.versions for call in _of(name, version, dtype, depth)
+    )
+
+
+def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
+    library, context = get(name), Context(version=version, dtype=dtype)
+    numbers: tuple[Mapping[str, Any], ...] = ({}, *library.usual)
+    for attributes in (each for given in numbers for each in library.dialect.attribute_sets(version, given)):
+        if _suits(library, attributes, dtype, depth):
+            with suppress(SpecError, ReadError):
+                spec = library.dialect.read(attributes, context)
+                if len(spec.axes or ()) == 2:
+                    calls = (_text(library, version, attributes),)
+                    yield KnownCall(spec=spec, calls=calls, reason=library.approximate(attributes, context))
+
+
+def effective(spec: ResizeSpec, shapes: Sequence[tuple[tuple[int, ...], tuple[int, int]]]) -> ResizeSpec:
+    """Return a resize without blocks that are averaged before, where that happens to no image of ``shapes``.
+
+    These are the shapes of images, and the sizes that they are resized to.
+    """
+    if not isinstance(spec.before, Reduce):
+        return spec
+    targets = [(shape, replace(spec, target=Sizes(sizes))) for shape, sizes in shapes]
+    return spec if any(reduced(target, shape) for shape, target in targets) else replace(spec, before=None)
+
+
+def without_version(call: str) -> str:
+    """Return a call as people write it: without its version, and what depends on the installation alone."""
+    name, _, words = re.sub(r"@\d+", "", call).partition(":")
+    first, *rest = words.split(",")
+    told = [part for part in rest if part.partition("=")[0] not in get(name).installation]
+    return f"{name}:{','.join((first, *told))}"
+
+
+def versions(calls: Sequence[str], name: str) -> tuple[int, ...]:
+    """Return the versions of a library in which some of ``calls`` are the call ``name``, the newest first."""
+    known = get(name.partition(":")[0]).dialect.versions
+    those = [re.search(r"@(\d+)", call) for call in calls if without_version(call) == name]
+    return tuple(version for version in known if any(each is None or int(each[1]) == version for each in those))
+
+
+def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int) -> bool:
+    """Say whether a call is one for images of a type and a number of channels."""
+    if "mode" in library.dialect.vocabulary and library.first != "mode":
+        return attributes["mode"] in (_DEEP_MODES.get(dtype) or _MODES.get(depth, ()))
+    is_pillow = attributes.get("backend") == "pil"
+    return not is_pillow and not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
+
+
+def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
+    """Return a call as text, without what has its default."""
+    defaults = {name: value for name, (value, _) in library.dialect.defaults.items()}
+    rest = [
+        f",{name}={spelled(value)}"
+        for name, value in attributes.items()
+        if name != library.first and value != defaults.get(name)
+    ]
+    return f"{library.name}@{version}:{attributes[library.first]}{''.join(rest)}"
+
+
+def _brief(calls: Sequence[str]) -> Iterator[str]:
+    """Yield calls, the shortest of each library and word; without its version where every one computes so."""
+    shortest: dict[tuple[str, str], str] = {}
+    for call in sorted(calls, key=len):
+        library, words = call.split("@")[0], call.partition(":")[2]
+        shortest.setdefault((library, words.split(",")[0]), words)
+    for (library, _), words in shortest.items():
+        every = get(library).dialect.versions
+        those = [version for version in every if f"{library}@{version}:{words}" in calls]
+        if len(those) == len(every):
+            yield f"{library}:{words}"
+        else:
+            yield from (f"{library}@{version}:{words}" for version in those)

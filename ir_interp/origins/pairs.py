@@ -1,0 +1,94 @@
+"""Pairs of images, before and after they were resized: checked, read, or made by a function."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import ShapeError
+from ir_interp.executor.resize import as_array
+from ir_interp.files.kinds import FileKind
+from ir_interp.origins.jpeg_likelihood import Jpeg, read_jpeg
+from ir_interp.origins.layouts import Array
+from ir_interp.views import likeness
+from ir_interp.views.image_arrays import opened
+
+SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
+"""Height and width of images, and those that they are resized to, which tell most calls apart."""
+
+
+_ORIENTATION = 0x0112  # the tag of EXIF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pair:
+    """An image [height, width] or [height, width, channels] before, and after it was resized.
+
+    ``jpeg`` is what the file of the latter holds, where it is a JPEG; ``orientation`` that of the EXIF of the former.
+    """
+
+    before: Array
+    after: Array
+    jpeg: Jpeg | None = None
+    orientation: int = 1
+
+    def check(self) -> None:
+        """Raise ShapeError for what are no two images of one type."""
+        before, after = self.before, self.after
+        ranks = {before.ndim, after.ndim} <= {2, 3} and before.dtype == after.dtype
+        if not ranks or not before.size or not after.size:
+            shapes = f"{before.dtype} {list(before.shape)} and {after.dtype} {list(after.shape)}"
+            raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type")
+        for x in (before, after):
+            likeness.check_numbers(x)
+
+
+def read_pair(before: Path, after: Path) -> Pair:
+    """Return the images of two files. Raises ReadError where a file is none."""
+    images = [likeness.read(path)[0] for path in (before, after)]
+    is_image = [FileKind.of(path) is not FileKind.ARRAY for path in (before, after)]
+    return Pair(
+        before=images[0],
+        after=images[1],
+        jpeg=read_jpeg(after) if is_image[1] else None,
+        orientation=_orientation(before) if is_image[0] else 1,
+    )
+
+
+def _orientation(path: Path) -> int:
+    """Return the orientation in the EXIF of an image, 1 (upright) where that has none."""
+    with opened(path) as image, suppress(ValueError, TypeError, struct.error):  # of EXIF that is damaged
+        value = image.getexif().get(_ORIENTATION)
+        return value if isinstance(value, int) else 1
+    return 1
+
+
+def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, depth: int) -> list[Pair]:
+    """Return pairs that a function makes: it takes an image and (height, width), and returns it resized."""
+    pairs = []
+    for place, (lengths, sizes) in enumerate(SIZES):
+        before = random_image(lengths, np.dtype(dtype), depth, place)
+        pairs.append(Pair(before=before, after=np.asarray(function(before.copy(), sizes))))
+    return pairs
+
+
+def random_image(lengths: tuple[int, int], dtype: np.dtype[Any], depth: int, seed: int) -> Array:
+    """Return an image of random values; floats from 0 to 1."""
+    rng, shape = np.random.default_rng(seed), lengths if depth == 1 else (*lengths, depth)
+    if dtype.kind == "f":
+        return rng.random(shape).astype(dtype)
+    return rng.integers(0, min(np.iinfo(dtype).max, 2**16 - 1), shape, endpoint=True).astype(dtype)
+
+
+def pair_of(before: Any, after: Any) -> Pair:
+    """Return two arrays, or the images of two files by their names."""
+    if all(isinstance(each, str | os.PathLike) for each in (before, after)):
+        return read_pair(Path(before), Path(after))
+    return Pair(before=as_array(before), after=as_array(after))

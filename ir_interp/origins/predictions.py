@@ -1,0 +1,27 @@
+"""What a call makes of an image in a layout, and how far that is from the result."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ir_interp.errors import SpecError
+from ir_interp.origins.layouts import Array, Layout, Piece
+from ir_interp.resize_op import ResizeOp
+from ir_interp.spec import ResizeSpec
+from ir_interp.views.likeness import resized
+
+
+def predicted(spec: ResizeSpec, layout: Layout, piece: Piece) -> Array | None:
+    """Return a piece of what a call makes, counted from the place of the image; None where the call refuses."""
+    op = operation(spec)
+    with suppress(SpecError):
+        if layout.scales is None:
+            return resized(op, layout.x, layout.sizes, None, layout.shown(piece))
+        y = resized(op, layout.x, None, layout.scales)
+        return y[piece] if y.shape[:2] == layout.sizes else None
+    return None
+
+
+def operation(spec: ResizeSpec, name: str = "call") -> ResizeOp:
+    """Return a spec as a call that runs."""
+    return ResizeOp(name=name, where=name, spec=spec, dialect=name, version=0)

@@ -1,0 +1,208 @@
+"""Which call of an image library made an image of another: all that are known are tried, alone and with usual steps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.origins.candidates import SHOWN, UNLIKELY, Candidate, Identified
+from ir_interp.origins.crops import cropped
+from ir_interp.origins.factors import factored
+from ir_interp.origins.layouts import (
+    PLAIN,
+    Array,
+    Layout,
+    Piece,
+    Preparation,
+    Steps,
+    channels,
+    likeliest,
+    preparations,
+    whole,
+)
+from ir_interp.origins.letterboxes import content, padded
+from ir_interp.origins.library_calls import known_calls
+from ir_interp.origins.pairs import SIZES, Pair, random_image
+from ir_interp.origins.predictions import predicted
+from ir_interp.origins.trials import Setting, Trial, tried
+from ir_interp.origins.two_resizes import resized_before
+from ir_interp.spec import ResizeSpec
+
+_SIDE = 256  # of a piece that is tried first
+_TRIED = 8  # places of a piece along an axis
+_SETTLED = 4e-4  # of the largest value: what differs by less on average lies at the right place, without a crop
+_BORDER = 12.0  # of 255, by which JPEG changes the values of a border of one colour
+
+
+def identified(pairs: Sequence[Pair]) -> Identified:
+    """Return what may have made the second image of every pair of the first."""
+    _check(pairs)
+    prepared = preparations(pairs[0].before, pairs[0].after, pairs[0].orientation)
+    if not prepared:
+        counts = " and ".join(str(channels(x)) for x in (pairs[0].before, pairs[0].after))
+        raise ShapeError(f"images of {counts} channels are no pair: no known step makes one of the other")
+    nearest: list[Trial] = []
+    for stage in _STAGES:
+        trials = sorted(_trials(stage(prepared, pairs), pairs), key=lambda each: each.rank)
+        if any(each.fits for each in trials):
+            return _told(trials, pairs)
+        nearest = sorted([*nearest, *trials[: len(trials) if not nearest else SHOWN]], key=lambda each: each.rank)
+        if nearest and pairs[0].jpeg is None and nearest[0].mean <= _SETTLED * _brightest(pairs):
+            break
+    return _told(nearest, pairs)
+
+
+def _brightest(pairs: Sequence[Pair]) -> float:
+    return max(float(np.abs(pair.after).max()) for pair in pairs)
+
+
+def _check(pairs: Sequence[Pair]) -> None:
+    if not pairs:
+        raise SpecError("there is no pair of images")
+    for pair in pairs:
+        pair.check()
+    if len({pair.jpeg is None for pair in pairs}) > 1:
+        raise ShapeError("some of the resized images are JPEG files; expected all of them, or none")
+    if len({(pair.before.dtype, channels(pair.before), channels(pair.after)) for pair in pairs}) > 1:
+        raise ShapeError("pairs of several types or numbers of channels; expected one of each")
+
+
+Stage = Callable[[Sequence[Preparation], Sequence[Pair]], Iterable[tuple[Preparation, Steps]]]
+
+
+def _found_by(find: Callable[[Array, Array], Iterable[Steps]]) -> Stage:
+    """Return the stage of steps that are found by the first pair: as it is, and after its likeliest preparation."""
+
+    def stage(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
+        for each in dict.fromkeys((prepared[0], likeliest(prepared))):
+            for steps in find(each.of(pairs[0].before), pairs[0].after):
+                yield each, steps
+
+    return stage
+
+
+def _letterboxed(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
+    pair, tolerance = pairs[0], 0.0 if pairs[0].jpeg is None else _BORDER
+    place = content(pair.after, tolerance)
+    if place is not None:
+        best = likeliest(preparations(pair.before, pair.after[place], pair.orientation))
+        for steps in padded(tolerance):
+            yield best, steps
+
+
+def _twice(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
+    for each in resized_before(likeliest(prepared), pairs[0].before, pairs[0].after):
+        yield each, PLAIN
+
+
+_STAGES: tuple[Stage, ...] = (
+    lambda prepared, pairs: ((prepared[0], PLAIN),),
+    lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
+    _found_by(factored),
+    _letterboxed,
+    _found_by(cropped),
+    _twice,
+)
+"""Steps around a call, the simplest first; the search ends with the first stage of which a call fits."""
+
+
+def _trials(steps: Iterable[tuple[Preparation, Steps]], pairs: Sequence[Pair]) -> Iterator[Trial]:
+    """Yield every call in every layout that differs from those before."""
+    seen = set()
+    images: dict[Preparation, list[Array]] = {}
+    for prepared, around in steps:
+        befores = images.setdefault(prepared, [prepared.of(pair.before) for pair in pairs])
+        layouts = [around.layout(x, pair.after) for x, pair in zip(befores, pairs, strict=True)]
+        known = tuple(layout for layout in layouts if layout is not None)
+        key = (prepared, *(layout.key for layout in known))
+        if len(known) == len(pairs) and key not in seen:
+            seen.add(key)
+            texts = tuple(filter(None, (prepared.text, around.text)))
+            first = prepared.first.name if prepared.first is not None else ""
+            yield from _of_calls(Setting(layouts=known, pairs=pairs, texts=texts, first=first))
+
+
+def _of_calls(setting: Setting) -> list[Trial]:
+    """Return every call in a setting; of large images by a piece first, and the likeliest calls as a whole."""
+    results = [pair.after[layout.place] for layout, pair in zip(setting.layouts, setting.pairs, strict=True)]
+    pieces, wholes = [_piece(y) for y in results], [whole(y) for y in results]
+    by_piece = (tried(each, setting, pieces) for each in known_calls(setting.layouts))
+    trials = sorted((each for each in by_piece if each is not None), key=lambda each: each.rank)
+    if pieces == wholes or setting.pairs[0].jpeg is not None:  # likelihoods of one piece compare with each other only
+        return trials
+    likely = [each for each in trials if each.fits] or trials[:SHOWN]
+    again = [(tried(each.known, setting, wholes), each.mask) for each in likely]
+    complete = [replace(trial, mask=mask) for trial, mask in again if trial is not None]
+    return [*complete, *(each for each in trials if each not in likely)]
+
+
+def _piece(after: Array) -> Piece:
+    """Return the rows and columns of a piece of a large image, the one of most contrast; all of a small one."""
+    starts = [range(0, max(length - _SIDE, 0) + 1, max(_SIDE, length // _TRIED)) for length in after.shape[:2]]
+    ends = [
+        [(start, min(start + _SIDE, length)) for start in those]
+        for those, length in zip(starts, after.shape, strict=False)
+    ]
+    pieces = [(slice(*down), slice(*across)) for down, across in itertools.product(*ends)]
+    return max(pieces, key=lambda piece: float(after[piece].std()))
+
+
+def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
+    """Return trials, the likeliest first, as candidates, with "none of these" among them."""
+    is_jpeg = pairs[0].jpeg is not None
+    candidates = _likely(trials) if is_jpeg else _compared(trials)
+    fitting = [trial for trial, each in zip(trials, candidates, strict=False) if each.fits]
+    further = (
+        _further([each.known.spec for each in fitting], fitting[0].setting.layouts[0].x) if len(fitting) > 1 else None
+    )
+    return Identified(candidates=candidates, telling=None if is_jpeg else _telling(trials), further=further)
+
+
+def _compared(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
+    """Return calls as candidates; none of them made the results where no call fits."""
+    none = Candidate(calls=(), fits=not any(each.fits for each in trials))
+    return (*(each.candidate() for each in trials), none)
+
+
+def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
+    """Return the likelihoods of calls that made JPEG files; that of none of them is that of one with noise added.
+
+    Calls are equally likely beforehand, however many versions there are of each.
+    """
+    names = [each.candidate().names for each in trials]
+    every = [each.likelihoods for each in trials if each.likelihoods is not None]
+    quiet = [float(each[0]) - math.log(names.count(name)) for each, name in zip(every, names, strict=True)]
+    noisy = max((float(each[1:].max()) for each in every), default=0.0)
+    shares = np.exp(np.array([*quiet, noisy]) - max((*quiet, noisy)))
+    shares /= shares.sum()
+    candidates = [each.candidate(float(share)) for each, share in zip(trials, shares, strict=False)]
+    is_open = bool(shares[-1] >= UNLIKELY) or not any(each.fits for each in candidates)
+    return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=is_open))
+
+
+def _telling(trials: Sequence[Trial]) -> int:
+    """Return how many values the best call makes and some other call does not, of those that were compared alike."""
+    if not trials:
+        return 0
+    best = trials[0].mask
+    others = [each.mask for each in trials[1:] if each.mask.shape == best.shape]
+    differing = np.bitwise_or.reduce(others, axis=0) & ~best if others else best[:0]
+    return int(np.count_nonzero(np.unpackbits(differing)))
+
+
+def _further(specs: Sequence[ResizeSpec], x: Array) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return the sizes at which most of some resizes differ; None where none do."""
+    best, most = None, 1
+    for place, (lengths, sizes) in enumerate(SIZES):
+        image = random_image(lengths, x.dtype, channels(x), place)
+        layout = Layout(x=image, sizes=sizes, place=(slice(0, sizes[0]), slice(0, sizes[1])))
+        made = (predicted(spec, layout, layout.place) for spec in dict.fromkeys(specs))
+        different = len({y.tobytes() for y in made if y is not None})
+        if different > most:
+            best, most = (lengths, sizes), different
+    return best
