@@ -54,6 +54,7 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         temporary = stack.enter_context(replacing(*files))
         stack.enter_context(_weights(source, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(source, kinds, options))
+        read = stack.enter_context(_frozen(read, options))
         written = _written(kinds, read, temporary[-1], options)
         at_first = _at_first(options, states)
         verification = _verify(read, temporary[-1], written.rows, at_first) if options.verify else None
@@ -144,6 +145,15 @@ def _stateless(
 
     with stateless(source) as found:
         yield found
+
+
+def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Path]:
+    """Show a model with the lengths that its inputs are to have for good, where it is to have these."""
+    if not options.freeze:
+        return nullcontext(source)
+    from .frozen import frozen
+
+    return frozen(source, options.shapes)
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:

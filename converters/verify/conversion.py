@@ -27,8 +27,10 @@ from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs, SegmentError
 from .large_sizes import WriteAlone
 from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
+from .run.input_shapes import Extent
 from .run.inputs import Inputs
 from .run.processes import NoSourceError, Runs, models, runs
+from .run.requests import NotRunError
 
 
 @running()
@@ -81,12 +83,26 @@ def _verified(
     """Verify on all inputs that there are, and on other random ones until every output tells something."""
     verifications: list[Verification] = []
     for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
-        if is_model(source):
-            verification = _of_models(run, source, result, half_weights=half_weights)
+        try:
+            if is_model(source):
+                verification = _of_models(run, source, result, half_weights=half_weights)
+            else:
+                verification = _single(run, rows[0].source, result)
+        except NotRunError:
+            if run.extent is Extent.REAL:
+                raise
+            continue  # sizes that these models are not for
+        if run.extent is Extent.REAL:
+            verifications.append(replace(verification, shapes=run.shapes))
         else:
-            verification = _single(run, rows[0].source, result)
-        verifications.append(replace(verification, shapes=run.shapes))
+            verifications[-1] = _with_extent(verifications[-1], verification, run)
     return _merged(verifications)
+
+
+def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
+    """Return a verification that passed at another extent, too; its outputs decide where the first proves nothing."""
+    outputs = real.outputs if real.is_conclusive else other.outputs
+    return replace(real, outputs=outputs, more_shapes=(*real.more_shapes, run.shapes))
 
 
 def _merged(verifications: Sequence[Verification]) -> Verification:
@@ -108,6 +124,8 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
+        if run.is_elsewhere:
+            raise
         return _by_executor(run, resizes, result, str(problem))
     try:
         outputs = ModelOutputs(
@@ -129,8 +147,8 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
     names = [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
     try:
         _, tensors = run(result, names)
-    except VerificationError as other:
-        raise VerificationError(f"{problem}; {other}") from None
+    except NotRunError as other:
+        raise NotRunError(f"{problem}; {other}") from None
     outputs = []
     for resize in resizes:
         if tensors.keys() >= {*resize.inputs.values(), resize.output}:
