@@ -18,6 +18,7 @@ _GROWTH = 1.5  # by which a resize whose sizes are an input enlarges its image
 _UNKNOWN = 64  # the size of an axis that the model does not know
 _BRIGHTEST = 255  # of 8 bits: a resize of 0 and 1 alone would prove little
 _COUNT = 3  # of things, where any number will do
+_SIZES = 1  # the place of the sizes, or scales, of an Interpolate
 _MAX_STEPS = 24  # from an input to the step that consumes it
 _PASSES = {
     *("cast", "convert", "convertlike", "identity", "squeeze", "unsqueeze", "reshape", "flatten", "transpose"),
@@ -179,15 +180,16 @@ def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
     listed = step.attributes.get("axes")
     if isinstance(listed, str):  # of Interpolate-1
         listed = [int(axis) for axis in listed.split(",") if axis.strip()]
-    elif step.type == "interpolate":
+    elif step.type == "interpolate" and len(step.inputs) > _SIZES + 1:
         value = graph.value(step.inputs[-1])
-        listed = None if value is None else value.ravel().tolist()
+        is_axes = value is not None and value.dtype.kind in "iu"  # floats are the scales of Interpolate-4
+        listed = value.ravel().tolist() if value is not None and is_axes else None
     return [int(axis) % rank for axis in listed] if listed is not None else list(range(rank))
 
 
 def target_sizes(graph: Graph, step: Step, rank: int) -> dict[int, int]:
     """Return the sizes that a resize has as constants, by axis; none where they are inputs, or scales are given."""
-    place = 1 if step.type == "interpolate" else 3
+    place = _SIZES if step.type == "interpolate" else 3
     has_sizes = len(step.inputs) > place and step.attributes.get("shape_calculation_mode") != "scales"
     sizes = graph.value(step.inputs[place]) if has_sizes else None
     return {} if sizes is None else dict(zip(resized_axes(graph, step, rank), sizes.ravel().tolist(), strict=False))
