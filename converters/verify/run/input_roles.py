@@ -19,6 +19,7 @@ _UNKNOWN = 64  # the size of an axis that the model does not know
 _BRIGHTEST = 255  # of 8 bits: a resize of 0 and 1 alone would prove little
 _COUNT = 3  # of things, where any number will do
 _SIZES = 1  # the place of the sizes, or scales, of an Interpolate
+_OF_RESIZE_10 = 2  # inputs: its data and its scales
 _MAX_STEPS = 24  # from an input to the step that consumes it
 _PASSES = {
     *("cast", "convert", "convertlike", "identity", "squeeze", "unsqueeze", "reshape", "flatten", "transpose"),
@@ -217,6 +218,8 @@ def _pixels(use: _Use) -> Role | None:
 
 
 def _window(use: _Use) -> Role:
+    if len(use.step.inputs) == _OF_RESIZE_10:
+        return _scales(use)
     count = len(_resized(use))
     return use.vector((0.0,) * count + (1.0,) * count)
 
