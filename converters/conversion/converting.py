@@ -116,11 +116,13 @@ def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | 
 
 
 def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None:
-    from ..onnx.single_node import write_resize
+    from ..onnx.native import native_model
+    from ..onnx.onnx_save import Unsaved, save
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")
-    write_resize(op, plain, None)
+    # A node as in the source: primitives, which onnxruntime may need instead, OpenVINO would be given as they are.
+    save(Unsaved(model=native_model(op).model, constants={}), plain)
     portable.write_model(plain, output, "openvino", policy(options))
 
 

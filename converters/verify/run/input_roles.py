@@ -105,6 +105,12 @@ class _Use:
     path: tuple[_Arithmetic, ...]
     shapes: Mapping[str, tuple[int, ...]]
 
+    @property
+    def kind(self) -> str:
+        """The kind of the elements of the input, as NumPy has it."""
+        dtypes = (tensor.dtype for tensor in self.graph.inputs if tensor.name == self.tensor)
+        return np.dtype(next(dtypes, "") or "V").kind
+
     def lengths(self, place: int) -> PartialShape:
         """Return the lengths of another input of the step, nothing where they are not known."""
         name = self.step.inputs[place] if place < len(self.step.inputs) else ""
@@ -213,8 +219,7 @@ def _scales(use: _Use) -> Role:
 
 def _pixels(use: _Use) -> Role | None:
     """Return integers of pixels; floats are as good at random."""
-    kinds = {tensor.name: np.dtype(tensor.dtype).kind for tensor in use.graph.inputs if tensor.dtype}
-    return Role(high=_BRIGHTEST) if kinds.get(use.tensor, "") in "iu" else None
+    return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
 
 
 def _window(use: _Use) -> Role:
@@ -259,7 +264,7 @@ _CONSUMERS: dict[tuple[str, int], Callable[[_Use], Role | None]] = {
         _window: "resize 1",
         _sizes: "resize 3, interpolate 1",
         _scales: "resize 2, upsample 1",
-        lambda use: _scales(use) if len(use.step.inputs) > 3 else None: "interpolate 2",  # else these are its axes
+        lambda use: _scales(use) if use.kind == "f" else None: "interpolate 2",  # integers are its axes
         _indices: "gather 1, gatherelements 1, gathernd 1, scatterelements 1, scatterelementsupdate 1",
         _classes: "onehot 0",
         _lengths_of_data: "reshape 1, expand 1, broadcast 1",
