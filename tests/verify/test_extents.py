@@ -42,6 +42,11 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
             id="batch and channels that a resize has as constants",
         ),
         pytest.param(
+            "(float[a,b,c] x) => (float[d,e,f] y) <float[3] s = {0.3,1,2}> { y = " + SCALED,
+            [(3, 64, 64), (5, 45, 67), (1, 2, 3)],
+            id="a first axis that is resized is no batch",
+        ),
+        pytest.param(
             "(float[n,a,b,3] x) => (float[n,a,b,3] y) { y = Relu (x) }",
             [(1, 64, 64, 3), (2, 45, 67, 3), (1, 2, 3, 3)],
             id="channels last",

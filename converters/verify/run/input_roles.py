@@ -222,6 +222,14 @@ def _pixels(use: _Use) -> Role | None:
     return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
 
 
+def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
+    """Say whether the constant scales of a resize change its first axis: then that counts no images."""
+    axes = resized_axes(graph, step, rank)
+    values = (graph.value(name) for name in step.inputs[1:])
+    scales = (value.ravel() for value in values if value is not None and value.dtype.kind == "f")
+    return any(len(each) == len(axes) and dict(zip(axes, each, strict=True)).get(0, 1) != 1 for each in scales)
+
+
 def _window(use: _Use) -> Role:
     if len(use.step.inputs) == _OF_RESIZE_10:
         return _scales(use)

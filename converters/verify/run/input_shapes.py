@@ -12,7 +12,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import target_sizes
+from .input_roles import scales_batch, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -178,7 +178,8 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
     if _is_state(each, graph):
         return dict.fromkeys(dynamic, candidate.batch)
     resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
-    known = {} if resize and rank <= _NO_BATCH else {0: candidate.batch}
+    is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
+    known = {} if is_image else {0: candidate.batch}
     known |= {1: channels} if channels is not None and rank > 2 else {}
     sizes = target_sizes(graph, resize, rank) if resize and rank > _NO_BATCH else {}
     known |= {axis: size for axis, size in sizes.items() if axis < rank - 2 and size > 0}  # mostly stays as it is
