@@ -108,13 +108,14 @@ class Compared:
 class Verification:
     """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
 
-    ``shapes`` are the lengths of the inputs that both models ran on, by name.
+    ``shapes`` are the lengths of the inputs that both models ran on, by name; ``more_shapes`` those at other extents.
     """
 
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
     note: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
 
     @property
     def is_conclusive(self) -> bool:

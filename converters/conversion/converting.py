@@ -54,6 +54,7 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         temporary = stack.enter_context(replacing(*files))
         stack.enter_context(_weights(source, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(source, kinds, options))
+        read = stack.enter_context(_frozen(read, options))
         written = _written(kinds, read, temporary[-1], options)
         at_first = _at_first(options, states)
         ran = stack.enter_context(_as_run(read, kinds, options))
@@ -116,11 +117,13 @@ def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | 
 
 
 def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None:
-    from ..onnx.single_node import write_resize
+    from ..onnx.native import native_model
+    from ..onnx.onnx_save import Unsaved, save
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")
-    write_resize(op, plain, None)
+    # A node as in the source: primitives, which onnxruntime may need instead, OpenVINO would be given as they are.
+    save(Unsaved(model=native_model(op).model, constants={}), plain)
     portable.write_model(plain, output, "openvino", policy(options))
 
 
@@ -154,6 +157,15 @@ def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOpti
     from ..openvino.release_twin import as_in_release
 
     return as_in_release(source, options.semantics)
+
+
+def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Path]:
+    """Show a model with the lengths that its inputs are to have for good, where it is to have these."""
+    if not options.freeze:
+        return nullcontext(source)
+    from .frozen import frozen
+
+    return frozen(source, options.shapes)
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:

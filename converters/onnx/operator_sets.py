@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 from onnx import defs, helper
 
@@ -50,6 +51,15 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     ):
         return f"{name} means something else by the same attributes"
     return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
+
+
+def lacks_type(node: onnx.NodeProto, dtype: str | None, new: int) -> bool:
+    """Say whether the operator of a node does not take its first input's element type in operator set ``new``."""
+    schema = _schema(node.op_type, new)
+    if schema is None or dtype is None or not schema.inputs:
+        return False
+    element = onnx.TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(np.dtype(dtype))).lower()
+    return f"tensor({element})" not in schema.inputs[0].types
 
 
 def without_defaults(node: onnx.NodeProto, old: int, new: int) -> onnx.NodeProto:

@@ -9,6 +9,8 @@ import numpy as np
 from ..onnx import operators
 from .operator_set_nodes import Old, UnsaidError
 
+_INTEGER_EXTREMES = 12  # the operator set since which Max and Min take integers
+_COMPARED_INTEGERS = 9  # and that since which Less does, and Where is there
 _HALF_TYPES = ("float16", "bfloat16")
 
 
@@ -78,6 +80,18 @@ def normalise(old: Old) -> Sequence[str]:
     made = graph.node("Mul", operators.cast(graph, made, dtype) if dtype in _HALF_TYPES else made, old.input(1))
     made = graph.node("Add", made, old.input(2)) if old.input(2) else made
     return [made, mean, graph.node("Reciprocal", deviation)][: len(old.node.output)]
+
+
+def extremes(old: Old, kind: str, result: str, *values: str) -> str:
+    """Return the largest (``kind`` Max) or the smallest (Min) of integers, which these take since operator set 12."""
+    if values and old.graph.opset >= _INTEGER_EXTREMES:
+        return old.graph.node(kind, result, *values)
+    if old.graph.opset < _COMPARED_INTEGERS:
+        raise UnsaidError(f"its elements are {old.dtype()}")
+    for value in values:
+        is_less = old.graph.node("Less", result, value)
+        result = old.graph.node("Where", is_less, *((value, result) if kind == "Max" else (result, value)))
+    return result
 
 
 def triangle(old: Old) -> Sequence[str]:

@@ -23,7 +23,7 @@ from ..onnx.resize_nodes import OPS, every_node
 from ..onnx.values import Values
 from .operator_set_nodes import Old, UnsaidError
 from .portable_resize import Edit
-from .restatements import RULES
+from .restatements import BY_TYPE, RULES
 
 _ONNX = ("", "ai.onnx")
 
@@ -57,7 +57,9 @@ def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tupl
     edits: list[Edit] = []
     unsaid: Counter[str] = Counter()
     for _, node, values in every_node(model, source):
-        if node.domain in _ONNX and node.op_type not in OPS and operator_sets.problem(node, own, graph.opset):
+        if node.domain not in _ONNX or node.op_type in OPS:
+            continue
+        if operator_sets.problem(node, own, graph.opset) or _takes_rule_for_type(node, values, graph.opset):
             try:
                 nodes = _restated(node, values, graph, own)
             except UnsaidError as error:
@@ -70,11 +72,16 @@ def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tupl
     return edits, unsaid
 
 
+def _takes_rule_for_type(node: onnx.NodeProto, values: Values, opset: int) -> bool:
+    """Say whether a rule says a node otherwise because its operator does not take its element type."""
+    return node.op_type in BY_TYPE and operator_sets.lacks_type(node, values.dtype(node.input[0]), opset)
+
+
 def _restated(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
     """Return the nodes that say in the set of ``graph`` what a node says in ``own``. Raises UnsaidError."""
     problem = operator_sets.problem(node, own, graph.opset)
     plain = operator_sets.without_defaults(node, own, graph.opset)
-    if not operator_sets.problem(plain, own, graph.opset):
+    if not operator_sets.problem(plain, own, graph.opset) and not _takes_rule_for_type(node, values, graph.opset):
         return [plain]
     try:
         if node.op_type in RULES:

@@ -87,12 +87,19 @@ def _pad(old: Old) -> Sequence[str]:
 
 
 def _clip(old: Old) -> Sequence[str]:
+    if "int" in (old.dtype() or ""):
+        limited = operations.extremes(old, "Max", old.input(0), *filter(None, [old.input(1)]))
+        return [operations.extremes(old, "Min", limited, *filter(None, [old.input(2)]))]
     low, high = old.array("min", 1), old.array("max", 2)
     if old.graph.opset < 11:
         limits = {name: float(each) for name, each in (("min", low), ("max", high)) if each is not None}
         return [old.graph.node("Clip", old.input(0), **limits)]
     given = ["" if each is None else operators.scalar(old.graph, each, old.dtype()) for each in (low, high)]
     return [old.graph.node("Clip", old.input(0), *given)]
+
+
+def _extreme(old: Old) -> Sequence[str]:
+    return [operations.extremes(old, old.node.op_type, *old.node.input)]
 
 
 def _slice(old: Old) -> Sequence[str]:
@@ -130,6 +137,9 @@ def _cast_like(old: Old) -> Sequence[str]:
     return [operators.cast(old.graph, old.input(0), dtype)]
 
 
+BY_TYPE = frozenset({"Clip", "Max", "Min"})
+"""Operators whose rule also serves element types that an older set lacks."""
+
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "CastLike": _cast_like,
@@ -141,6 +151,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Hardmax": operations.soft,
         "LayerNormalization": operations.normalise,
         "LogSoftmax": operations.soft,
+        "Max": _extreme,
+        "Min": _extreme,
         "Pad": _pad,
         "QuantizeLinear": operations.quantise,
         "Reshape": _reshape,

@@ -91,7 +91,8 @@ def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
 
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
-        return "nothing is known of how TensorRT rounds indices that are found at run time"
+        unknown = "how TensorRT rounds indices that are found at run time is unknown"
+        return f"{unknown}; --freeze makes the lengths of --shape static"
     return tensorrt.unknown_sums(op.spec, op.dtype) or tensorrt.network_refusal(op)
 
 

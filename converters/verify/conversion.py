@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ir_interp.errors import ShapeError, VerificationError
 from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime, Crop, Nearest
+from ir_interp.spec import AtRunTime, Crop, Nearest, Scales, Sizes
 
 from ..report import Compared, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
@@ -27,8 +27,10 @@ from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs, SegmentError
 from .large_sizes import WriteAlone
 from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
+from .run.input_shapes import Extent
 from .run.inputs import Inputs
 from .run.processes import NoSourceError, Runs, models, runs
+from .run.requests import NotRunError
 
 
 @running()
@@ -81,12 +83,26 @@ def _verified(
     """Verify on all inputs that there are, and on other random ones until every output tells something."""
     verifications: list[Verification] = []
     for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
-        if is_model(source):
-            verification = _of_models(run, source, result, half_weights=half_weights)
+        try:
+            if is_model(source):
+                verification = _of_models(run, source, result, half_weights=half_weights)
+            else:
+                verification = _single(run, rows[0].source, result)
+        except NotRunError:
+            if run.extent is Extent.REAL:
+                raise
+            continue  # sizes that these models are not for
+        if run.extent is Extent.REAL:
+            verifications.append(replace(verification, shapes=run.shapes))
         else:
-            verification = _single(run, rows[0].source, result)
-        verifications.append(replace(verification, shapes=run.shapes))
+            verifications[-1] = _with_extent(verifications[-1], verification, run)
     return _merged(verifications)
+
+
+def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
+    """Return a verification that passed at another extent, too; its outputs decide where the first proves nothing."""
+    outputs = real.outputs if real.is_conclusive else other.outputs
+    return replace(real, outputs=outputs, more_shapes=(*real.more_shapes, run.shapes))
 
 
 def _merged(verifications: Sequence[Verification]) -> Verification:
@@ -108,6 +124,8 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
+        if run.is_elsewhere:
+            raise
         return _by_executor(run, resizes, result, str(problem))
     try:
         outputs = ModelOutputs(
@@ -117,7 +135,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
     except VerificationError as problem:
         # Where the source's runtime computes something else than its model means, ours is the one to compare with.
-        known = next(filter(None, (_known_deviation(resize.op) for resize in resizes)), "")
+        known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
         is_named = isinstance(problem, SegmentError)
@@ -129,8 +147,8 @@ def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem:
     names = [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
     try:
         _, tensors = run(result, names)
-    except VerificationError as other:
-        raise VerificationError(f"{problem}; {other}") from None
+    except NotRunError as other:
+        raise NotRunError(f"{problem}; {other}") from None
     outputs = []
     for resize in resizes:
         if tensors.keys() >= {*resize.inputs.values(), resize.output}:
@@ -161,17 +179,35 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
         raise VerificationError(problem) from None
 
 
+def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterator[ResizeOp]:
+    """Yield the resizes of a source with the lengths, targets and windows that they have on these inputs.
+
+    What a runtime is known to compute otherwise may depend on them.
+    """
+    names = [name for resize in resizes for name in resize.inputs.values()]
+    _, tensors = run(source, names)
+    for resize in resizes:
+        given = {kind: tensors[name] for kind, name in resize.inputs.items() if name in tensors}
+        data = given.pop("data", None)
+        yield resize.op if data is None else replace(_bound(resize.op, **given), shape=data.shape)
+
+
 def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
+    return _bound(op, **given).run(data)
+
+
+def _bound(op: ResizeOp, **given: NDArray[Any]) -> ResizeOp:
+    """Return a resize with a target and a window that were left to run time."""
     spec = op.spec
     roi = given.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
         starts, ends = np.split(roi.astype(float), 2)
         windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
         spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
-    if isinstance(spec.target, AtRunTime):
-        target: Any = {kind: tuple(array.ravel().tolist()) for kind, array in given.items()}
-        return replace(op, spec=spec).run(data, **target)
-    return replace(op, spec=spec).run(data)
+    if isinstance(spec.target, AtRunTime) and spec.target.value in given:
+        kind = Sizes if spec.target is AtRunTime.SIZES else Scales
+        spec = replace(spec, target=kind(tuple(given[spec.target.value].ravel().tolist())))
+    return replace(op, spec=spec)
 
 
 def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:

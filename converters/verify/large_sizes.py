@@ -38,6 +38,9 @@ ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
 
 _MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
 
+_LAST_BITS = 4 * float(np.finfo(np.float32).eps)  # of a coordinate, in parts of the axis: roundings of its formula
+_COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random pixels would prove nothing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAlone:
@@ -59,22 +62,40 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
 
 
 def shape(op: ResizeOp) -> tuple[int, ...] | None:
-    """Return lengths of its input at which a resize handles enough elements; None where it has none."""
+    """Return lengths of its input at which a resize handles enough elements; None where none would prove anything.
+
+    Float32 has no coordinates for a single axis of so many elements.
+    """
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
-    growing = [axis for axis in dynamic if axis > 0] or dynamic  # of a batch, one image is enough
+    images = [axis for axis in dynamic if axis > 0]  # of a batch, one image is enough
+    lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
+    return next(filter(None, lengths), None)
+
+
+def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
+    """Return lengths with enough elements, ``growing`` axes all of one length; None where there are none."""
+    assert op.shape is not None
     length = 16
     while length < ELEMENTS:
         lengths = tuple(length if axis in growing else size or 1 for axis, size in enumerate(op.shape))
         try:
-            outputs = math.prod(plan(_with_target(op, lengths), lengths).out_shape)
+            spec = _with_target(op, lengths)
+            outputs = plan(spec, lengths).out_shape
         except SpecError:
             return None
-        most = max(outputs, math.prod(lengths))
+        most = max(math.prod(outputs), math.prod(lengths))
         if most >= ELEMENTS:
-            return lengths if most <= _MOST else None
+            decides = _coordinate_error(spec, lengths, outputs) <= _COORDINATE_ERROR
+            return lengths if decides and most <= _MOST else None
         length = math.ceil(length * 1.1)
     return None
+
+
+def _coordinate_error(spec: ResizeSpec, *shapes: tuple[int, ...]) -> float:
+    """Return how many pixels float32 coordinates may be off along the longest axis that is resized."""
+    axes = resolve_axes(spec.axes, len(shapes[0]))
+    return _LAST_BITS * max(lengths[axis] for lengths in shapes for axis in axes)
 
 
 def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
@@ -112,7 +133,7 @@ def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) ->
     actual = run(model, threads=_THREADS)[0][0][1]
     expected = resize(x, spec)
     largest = float(expected.max(initial=0.0))
-    last_bits = 4 * max(expected.shape) * float(np.finfo(np.float32).eps)  # of coordinates along the longest axis
+    last_bits = _coordinate_error(spec, lengths, expected.shape)
     return Compared(
         kind="resize",
         name=f"{op.name or op.where} alone, on {list(lengths)}",

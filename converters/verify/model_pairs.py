@@ -21,6 +21,7 @@ from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs
 from .comparison import ModelComparison, OutputComparison, of_output
 from .resize_tensors import is_model
+from .run.input_shapes import Extent
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
 
@@ -56,16 +57,30 @@ def compare_models(
     with scratch() as folder, forks():
         every = runs(both, folder, progress)
         for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in _merged(compared))):
-            outputs = _outputs(run, first, second, tolerance)
+            if run.extent is not Extent.REAL and not _pass(compared[-1]):
+                continue
+            try:
+                outputs = _outputs(run, first, second, tolerance)
+            except IrInterpError:
+                if run.extent is Extent.REAL:
+                    raise
+                continue  # sizes that these models are not for
+            pairs = _compared(outputs)
+            if run.extent is not Extent.REAL and _pass(pairs):
+                continue
             shapes = shapes or run.shapes
-            compared.append(_compared(outputs))
+            compared.append(pairs)
             if per_resize and located is None:
                 located = tuple(locate.resizes(run, first, second, tolerance))
-            if per_layer and layer is None and not all(each.compared.passes for each in compared[-1]):
+            if per_layer and layer is None and not _pass(pairs):
                 layer = locate.first_layer(run, first, second, tolerance)
     return ModelComparison(
         first=first, second=second, outputs=_merged(compared), resizes=located, first_layer=layer, shapes=shapes
     )
+
+
+def _pass(outputs: Sequence[OutputComparison]) -> bool:
+    return all(output.compared.passes for output in outputs)
 
 
 def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:

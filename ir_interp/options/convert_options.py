@@ -50,6 +50,10 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
     return end in _MODELS
 
 
+def _between_models(start: FileKind, end: FileKind) -> bool:
+    return start in _MODELS and end in _MODELS
+
+
 def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
     if not isinstance(value, Mapping):
         raise arguments.misfit(value, name, "a mapping from paths to functions")
@@ -109,7 +113,7 @@ class ConvertOptions:
         SWITCH,
         "Store weights of an .xml or .onnx in half precision.",
         "--fp16",
-        routes=lambda start, end: start in _MODELS and end in _MODELS,
+        routes=_between_models,
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
@@ -121,7 +125,10 @@ class ConvertOptions:
     verify: bool = option(
         SWITCH, "Run both in their own runtimes before writing.", "--verify", "--no-verify", default=True
     )
-    shapes: Mapping[str, tuple[int, ...]] = shared.shapes(routes=_is_verified, needs=shared.VERIFICATION)
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes(routes=_is_verified, needs=shared.VERIFICATION_OR_FREEZE)
+    freeze: bool = option(
+        SWITCH, "Write the lengths of --shape into the model.", "--freeze", routes=_between_models, needs=shared.SHAPE
+    )
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(
         routes=_is_verified, needs=shared.VERIFICATION, places=(FILE,)
     )

@@ -141,7 +141,8 @@ time_limit = partial(
 )
 
 
-VERIFICATION, IMAGES = "verification", "an image among the inputs"
+VERIFICATION, IMAGES, SHAPE = "verification", "an image among the inputs", "a shape"
+VERIFICATION_OR_FREEZE = "verification or freeze"
 """What options about the inputs of models need beside themselves."""
 
 
@@ -150,6 +151,8 @@ def check_needs(options: Any) -> None:
     files = [path for paths in options.inputs.values() for path in paths]
     fulfilled = {
         VERIFICATION: getattr(options, "verify", True),
+        VERIFICATION_OR_FREEZE: getattr(options, "verify", True) or getattr(options, "freeze", False),
+        SHAPE: bool(options.shapes),
         IMAGES: any(is_image(path) or is_folder(path) for path in files),
     }
     for each in options_set(options):

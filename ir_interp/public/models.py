@@ -63,6 +63,7 @@ def convert(
     state: StateForm | str = "inputs",
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    freeze: bool = False,
     inputs: Mapping[str, Files] | None = None,
     images: Images | None = None,
     seed: int = 0,
@@ -91,7 +92,8 @@ def convert(
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a
     folder of them; or several, one after another), which ``images`` says how to read. The rest is made up from
     ``seed``: sizes, indices and the like such that the model can work with them. Where it has dynamic dimensions,
-    ``shapes`` are lengths by input name, else it is tried which ones do. ``reports`` are further files to write, each
+    ``shapes`` are lengths by input name, else it runs at three extents: real, odd and small. ``freeze`` writes the
+    ``shapes`` into the result, whose other dimensions stay as they are. ``reports`` are further files to write, each
     by a function of the report and a path. ``progress`` is told what is being done.
 
     What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an

@@ -45,6 +45,7 @@ CONVERT = {
     "--state": "refuse",
     "--no-verify": None,
     "--shape": "1,3,4,6",
+    "--freeze": None,
     "--input": "x=photo.png",
     "--seed": "3",
     "--mean": "127",

@@ -20,8 +20,17 @@ from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, Case, left_out
 SAME_OPSETS = {7: (7, 8), 11: (11, 12), 13: (13, 14, 15, 16, 17), 19: (19, 20, 21)}
 """Operator sets between which Resize and Upsample do not change."""
 
+VERIFIED = ("shape", "both")
+"""What is left to run time where conversions are verified: every dimension is dynamic."""
+
+SECONDS = 300.0
+"""How long one conversion may take, verification included."""
+
 BATCH = 250
 """Conversions whose results are held at once."""
+
+FEW = 5
+"""The same of conversions that are verified, which take seconds each."""
 
 T = TypeVar("T")
 
@@ -43,16 +52,16 @@ class Converted:
         return f"{target}{self.left_open} left open, {self.judge}: {said}: {self.case}: {self.difference}"
 
 
-def random_conversion(rng: Rng) -> tuple[OnnxCase, str]:
+def random_conversion(rng: Rng, left_open: Sequence[str] = OPEN) -> tuple[OnnxCase, str]:
     """Return a node, half of the time one that onnxruntime runs, and what the model leaves to run time."""
     case = random_onnx_case(rng) if rng.random() < 0.5 else random_node(rng)
     opsets = SAME_OPSETS.get(case.opset, (case.opset,))
-    return replace(case, opset=int(rng.choice(opsets))), str(rng.choice(OPEN))
+    return replace(case, opset=int(rng.choice(opsets))), str(rng.choice(left_open))
 
 
-def batches(drawn: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield what was drawn, ``BATCH`` at a time."""
-    return (drawn[start : start + BATCH] for start in range(0, len(drawn), BATCH))
+def batches(drawn: Sequence[T], size: int = BATCH) -> Iterator[Sequence[T]]:
+    """Yield what was drawn, ``size`` at a time."""
+    return (drawn[start : start + size] for start in range(0, len(drawn), size))
 
 
 def judged(converted: Converted, answer: Answer) -> Converted:
@@ -108,14 +117,22 @@ def table(conversions: Sequence[Converted], titles: Sequence[str], kind: Callabl
 
 def report(
     doc: str | None,
-    sweep: Callable[[int, int], Iterator[Converted]],
+    sweep: Callable[..., Iterator[Converted]],
     table_of: Callable[[list[Converted]], str],
     arguments: Sequence[str] | None,
+    *,
+    can_verify: bool = False,
 ) -> int:
-    """Run a sweep as a command; print every difference and a table, and return 1 where anything differs."""
-    chosen = options(doc).parse_args(arguments)
+    """Run a sweep as a command; print every difference and a table, and return 1 where anything differs.
+
+    A sweep that ``can_verify`` takes an option by which every conversion is verified, and every dimension dynamic.
+    """
+    parser = options(doc)
+    if can_verify:
+        parser.add_argument("--verified", action="store_true", help="verify, with all dimensions dynamic")
+    chosen = vars(parser.parse_args(arguments))
     conversions = []
-    for each in sweep(chosen.cases, chosen.seed):
+    for each in sweep(**chosen):
         conversions.append(each)
         if each.difference:
             print(each, flush=True)

@@ -13,7 +13,7 @@ import openvino as ov
 from openvino import opset13 as ops
 
 import ir_interp
-from ir_interp import InexactError
+from ir_interp import InexactError, VerificationError
 from tests.support.configurations import IrCase, OnnxCase, model_of
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
@@ -32,12 +32,12 @@ OPEN = ("nothing", "shape", "target", "both")
 """What a model may leave to run time: the lengths of its input, and the sizes, scales and roi of its resize."""
 
 
-def onnx_to_ir(case: OnnxCase, *, left_open: str) -> Outcome:
+def onnx_to_ir(case: OnnxCase, *, left_open: str, verify: bool = False) -> Outcome:
     """Convert a one-node model and run the IR in OpenVINO; ``left_open`` is one of ``OPEN``."""
     with tempfile.TemporaryDirectory() as folder:
         source, destination = Path(folder, "x.onnx"), Path(folder, "x.xml")
         feeds = save_onnx(case, source, left_open)
-        return _outcome(source, destination, lambda: openvino_resize(destination, feeds))
+        return _outcome(source, destination, lambda: openvino_resize(destination, feeds), verify=verify)
 
 
 def save_onnx(case: OnnxCase, path: Path, left_open: str) -> dict[str, Array]:
@@ -53,7 +53,7 @@ def save_onnx(case: OnnxCase, path: Path, left_open: str) -> dict[str, Array]:
     }
 
 
-def ir_to_onnx(case: IrCase, *, left_open: str = "nothing") -> Outcome:
+def ir_to_onnx(case: IrCase, *, left_open: str = "nothing", verify: bool = False) -> Outcome:
     """Convert an IR of one Interpolate and run the ONNX model in onnxruntime; ``left_open`` is one of ``OPEN``."""
     with tempfile.TemporaryDirectory() as folder:
         source, destination = Path(folder, "x.xml"), Path(folder, "x.onnx")
@@ -63,7 +63,7 @@ def ir_to_onnx(case: IrCase, *, left_open: str = "nothing") -> Outcome:
         if left_open in ("shape", "both"):
             model.reshape({"x": ov.PartialShape([-1] * len(case.shape))})
         ov.save_model(model, source, compress_to_fp16=False)
-        return _outcome(source, destination, lambda: onnxruntime_resize(onnx.load(destination), feeds))
+        return _outcome(source, destination, lambda: onnxruntime_resize(onnx.load(destination), feeds), verify=verify)
 
 
 def _open_target(case: IrCase, model: ov.Model) -> dict[str, Array]:
@@ -79,13 +79,18 @@ def _open_target(case: IrCase, model: ov.Model) -> dict[str, Array]:
     return {"target": value}
 
 
-def _outcome(source: Path, destination: Path, run: Any) -> Outcome:
+def _outcome(source: Path, destination: Path, run: Any, *, verify: bool) -> Outcome:
     try:
-        report = ir_interp.convert(source, destination, verify=False)
+        report = ir_interp.convert(source, destination, verify=verify)
+    except VerificationError as refusal:
+        assert not destination.exists()
+        return Outcome(grade="refused", form=str(refusal))
     except (InexactError, ExceptionGroup) as refusal:
         leaf = refusal.exceptions[0] if isinstance(refusal, ExceptionGroup) else refusal
         assert isinstance(leaf, InexactError), leaf
         assert not destination.exists()
         return Outcome(grade="refused", form=leaf.reason)
     row = report.rows[0]
+    if report.verification is not None and not report.verification.is_conclusive:
+        return Outcome(grade="refused", form="INCONCLUSIVE")
     return Outcome(grade=row.grade.value, form=row.form, note=row.note, output=np.array(run()))

@@ -1,6 +1,7 @@
 """Convert random Interpolates of IRs to ONNX, and compare what onnxruntime computes with OpenVINO's CPU plugin.
 
-``python -m tests.sweeps.ir_to_onnx --cases 5000`` exits with 1 where anything differs.
+``python -m tests.sweeps.ir_to_onnx --cases 5000`` exits with 1 where anything differs. With ``--verified`` conversions
+are verified, every dimension is dynamic, and a refusal counts as a difference.
 """
 
 from __future__ import annotations
@@ -12,33 +13,33 @@ import numpy as np
 
 from ir_interp import resize
 from tests.support.configurations import IrCase, Rng, known_openvino_bug, random_ir_case, run_in_openvino
-from tests.support.conversions import Converted, batches, report, table
+from tests.support.conversions import BATCH, FEW, SECONDS, VERIFIED, Converted, batches, report, table
 from tests.support.runtimes import Array, Child, Crashed, Refused
 from tests.support.translations import OPEN, Outcome, ir_to_onnx
 from tests.support.verdicts import LAST_PLACE, TOLERANCE, Answer, left_out, magnitude, rounds, spec_of
 
 
-def sweep(cases: int, seed: int) -> Iterator[Converted]:
+def sweep(cases: int, seed: int, verified: bool = False) -> Iterator[Converted]:
     """Convert random layers and run them."""
     rng = np.random.default_rng(seed)
-    drawn = [_draw(rng) for _ in range(cases)]
-    with Child() as source, Child() as target:
-        for batch in batches(drawn):
+    drawn = [_draw(rng, VERIFIED if verified else OPEN) for _ in range(cases)]
+    with Child() as source, Child(timeout=SECONDS) as target:
+        for batch in batches(drawn, FEW if verified else BATCH):
             answers = source.map(run_in_openvino, [(case,) for case, _ in batch])
-            outcomes = target.map(_convert, batch)
+            outcomes = target.map(_convert, [(*each, verified) for each in batch])
             for (case, left_open), answer, outcome in zip(batch, answers, outcomes, strict=True):
                 found = _difference(case, answer, outcome)
                 yield Converted(case=case, left_open=left_open, outcome=outcome, judge="OpenVINO", difference=found)
 
 
-def _draw(rng: Rng) -> tuple[IrCase, str]:
+def _draw(rng: Rng, left_open: Sequence[str]) -> tuple[IrCase, str]:
     while left_out(case := random_ir_case(rng)):
         pass
-    return case, str(rng.choice(OPEN))
+    return case, str(rng.choice(left_open))
 
 
-def _convert(case: IrCase, left_open: str) -> Outcome:
-    return ir_to_onnx(case, left_open=left_open)
+def _convert(case: IrCase, left_open: str, verified: bool) -> Outcome:
+    return ir_to_onnx(case, left_open=left_open, verify=verified)
 
 
 def _difference(case: IrCase, wanted: Answer, outcome: Outcome | Refused | Crashed) -> str:
@@ -91,7 +92,7 @@ def _table(conversions: Sequence[Converted]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the sweep; print every difference, and a table."""
-    return report(__doc__, sweep, _table, arguments)
+    return report(__doc__, sweep, _table, arguments, can_verify=True)
 
 
 if __name__ == "__main__":

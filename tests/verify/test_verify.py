@@ -20,7 +20,7 @@ from ir_interp.cli.main import main
 from ir_interp.converters.openvino import builder
 from ir_interp.converters.openvino.interpolate_subgraph import resize
 from ir_interp.converters.verify.compare.array_differences import check, compare
-from ir_interp.converters.verify.run import processes as child
+from ir_interp.converters.verify.run import requests as child
 from tests.support.graphs import save_model, values
 
 CHAIN = """g (float[1,2,9,9] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2.3,0.6}, int64[4] z = {1,2,7,7}> {

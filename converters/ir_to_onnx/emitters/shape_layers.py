@@ -21,6 +21,8 @@ def _reshape(graph: Graph, op: Op) -> str:
     pattern, lengths = op.value(1), op.result_shape()
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)
+    if lengths is not None and None not in lengths and 0 in lengths and graph.opset >= 14:
+        return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # -1 stands for no length among zeros
     if pattern is None and lengths is not None and lengths.count(None) < 2 and 0 not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # whatever the pattern is at run time
     if pattern is not None and 0 not in pattern:

@@ -2,9 +2,9 @@
 
 | rung | what it proves |
 |---|---|
-| 1. exact | all outputs have the same values |
-| 2. reordered sums | outputs differ by no more than sums do whose terms are added in another order |
-| 3. quantised levels | a model that rounds to levels: each segment between two quantisations, by one level at edges |
+| 1. quantised levels | a model that rounds to levels: each segment between two quantisations, by one level at edges |
+| 2. exact | all outputs have the same values |
+| 3. reordered sums | outputs differ by no more than sums do whose terms are added in another order |
 | 4. tied rows | a model that sorts: outputs have the same rows, and only rows of equal scores change places |
 | 5. segment by segment | each segment between two tensors of both models, on the source's own values |
 | 6. inconclusive | nothing: the values of an output lie so close together that any other output would pass |
@@ -27,9 +27,9 @@ Raises VerificationError where the models differ, and no later rung could prove 
 """
 
 LADDER: tuple[Rung, ...] = (
+    quantised_levels.prove,  # decides for every model that quantises: its outputs as a whole prove nothing
     exact_outputs.prove,
     reordered_sums.prove,
-    quantised_levels.prove,  # decides for every model that quantises: its outputs as a whole prove nothing
     tied_rows.prove,
     segments.prove,  # decides for all others
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,10 @@ from ..graphs import Graph, ModelInput, Step
 
 _GROWTH = 1.5  # by which a resize whose sizes are an input enlarges its image
 _UNKNOWN = 64  # the size of an axis that the model does not know
+_BRIGHTEST = 255  # of 8 bits: a resize of 0 and 1 alone would prove little
 _COUNT = 3  # of things, where any number will do
+_SIZES = 1  # the place of the sizes, or scales, of an Interpolate
+_OF_RESIZE_10 = 2  # inputs: its data and its scales
 _MAX_STEPS = 24  # from an input to the step that consumes it
 _PASSES = {
     *("cast", "convert", "convertlike", "identity", "squeeze", "unsqueeze", "reshape", "flatten", "transpose"),
@@ -37,21 +41,75 @@ class Role:
     def values(self, rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDArray[np.generic]:
         """Return an array of such values."""
         if self.vector:
-            return np.resize(np.array(self.vector), shape).astype(dtype)
+            vector = np.array(self.vector)
+            vector = np.rint(vector) if np.dtype(dtype).kind in "iu" else vector
+            return np.resize(vector, shape).astype(dtype)
         if np.dtype(dtype).kind in "iu":
             return rng.integers(int(self.low), int(self.high), shape, endpoint=True).astype(dtype)
         return rng.uniform(self.low, self.high, shape).astype(dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Arithmetic:
+    """A step of arithmetic with a constant, which is its first or its second ``operand``."""
+
+    type: str
+    constant: NDArray[Any]
+    operand: int
+
+    def undone(self, result: NDArray[Any]) -> NDArray[Any]:
+        """Return the other operand, from which the step makes ``result``; that itself where none does."""
+        with np.errstate(all="ignore"):
+            other = _INVERSES[self.type, self.operand](result, self.constant)
+        is_vector = other.shape == result.shape and np.isfinite(other).all()
+        return other if is_vector else result
+
+    @classmethod
+    def of(cls, graph: Graph, step: Step, place: int) -> tuple[_Arithmetic, ...]:
+        """Return what a step does to its input at a place; nothing where it leaves values as they are."""
+        operand = 1 - place
+        if (step.type, operand) not in _INVERSES:
+            return ()
+        constant = graph.value(step.inputs[operand])
+        return () if constant is None else (cls(type=step.type, constant=constant.astype(float), operand=operand),)
+
+
+_INVERSES: dict[tuple[str, int], Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+    (name, operand): inverse
+    for names, operands, inverse in (
+        ("add", (0, 1), lambda result, constant: result - constant),
+        ("mul multiply", (0, 1), lambda result, constant: result / constant),
+        ("sub subtract", (1,), lambda result, constant: result + constant),
+        ("sub subtract", (0,), lambda result, constant: constant - result),
+        ("div divide", (1,), lambda result, constant: result * constant),
+        ("div divide", (0,), lambda result, constant: constant / result),
+    )
+    for name in names.split()
+    for operand in operands
+}
+"""By a step and the place of its constant: the other operand, from the result and the constant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Use:
-    """An input as a step consumes it: at which place, and from which element on of what the step takes there."""
+    """An input as a step consumes it: at which place, and from which element on of what the step takes there.
+
+    ``tensor`` is the name of the input, and ``path`` leads from the step back to it.
+    """
 
     graph: Graph
+    tensor: str
     step: Step
     place: int
     start: int
+    path: tuple[_Arithmetic, ...]
     shapes: Mapping[str, tuple[int, ...]]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the elements of the input, as NumPy has it."""
+        dtypes = (tensor.dtype for tensor in self.graph.inputs if tensor.name == self.tensor)
+        return np.dtype(next(dtypes, "") or "V").kind
 
     def lengths(self, place: int) -> PartialShape:
         """Return the lengths of another input of the step, nothing where they are not known."""
@@ -59,7 +117,11 @@ class _Use:
         return self.shapes.get(name) or self.graph.shape(name) or ()
 
     def vector(self, values: tuple[float, ...]) -> Role:
-        return Role(vector=values[self.start :] or values or (1.0,))
+        """Return the role of an input that is to become ``values`` where the step consumes it."""
+        wanted = np.array(values[self.start :] or values or (1.0,))
+        for arithmetic in self.path:
+            wanted = arithmetic.undone(wanted)
+        return Role(vector=tuple(wanted.tolist()))
 
     def number(self, place: int, attribute: str, default: int) -> int:
         """Return an axis or the like: a constant input of an IR's layer, an attribute of a node."""
@@ -86,16 +148,18 @@ def _uses(
     graph: Graph, name: str, shapes: Mapping[str, tuple[int, ...]], readers: Mapping[str, list[tuple[Step, int]]]
 ) -> Iterator[_Use]:
     """Yield where a tensor is consumed in ways that tell what it is, the nearest first."""
-    tensors, visited = [(name, 0)], {name}
+    tensors: list[tuple[str, int, tuple[_Arithmetic, ...]]] = [(name, 0, ())]
+    visited = {name}
     for _ in range(_MAX_STEPS):
         behind = []
-        for tensor, start in tensors:
+        for tensor, start, path in tensors:
             for step, place in readers.get(tensor, ()):
                 if (step.type, place) in _CONSUMERS:
-                    yield _Use(graph=graph, step=step, place=place, start=start, shapes=shapes)
+                    yield _Use(graph=graph, tensor=name, step=step, place=place, start=start, path=path, shapes=shapes)
                 elif step.type in _PASSES and not visited & set(step.outputs):
                     visited |= set(step.outputs)
-                    behind += [(output, start + _before(graph, step, place)) for output in step.outputs]
+                    nearer = (*_Arithmetic.of(graph, step, place), *path)
+                    behind += [(output, start + _before(graph, step, place), nearer) for output in step.outputs]
         tensors = behind
 
 
@@ -115,15 +179,27 @@ def _sizes(use: _Use) -> Role | None:
 
 
 def _resized(use: _Use) -> list[int]:
-    """Return the axes that sizes and scales stand for."""
-    rank = len(use.lengths(0)) or 4
-    listed = use.step.attributes.get("axes")
+    return resized_axes(use.graph, use.step, len(use.lengths(0)) or 4)
+
+
+def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
+    """Return the axes that the sizes and scales of a resize stand for."""
+    listed = step.attributes.get("axes")
     if isinstance(listed, str):  # of Interpolate-1
         listed = [int(axis) for axis in listed.split(",") if axis.strip()]
-    elif use.step.type == "interpolate":
-        value = use.graph.value(use.step.inputs[-1])
-        listed = None if value is None else value.ravel().tolist()
+    elif step.type == "interpolate" and len(step.inputs) > _SIZES + 1:
+        value = graph.value(step.inputs[-1])
+        is_axes = value is not None and value.dtype.kind in "iu"  # floats are the scales of Interpolate-4
+        listed = value.ravel().tolist() if value is not None and is_axes else None
     return [int(axis) % rank for axis in listed] if listed is not None else list(range(rank))
+
+
+def target_sizes(graph: Graph, step: Step, rank: int) -> dict[int, int]:
+    """Return the sizes that a resize has as constants, by axis; none where they are inputs, or scales are given."""
+    place = _SIZES if step.type == "interpolate" else 3
+    has_sizes = len(step.inputs) > place and step.attributes.get("shape_calculation_mode") != "scales"
+    sizes = graph.value(step.inputs[place]) if has_sizes else None
+    return {} if sizes is None else dict(zip(resized_axes(graph, step, rank), sizes.ravel().tolist(), strict=False))
 
 
 def _grows(axis: int, rank: int) -> bool:
@@ -141,7 +217,22 @@ def _scales(use: _Use) -> Role:
     return use.vector(tuple(_GROWTH if _grows(axis, rank) else 1.0 for axis in _resized(use)))
 
 
+def _pixels(use: _Use) -> Role | None:
+    """Return integers of pixels; floats are as good at random."""
+    return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
+
+
+def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
+    """Say whether the constant scales of a resize change its first axis: then that counts no images."""
+    axes = resized_axes(graph, step, rank)
+    values = (graph.value(name) for name in step.inputs[1:])
+    scales = (value.ravel() for value in values if value is not None and value.dtype.kind == "f")
+    return any(len(each) == len(axes) and dict(zip(axes, each, strict=True)).get(0, 1) != 1 for each in scales)
+
+
 def _window(use: _Use) -> Role:
+    if len(use.step.inputs) == _OF_RESIZE_10:
+        return _scales(use)
     count = len(_resized(use))
     return use.vector((0.0,) * count + (1.0,) * count)
 
@@ -177,10 +268,11 @@ def _always(*vector: float) -> Callable[[_Use], Role]:
 _CONSUMERS: dict[tuple[str, int], Callable[[_Use], Role | None]] = {
     (step, int(place)): rule
     for rule, places in {
+        _pixels: "resize 0, upsample 0, interpolate 0",
         _window: "resize 1",
         _sizes: "resize 3, interpolate 1",
         _scales: "resize 2, upsample 1",
-        lambda use: _scales(use) if len(use.step.inputs) > 3 else None: "interpolate 2",  # else these are its axes
+        lambda use: _scales(use) if use.kind == "f" else None: "interpolate 2",  # integers are its axes
         _indices: "gather 1, gatherelements 1, gathernd 1, scatterelements 1, scatterelementsupdate 1",
         _classes: "onehot 0",
         _lengths_of_data: "reshape 1, expand 1, broadcast 1",
@@ -204,6 +296,11 @@ _SIZE_NAMES = re.compile(r"(im|image|img|orig|origin|target).*(size|shape|hw)s?$
 _SCALE_NAMES = re.compile(r"scale(_?factor)?s?$", re.IGNORECASE)
 _LENGTH_NAMES = re.compile(r"len(gth)?s?$", re.IGNORECASE)
 _FEW = 8  # elements, up to which an input holds settings rather than data
+
+
+def is_setting(each: ModelInput, shape: tuple[int, ...]) -> bool:
+    """Say whether an input holds a few integers, which may decide whether the model runs at all."""
+    return int(np.prod(shape)) <= _FEW and bool(each.dtype) and np.dtype(each.dtype).kind in "iu"
 
 
 def _by_name(each: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:

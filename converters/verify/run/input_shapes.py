@@ -2,40 +2,121 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from ir_interp.errors import IrInterpError
 from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
+from .input_roles import scales_batch, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 
-_TRIED = (64, 224, 320, 256, 512, 640, 384, 480)
+
+class Extent(Enum):
+    """Which sizes dynamic dimensions become: a fault may show at one extent alone."""
+
+    REAL = "real"  # those that the model is for
+    ODD = "odd"  # height and width differ, and there is more than one image
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """Sizes to try: of images or sequences, of the batch, and of all other dimensions."""
+
+    height: int
+    width: int
+    batch: int = 1
+    depth: int
+
+
+_LENGTHS = (64, 224, 320, 256, 512, 640, 384, 480)
 """Lengths of images and sequences, the quickest first; multiples of what networks shrink by, but for some 7."""
+_TRIED = {
+    # Channels, or slices of a volume, are few where the graph allows it: with five dimensions of 224, none would fit.
+    Extent.REAL: (
+        _Candidate(height=64, width=64, depth=3),
+        _Candidate(height=64, width=64, depth=16),
+        *(_Candidate(height=length, width=length, depth=length) for length in _LENGTHS),
+    ),
+    Extent.ODD: (
+        _Candidate(height=45, width=67, batch=2, depth=5),
+        _Candidate(height=45, width=67, depth=5),
+        _Candidate(height=96, width=160, batch=2, depth=32),
+        _Candidate(height=96, width=160, depth=32),
+    ),
+    Extent.SMALL: (
+        _Candidate(height=2, width=3, depth=1),
+        _Candidate(height=8, width=8, depth=8),
+        _Candidate(height=16, width=16, depth=16),
+        _Candidate(height=32, width=32, depth=32),
+    ),
+}
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
+_NO_BATCH = 2  # up to this rank, all that a resize takes is one image
+_MOST_ELEMENTS = 2**22  # of one input, where its rank lets it be as small
+_RESIZES = {"resize", "upsample", "interpolate"}
 
 
-def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Shapes]:
+def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]], extent: Extent = Extent.REAL) -> list[Shapes]:
     """Return lengths for all inputs of a model, the likeliest first: one answer where nothing is dynamic.
 
     ``chosen`` are those that somebody chose by input name. Raises IrInterpError for lengths that an input cannot have.
     """
-    check_names(graph, chosen)
-    inputs = {tensor.name: _fixed(tensor, chosen) for tensor in graph.inputs}
+    inputs = _settled(graph, chosen)
     answers: list[Shapes] = []
-    for height, width in _candidates(graph):
-        answer = {tensor.name: _closed(graph, tensor, inputs, height, width) for tensor in graph.inputs}
+    for candidate in _candidates(graph, extent):
+        named = _by_symbol(graph, inputs)
+        answer = {
+            each.name: _closed(each, inputs[each.name], _likely(graph, each, inputs[each.name], candidate), named)
+            for each in graph.inputs
+        }
         answers += [] if answer in answers else [answer]
     return answers
 
 
-def _candidates(graph: Graph) -> Iterator[tuple[int, int]]:
-    if len(graph.hints) == 2:
-        yield graph.hints[0], graph.hints[1]
-    yield from ((length, length) for length in _TRIED)
+def fixed(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> dict[str, PartialShape]:
+    """Return the lengths of all inputs once some are ``chosen``: those of one name are all alike.
+
+    Raises IrInterpError for lengths that an input cannot have.
+    """
+    inputs = _settled(graph, chosen)
+    named = _by_symbol(graph, inputs)
+    return {
+        tensor.name: tuple(
+            named.get(symbol) if length is None else length
+            for symbol, length in zip(_symbols(tensor), inputs[tensor.name], strict=True)
+        )
+        for tensor in graph.inputs
+    }
+
+
+def _settled(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> dict[str, PartialShape]:
+    check_names(graph, chosen)
+    return {tensor.name: _fixed(tensor, chosen) for tensor in graph.inputs}
+
+
+def extents(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Extent]:
+    """Return the extents at which a model has sizes of its own: one where nothing is dynamic."""
+    known: list[Shapes] = []
+    distinct = []
+    for extent in Extent:
+        answers = shapes(graph, chosen, extent)
+        distinct += [] if all(answer in known for answer in answers) else [extent]
+        known += answers
+    return distinct
+
+
+def _candidates(graph: Graph, extent: Extent) -> Iterator[_Candidate]:
+    if len(graph.hints) == 2 and extent is Extent.REAL:
+        yield _Candidate(height=graph.hints[0], width=graph.hints[1], depth=graph.hints[0])
+    yield from _TRIED[extent]
 
 
 def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
@@ -71,29 +152,43 @@ def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
 
 
 def _closed(
-    graph: Graph, each: ModelInput, inputs: Mapping[str, PartialShape], height: int, width: int
+    each: ModelInput, lengths: PartialShape, likely: Mapping[int, int], named: dict[str, int]
 ) -> tuple[int, ...]:
-    """Return the lengths of an input, dynamic ones filled in: those of one name all alike."""
-    named = _by_symbol(graph, inputs)
-    lengths, channels = inputs[each.name], _channels(graph, each.name)
-    batch = 1 if _is_state(each, graph) else None
+    """Return the lengths of an input, dynamic ones filled in; ``named`` gets those of names, which are all alike."""
     closed = []
-    for axis, length in enumerate(lengths):
-        symbol = each.symbols[axis] if axis < len(each.symbols) else ""
+    for axis, (symbol, length) in enumerate(zip(_symbols(each), lengths, strict=True)):
         if length is None:
-            length = named.get(symbol) or batch or _likely(axis, len(lengths), channels, height, width)
+            length = named.get(symbol) or likely[axis]
             most = each.most[axis] if axis < len(each.most) else None
             length = min(length, most) if most else length
+            named |= {symbol: length} if symbol else {}
         closed.append(length)
     return tuple(closed)
 
 
-def _likely(axis: int, rank: int, channels: int | None, height: int, width: int) -> int:
-    if axis == 0:
-        return 1  # the batch
-    if axis == 1 and channels is not None and rank > 2:
-        return channels
-    return width if axis == rank - 1 else height
+def _symbols(each: ModelInput) -> tuple[str, ...]:
+    """Return the names of the dimensions of an input, nothing for those without."""
+    return each.symbols or ("",) * len(each.lengths)
+
+
+def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _Candidate) -> dict[int, int]:
+    """Return sizes for the dynamic axes: the batch, channels, then width, height and all others from the last on."""
+    rank, channels = len(lengths), _channels(graph, each.name)
+    dynamic = [axis for axis, length in enumerate(lengths) if length is None]
+    if _is_state(each, graph):
+        return dict.fromkeys(dynamic, candidate.batch)
+    resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
+    is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
+    known = {} if is_image else {0: candidate.batch}
+    known |= {1: channels} if channels is not None and rank > 2 else {}
+    sizes = target_sizes(graph, resize, rank) if resize and rank > _NO_BATCH else {}
+    known |= {axis: size for axis, size in sizes.items() if axis < rank - 2 and size > 0}  # mostly stays as it is
+    others = [axis for axis in reversed(dynamic) if axis not in known]
+    area = candidate.width * candidate.height
+    settled = area * math.prod(known.values()) * math.prod(filter(None, lengths))
+    room = (_MOST_ELEMENTS / settled) ** (1 / max(1, len(others) - 2))
+    depth = max(1, min(candidate.depth, int(room)))
+    return known | dict(zip(others, (candidate.width, candidate.height, *(depth for _ in others)), strict=False))
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:
@@ -114,14 +209,19 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
 
 def _channels(graph: Graph, name: str) -> int | None:
     """Return the channels that a convolution takes of an input, where the input leaves them dynamic."""
+    convolution = next((step for step in _takers(graph, name) if step.type in _CONVOLUTIONS), None)
+    return _channels_of(graph, convolution) if convolution else None
+
+
+def _takers(graph: Graph, name: str) -> Iterator[Step]:
+    """Yield the steps whose data an input is, be it cast or quantised before."""
     tensors = {name}
     for step in graph.steps:
         if step.inputs and step.inputs[0] in tensors:
-            if step.type in _CONVOLUTIONS:
-                return _channels_of(graph, step)
             if step.type in _ELSEWHERE:
                 tensors |= set(step.outputs)
-    return None
+            else:
+                yield step
 
 
 def _channels_of(graph: Graph, step: Step) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,13 @@ from ir_interp.views.image_arrays import array as array_of
 from ..graphs import Graph, ModelInput
 from . import image_inputs as images
 from .array_files import Named
-from .input_roles import Role, roles
+from .input_roles import Role, is_setting, roles
 from .input_shapes import Shapes, check_names, fits
 
 _BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
 _BRIGHTEST = 255
+_SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
+"""What integers often are that decide shapes: flags, counts, factors, percentages, lengths."""
 DISTRIBUTIONS = ("uniform", "normal", "pixels")
 """Of random floats: in [0, 1); around 0; integers of pixels. The next is tried where one proves nothing."""
 
@@ -88,6 +90,12 @@ def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
     return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
+def settings(graph: Graph, shapes: Shapes, read: Collection[str]) -> tuple[int, ...]:
+    """Return values to try for inputs of a few integers, where the model runs on none of their role."""
+    is_open = any(is_setting(tensor, shapes[tensor.name]) for tensor in graph.inputs if tensor.name not in read)
+    return _SETTINGS if is_open else ()
+
+
 def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
     """Return what the files of one run hold. Raises ReadError, IrInterpError where that is no input of the model."""
     check_names(graph, files)
@@ -95,10 +103,21 @@ def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[
 
 
 def arrays(
-    graph: Graph, shapes: Shapes, read: Mapping[str, NDArray[Any]], seed: int, distribution: str = DISTRIBUTIONS[0]
+    graph: Graph,
+    shapes: Shapes,
+    read: Mapping[str, NDArray[Any]],
+    seed: int,
+    distribution: str = DISTRIBUTIONS[0],
+    setting: int | None = None,
 ) -> Named:
-    """Return an array for each input: those that were ``read`` of files, the rest random, by the seed."""
+    """Return an array for each input: those that were ``read`` of files, the rest random, by the seed.
+
+    Inputs of a few integers are all ``setting``, where that is not None.
+    """
     known, rng = roles(graph, shapes), np.random.default_rng(seed)
+    if setting is not None:
+        settings = (tensor.name for tensor in graph.inputs if is_setting(tensor, shapes[tensor.name]))
+        known |= dict.fromkeys(settings, Role(vector=(float(setting),)))
     return [
         (
             tensor.name,

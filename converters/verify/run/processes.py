@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.memory import allow_declared, bound_advice, is_of_memory
+from ir_interp.files.memory import MemoryBoundError, allow_declared
 
 from ...report import Progress
-from ...workers.forks import Call, forks
 from ..graphs import Graph, ModelInput, read
-from . import runners
 from .array_files import Named, load, save
-from .input_shapes import Shapes, attempts, named, shapes
-from .inputs import Inputs, arrays, distributions, read_files
+from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
+from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
-from .runners import INPUTS, NOT_LOADED, OUTPUTS, REPLACEMENTS, TENSORS, USAGE, Request
+from .rehearsals import Outcome, Rehearsals, has_values
+from .requests import NotLoadedError, NotRunError, answer
+from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
 from .tensor_memory import declared_bytes
 
-_SECONDS = 600  # for one run of a model
+_REHEARSED = {Extent.REAL: 1, Extent.ODD: 4, Extent.SMALL: 4}  # how many lengths: those that take next to no time
 Array = NDArray[Any]
 
 
-class NotLoadedError(VerificationError):
-    """A runtime does not take a model, on whatever inputs."""
-
-
-class NoSourceError(VerificationError):
+class NoSourceError(NotRunError):
     """A source does not run in its own runtime, on any lengths that were tried."""
 
 
@@ -71,7 +67,9 @@ class Runs:
     """Runs models in child processes, on the same inputs: a runtime that dies or hangs takes nothing along.
 
     ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` where that is
-    tried only because the first proves nothing.
+    tried only because the first proves nothing. ``extent`` says which sizes dynamic dimensions become. ``others`` are
+    the runs at other extents than ``real``, which is the first. ``setting`` is the value of inputs of a few integers,
+    where the model does not run on those of their roles.
     """
 
     folder: Path
@@ -79,65 +77,116 @@ class Runs:
     files: Mapping[str, Path]
     distribution: str
     progress: Progress
+    rehearsals: Rehearsals
+    extent: Extent = Extent.REAL
+    others: list[Runs] = field(default_factory=list)
+    real: Runs | None = None
     is_another: bool = False
+    has_settled: bool = False
+    setting: int | None = None
     arrays: Named = field(default_factory=list)
     _tried: int = 0
 
-    def settle(self, model: Path, data: Sequence[str] = ()) -> tuple[Named, dict[str, Array]]:
+    def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
         """Run a model on lengths that it can work with, which all later runs take; return its outputs and ``data``.
 
         Among these, and among the outputs, there are then no empty ones, as far as any lengths give such. Called again,
-        it tries what is left. Raises VerificationError where it runs on none.
+        it tries what is left. Raises NotRunError where it runs on none.
         """
-        graph, inputs = self.models.graph, self.models.inputs
-        read = read_files(graph, inputs, self.files)
-        answers = shapes(graph, {**inputs.shapes, **{name: array.shape for name, array in read.items()}})
+        answers = self._answers()
+        data = data if len(answers) > 1 or self.others or self.real else ()  # with one answer there is no choice
+        self._rehearse(model, data, self._likeliest())
         problems, empty = [], []
-        for each in answers[self._tried :]:
+        for setting, each in self._attempts(answers)[self._tried :]:
             self._tried += 1
-            allow_declared(self._declared(each))
-            self.arrays = arrays(graph, each, read, inputs.seed, self.distribution)
+            self.setting = setting
             try:
-                ran = self(model, data if len(answers) > 1 else ())  # with one answer there is no choice
+                allow_declared(self._declared(each))
+                self.arrays = self._arrays(each)
+                outcome = self(model, data)
             except NotLoadedError:
                 raise
-            except VerificationError as problem:
+            except (NotRunError, MemoryBoundError) as problem:
                 problems.append(str(problem))
                 continue
-            # An empty output proves nothing, nor does a resize of an empty tensor.
-            if all(array.size for array in (*(array for _, array in ran[0]), *ran[1].values())):
-                return ran
-            empty.append(each)
-        self.arrays = arrays(graph, (empty or answers)[0], read, inputs.seed, self.distribution)
+            if has_values(outcome):
+                self.has_settled = True
+                return outcome
+            empty.append((setting, each))
         if empty:
+            self.setting, lengths = empty[0]
+            self.arrays, self.has_settled = self._arrays(lengths), True
             return self(model)
-        raise VerificationError("; ".join([*problems[:1], *filter(None, [attempts(answers, graph)])]))
+        raise NotRunError("; ".join([*problems[:1], *filter(None, [attempts(answers, self.models.graph)])]))
+
+    def _answers(self) -> list[Shapes]:
+        """Return the lengths of inputs that may be tried, in order."""
+        files = {name: array.shape for name, array in self._read().items()}
+        return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
+
+    def _attempts(self, answers: Sequence[Shapes]) -> list[tuple[int | None, Shapes]]:
+        """Return the lengths to try, with values of the roles of inputs, then with others."""
+        others = settings(self.models.graph, answers[0], self._read())
+        return [(None, each) for each in answers] + [(value, each) for value in others for each in answers[:2]]
+
+    def _read(self) -> dict[str, Array]:
+        return read_files(self.models.graph, self.models.inputs, self.files)
+
+    def _arrays(self, lengths: Shapes) -> Named:
+        return arrays(
+            self.models.graph, lengths, self._read(), self.models.inputs.seed, self.distribution, self.setting
+        )
 
     def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
         """Return the outputs of a model and its translation on lengths on which both run, and where one did not.
 
-        A source may leave its own domain without a word, as where a pool is longer than its input. Raises
-        VerificationError, NotLoadedError of the source, where they run together on none.
+        A source may leave its own domain without a word, as where a pool is longer than its input. Raises NotRunError,
+        where that is because of the source alone NoSourceError, where they run together on none.
         """
         problems: list[str] = []
         while True:
             try:
                 expected, _ = self.settle(source, data)
-            except VerificationError as problem:
+            except NotRunError as problem:
                 text = "; ".join(filter(None, (*problems[:1], str(problem))))
-                raise (VerificationError if problems else NoSourceError)(text) from None
+                raise (NotRunError if problems else NoSourceError)(text) from None
             try:
+                self._rehearse(result, (), self._on_which(source, data))
                 return expected, self(result)[0], problems[0] if problems else ""
             except NotLoadedError:
                 raise
-            except VerificationError as problem:
+            except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
+
+    def _rehearse(self, model: Path, data: Sequence[str], lengths: Sequence[Sequence[Shapes]]) -> None:
+        """Run a model on the first lengths of each extent that it takes, all in one process, unless that was done."""
+        every = [each for group in lengths for each in group]
+        if not self.others or not every or self.rehearsals.knows(model):
+            return
+        self.progress(f"running {model.name}", 0, 0)
+        groups = [[(each, self._inputs_of(model, self._arrays(each))) for each in group] for group in lengths]
+        largest = max(every, key=lambda shapes: sum(map(prod, shapes.values())))
+        self.rehearsals.rehearse(self._request(model, self.folder, data), groups, self._declared(largest))
+
+    def _likeliest(self) -> list[list[Shapes]]:
+        """Return the lengths of each extent that are tried first."""
+        return [run._answers()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
+
+    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Shapes]]:
+        """Return the lengths on which this run and the others settle, as far as that is known."""
+        taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
+        return [[self.shapes], *(group[:1] for group in taken[1:])]
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
         if model in self.models.through_openvino:
             self.models = replace(self.models, through_openvino=self.models.through_openvino | {path})
         return path
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the source runs at another extent: where it does not at this one, these sizes are not for it."""
+        return self.real is not None and self.real.has_settled
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -158,64 +207,57 @@ class Runs:
 
         ``given`` are values that take the place of tensors inside; ``options`` are those of ``Request``.
         """
+        known = self.rehearsals.recall(model, tensors, self.shapes) if self._is_plain(given, options) else None
+        if known is not None:
+            return known
         self.progress(f"running {model.name}", 0, 0)
         with TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
-            save(folder / INPUTS, self._inputs_of(model))
+            save(folder / INPUTS, self._inputs_of(model, self.arrays))
             if given:
                 save(folder / REPLACEMENTS, list(given.items()))
-            in_openvino = self.models.in_openvino(model)
-            request = Request(model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, **options)
-            _run(request, self._declared(self.shapes))
+            answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
             return load(folder / OUTPUTS), dict(load(folder / TENSORS))
+
+    def _is_plain(self, given: object, options: Mapping[str, Any]) -> bool:
+        """Say whether a run is as in a rehearsal."""
+        return given is None and not options and self.setting is None
+
+    def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
+        in_openvino = self.models.in_openvino(model)
+        return Request(model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, **options)
 
     def _declared(self, shapes: Shapes) -> float:
         """Return what the tensors of the models take on inputs of these lengths."""
         return declared_bytes(self.models.inputs_of, shapes)
 
-    def _inputs_of(self, model: Path) -> Named:
+    def _inputs_of(self, model: Path, given: Named) -> Named:
         models = self.models
         inputs = models.inputs_of[model] if model in models.inputs_of else read(model).inputs
-        return for_model(dict(self.arrays), models.graph, inputs, models.inputs.images)
+        return for_model(dict(given), models.graph, inputs, models.inputs.images)
 
 
 def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
-    """Yield what runs two models, once for all files of each input; then on other random floats."""
-    samples = both.inputs.samples()
-    for place, distribution in enumerate(distributions(both.inputs, both.graph)):
-        for files in samples if not place else samples[:1]:  # other random floats need no other files
-            yield Runs(
-                folder=folder,
-                models=both,
-                files=files,
-                distribution=distribution,
-                progress=progress,
-                is_another=bool(place),
-            )
+    """Yield what runs two models: on all files of each input, on all extents, then on other random floats."""
+    shared: dict[str, Any] = {"folder": folder, "models": both, "progress": progress}
+    first, *rest = both.inputs.samples()
+    distribution, *others = distributions(both.inputs, both.graph)
+    yield from _at_extents(first, distribution, shared)
+    for files in rest:
+        yield _run(files, distribution, shared)
+    for other in others:
+        yield _run(first, other, shared, is_another=True)  # other random floats need no other files or sizes
 
 
-def _run(request: Request, declared: float) -> None:
-    """Run a request in a process of its own, for a model whose tensors are of ``declared`` bytes."""
-    model = request.model
-    allow_declared(declared)
-    call = Call(
-        function=f"{runners.__name__}:answer",
-        argument=request,
-        folder=request.folder,
-        imports=("openvino",) if request.in_openvino else ("onnx", "onnxruntime"),
-        seconds=_SECONDS,
-        files=(model, model.with_suffix(".bin"), request.folder / INPUTS),
-        declared=declared,
-    )
-    try:
-        with forks() as processes:
-            code, errors = processes.run(call)
-    except TimeoutError:
-        raise VerificationError(f"{model.name} did not finish in {_SECONDS} s") from None
-    if code == USAGE:
-        raise IrInterpError(errors.strip())
-    if code:
-        lines = errors.strip().splitlines() or [f"it died with status {code}"]
-        advice = f"; {bound_advice()}" if is_of_memory(lines[-1]) else ""
-        problem = f"{model.name} does not run: {lines[-1]}{advice}"
-        raise (NotLoadedError if code == NOT_LOADED else VerificationError)(problem)
+def _at_extents(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any]) -> list[Runs]:
+    """Return the runs on one set of files at all extents that differ, the real one first."""
+    real = _run(files, distribution, shared)
+    lengths = {name: array.shape for name, array in real._read().items()}
+    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **lengths})
+    real.others = [replace(real, extent=extent, real=real) for extent in distinct if extent is not Extent.REAL]
+    return [real, *real.others]
+
+
+def _run(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any], *, is_another: bool = False) -> Runs:
+    rehearsals = Rehearsals(folder=shared["folder"])
+    return Runs(**shared, files=files, distribution=distribution, rehearsals=rehearsals, is_another=is_another)

@@ -43,6 +43,7 @@ class Request:
     file, while the model still shows what it computes itself. ``in_openvino`` chooses the runtime, which is
     onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO multiply
     integers where FakeQuantize surrounds a layer, as it does by itself. With ``threads`` 0 it chooses their number.
+    ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
     model: Path
@@ -52,9 +53,11 @@ class Request:
     optimised: bool = True
     in_8_bits: bool = False
     threads: int = 0
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs.npz", "outputs.npz", "tensors.npz", "replacements.npz"
+PROBLEM = "problem.txt"
 """The names of files in the folder of a request."""
 
 
@@ -71,11 +74,50 @@ def answer(request: Request) -> int:
     return 0
 
 
+def try_inputs(request: Request) -> int:
+    """Run a model on the first of each of ``request.groups`` that it takes, and whose tensors are not empty.
+
+    Each set of inputs has files of its own, see ``numbered``; PROBLEM gets the reason where one fails. Return the exit
+    code.
+    """
+    try:
+        runner = _runner(request, {})
+    except Exception as error:  # whatever a runtime throws: it will say so again where the model is run by itself
+        print(reason(error), file=sys.stderr)
+        return NOT_LOADED
+    for group in request.groups:
+        next(filter(None, (_proves(request, runner, number) for number in group)), None)
+    return 0
+
+
+def _proves(request: Request, runner: _Onnx | _Ir, number: int) -> bool:
+    """Run a model on one set of inputs; return whether it ran, and nothing was empty."""
+    names = (numbered(name, number) for name in (INPUTS, OUTPUTS, TENSORS))
+    inputs, outputs, tensors = (request.folder / name for name in names)
+    try:
+        results = runner.run(load(inputs))
+        save(tensors, results[runner.count :])
+        save(outputs, results[: runner.count])  # last: it says that this number is done
+    except Exception as error:  # whatever a runtime throws, of several lines
+        (request.folder / numbered(PROBLEM, number)).write_text(reason(error), encoding="utf-8")
+        return False
+    return all(array.size for _, array in results)
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the name of a file of one of several sets of inputs."""
+    return f"{number}-{name}"
+
+
+def _runner(request: Request, replacements: dict[str, NDArray[Any]]) -> _Onnx | _Ir:
+    return (_Ir if request.in_openvino else _Onnx)(request, replacements)
+
+
 def _run(request: Request) -> None:
     folder = request.folder
     replacements = dict(load(folder / REPLACEMENTS)) if (folder / REPLACEMENTS).exists() else {}
     try:
-        runner: Any = (_Ir if request.in_openvino else _Onnx)(request, replacements)
+        runner = _runner(request, replacements)
     except Exception as error:  # whatever a runtime throws
         raise _NotLoadedError(error) from None
     results = runner.run(load(folder / INPUTS))

@@ -1,0 +1,63 @@
+"""Models whose inputs take the lengths of ``--shape`` for good."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.scratch import scratch
+from ir_interp.shapes import PartialShape
+
+from ..onnx.onnx_files import external_files, read_model
+from ..runtimes.openvino_saving import save_model
+from ..runtimes.telemetry import openvino_silent
+from ..verify import graphs
+from ..verify.run.input_shapes import fixed, named
+
+
+@contextmanager
+def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path]:
+    """Yield a model of the same name whose inputs have the ``chosen`` lengths, by input name.
+
+    Dimensions of one name are all alike; those that nobody chose stay dynamic. Raises IrInterpError for lengths that an
+    input cannot have.
+    """
+    graph = graphs.read(source)
+    lengths = fixed(graph, named(graph.inputs, chosen))
+    with scratch() as folder:
+        path = folder / source.name
+        (_freeze_onnx if FileKind.of(source) is FileKind.ONNX else _freeze_ir)(source, path, lengths)
+        yield path
+
+
+def _freeze_onnx(source: Path, path: Path, lengths: Mapping[str, PartialShape]) -> None:
+    model = read_model(source)
+    for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the lengths of the inputs
+        for dimension in value.type.tensor_type.shape.dim:
+            if not dimension.HasField("dim_value"):
+                dimension.Clear()
+    for value in model.graph.input:
+        for dimension, length in zip(value.type.tensor_type.shape.dim, lengths.get(value.name, ()), strict=False):
+            if length is not None:
+                dimension.dim_value = length
+    onnx.save(model, str(path))
+    for data in external_files(source):  # links to them ONNX does not read
+        copy = path.parent / data.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data, copy)
+
+
+def _freeze_ir(source: Path, path: Path, lengths: Mapping[str, PartialShape]) -> None:
+    with openvino_silent():
+        import openvino
+
+    model = openvino.Core().read_model(source)
+    model.reshape(
+        {name: openvino.PartialShape([-1 if n is None else n for n in shape]) for name, shape in lengths.items()}
+    )
+    save_model(model, path)

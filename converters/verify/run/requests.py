@@ -1,0 +1,56 @@
+"""Requests to run a model, answered by child processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.files.memory import allow_declared, bound_advice, is_of_memory
+
+from ...workers.forks import Call, forks
+from . import runners
+from .runners import INPUTS, NOT_LOADED, USAGE, Request
+
+_SECONDS = 600  # for one request
+
+
+class NotRunError(VerificationError):
+    """A model does not run in its runtime, on any lengths that were tried."""
+
+
+class NotLoadedError(NotRunError):
+    """A runtime does not take a model, on whatever inputs."""
+
+
+def answer(request: Request, declared: float, function: Callable[[Request], int] = runners.answer) -> None:
+    """Run a request in a process of its own, for a model whose tensors are of ``declared`` bytes.
+
+    Raises NotRunError for what goes wrong in the runtime, IrInterpError for a request that makes no sense.
+    """
+    model = request.model
+    allow_declared(declared)
+    call = Call(
+        function=f"{runners.__name__}:{function.__name__}",
+        argument=request,
+        folder=request.folder,
+        imports=("openvino",) if request.in_openvino else ("onnx", "onnxruntime"),
+        seconds=_SECONDS,
+        files=(model, model.with_suffix(".bin"), request.folder / INPUTS),
+        declared=declared,
+    )
+    try:
+        with forks() as processes:
+            code, errors = processes.run(call)
+    except TimeoutError:
+        raise NotRunError(f"{model.name} did not finish in {_SECONDS} s") from None
+    if code == USAGE:
+        raise IrInterpError(errors.strip())
+    if code:
+        problem = not_run(request, (errors.strip().splitlines() or [f"it died with status {code}"])[-1])
+        raise NotLoadedError(*problem.args) if code == NOT_LOADED else problem
+
+
+def not_run(request: Request, reason: str) -> NotRunError:
+    """Return the error for a model that does not run, for a reason of its runtime."""
+    advice = f"; {bound_advice()}" if is_of_memory(reason) else ""
+    return NotRunError(f"{request.model.name} does not run: {reason}{advice}")

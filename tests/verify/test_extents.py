@@ -1,0 +1,165 @@
+"""Sizes of dynamic dimensions: which are tried, and faults that one extent alone shows."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError, VerificationError
+from ir_interp.converters.verify import graphs, large_sizes
+from ir_interp.converters.verify.run import processes
+from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
+from ir_interp.converters.verify.run.inputs import Inputs
+from tests.support.commands import command
+from tests.support.graphs import save_model
+
+SCALED = 'Resize <mode = "linear"> (x, "", s) }'
+ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        pytest.param("(float[a] x) => (float[b] y) <float[1] s = {2}> { y = " + SCALED, [(64,), (67,), (3,)], id="1"),
+        pytest.param(
+            "(float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { y = " + SCALED,
+            [(64, 64), (45, 67), (2, 3)],
+            id="an image of rank 2 has no batch",
+        ),
+        pytest.param("(float[a,b] x) => (float[a,b] y) { y = Relu (x) }", [(1, 64), (2, 67), (1, 3)], id="a batch"),
+        pytest.param(
+            "(float[a,b,c,d,e] x) => (float[f,g,h,i,j] y) <float[5] s = {1,1,2,2,2}> { y = " + SCALED,
+            [(1, 3, 3, 64, 64), (2, 5, 5, 45, 67), (1, 1, 1, 2, 3)],
+            id="5",
+        ),
+        pytest.param(
+            "(float[a,b,c,d] x) => (float[e,f,g,h] y) <int64[4] z = {3,2,9,9}> "
+            '{ y = Resize <mode = "linear"> (x, "", "", z) }',
+            [(3, 2, 64, 64), (3, 2, 45, 67), (3, 2, 2, 3)],
+            id="batch and channels that a resize has as constants",
+        ),
+        pytest.param(
+            "(float[a,b,c] x) => (float[d,e,f] y) <float[3] s = {0.3,1,2}> { y = " + SCALED,
+            [(3, 64, 64), (5, 45, 67), (1, 2, 3)],
+            id="a first axis that is resized is no batch",
+        ),
+        pytest.param(
+            "(float[n,a,b,3] x) => (float[n,a,b,3] y) { y = Relu (x) }",
+            [(1, 64, 64, 3), (2, 45, 67, 3), (1, 2, 3, 3)],
+            id="channels last",
+        ),
+        pytest.param(
+            "(float[n,3,a,a] x) => (float[n,3,a,a] y) { y = Relu (x) }",
+            [(1, 3, 64, 64), (2, 3, 45, 45), (1, 3, 2, 2)],
+            id="dimensions of one name",
+        ),
+    ],
+)
+def test_sizes_follow_from_rank_and_graph(text: str, sizes: list[tuple[int, ...]], tmp_path: Path) -> None:
+    graph = graphs.read(save_model(tmp_path / "a.onnx", f"g {text}"))
+    assert [shapes(graph, {}, extent)[0]["x"] for extent in ALL] == sizes
+    assert extents(graph, {}) == list(ALL)
+    assert extents(graph, {"x": sizes[0]}) == [Extent.REAL]
+
+
+def test_no_size_is_beyond_memory(tmp_path: Path) -> None:
+    text = "(float[a,b,c,d,e,f] x) => (float[a,b,c,d,e,f] y) { y = Relu (x) }"
+    graph = graphs.read(save_model(tmp_path / "a.onnx", f"g {text}"))
+    every = [sizes["x"] for extent in ALL for sizes in shapes(graph, {}, extent)]
+    assert max(math.prod(each) for each in every) <= 2**23
+
+
+def _differing(path: Path, length: str) -> tuple[Path, Path]:
+    """Return a model, and one that adds 1 where its input has ``length`` columns."""
+    text = """g (float[n,3,h,w] x) => (float[n,3,h,w] y) <int64[1] last = {3}, int64[1] most = {%s}> {
+        shape = Shape (x) w1 = Gather (shape, last) off = Equal (w1, most) one = Cast <to = 1> (off)
+        y = Add (x, one) }"""
+    plain = "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Identity (x) }"
+    return save_model(path / "a.onnx", plain), save_model(path / "b.onnx", text % length)
+
+
+@pytest.mark.parametrize(("length", "shape"), [("64", "1x3x64x64"), ("67", "2x3x45x67"), ("3", "1x3x2x3")])
+def test_a_fault_of_one_extent_is_seen(
+    length: str, shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = map(str, _differing(tmp_path, length))
+    code, printed, _ = command(capsys, "compare", first, second)
+    assert code == 1
+    assert f"{shape} float32" in printed
+    assert command(capsys, "compare", first, second, "--shape", "1,3,10,11")[0] == 0
+
+
+def test_a_conversion_is_refused_for_what_goes_wrong_at_odd_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = save_model(tmp_path / "a.onnx", "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Relu (x) }")
+    report = ir_interp.convert(source, tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.shapes == {"x": (1, 3, 64, 64)}
+    assert report.verification.more_shapes == ({"x": (2, 3, 45, 67)}, {"x": (1, 3, 2, 3)})
+    whole = processes.Runs.__call__
+
+    def wrong(run: processes.Runs, model: Path, *tensors: object, **options: object) -> object:
+        (outputs, shown) = whole(run, model, *tensors, **options)  # type: ignore[arg-type]
+        is_off = model.suffix == ".xml" and run.extent is Extent.ODD
+        return [(name, array + is_off) for name, array in outputs], shown
+
+    monkeypatch.setattr(processes.Runs, "__call__", wrong)
+    with pytest.raises(VerificationError, match=r"^output 'y' differs by 1 .*; nothing was written$"):
+        ir_interp.convert(source, tmp_path / "b.xml")
+
+
+def test_sizes_for_which_a_model_is_not_are_passed_over(tmp_path: Path) -> None:
+    """Rows of 3,072 elements are what images of multiples of 32 have."""
+    text = """g (float[n,3,h,w] x) => (float[m,a] y) <int64[2] z = {-1, 3072}> { y = Reshape (x, z) }"""
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.shapes == {"x": (1, 3, 64, 64)}
+    assert report.verification.more_shapes == ({"x": (2, 3, 96, 160)}, {"x": (1, 3, 32, 32)})
+
+
+@pytest.mark.parametrize(
+    ("steps", "dial"),
+    [
+        ("d = Cast <to = 1> (dial) s = Div (d, hundred)", 150),
+        ("d = Cast <to = 1> (dial) t = Mul (quarter, d) s = Sub (hundred, t)", 394),
+        ("d = Cast <to = 1> (dial) t = Add (d, hundred) s = Mul (t, quarter)", -94),
+        ("e = Sub (dial, one) d = Cast <to = 1> (e) t = Relu (d) s = Sqrt (t)", 2),
+    ],
+    ids=["a quotient", "a difference", "a sum", "neither 0 nor 1"],
+)
+def test_integers_that_decide_sizes_are_found(steps: str, dial: int, tmp_path: Path) -> None:
+    text = f"""g (uint8[1,1,h,w] x, int32[1] dial) => (float[1,1,k,l] y)
+        <float hundred = {{100}}, float quarter = {{0.25}}, float[2] ones = {{1,1}}, int32 one = {{1}}> {{
+        f = Cast <to = 1> (x) {steps} all = Concat <axis = 0> (ones, s, s) y = Resize <mode = "linear"> (f, "", all)
+    }}"""
+    source = save_model(tmp_path / "a.onnx", text)
+    both = processes.models(source, source, Inputs())
+    run = next(processes.runs(both, tmp_path, lambda *_: None))
+    outputs, _ = run.settle(source)
+    assert outputs[0][1].size > 0
+    assert dict(run.arrays)["dial"].tolist() == [dial]
+
+
+def test_a_single_long_axis_has_no_decisive_size(tmp_path: Path) -> None:
+    """Float32 has no coordinates of 2^24 pixels: the resize alone is run where these are exact enough."""
+    rows = []
+    for rank, dimensions in ((1, "a"), (2, "a,b"), (3, "a,b,c")):
+        scales = ",".join(["1"] * (rank - 1) + ["1.5"])
+        text = f"(float[{dimensions}] x) => (float[{dimensions}] y) <float[{rank}] s = {{{scales}}}> "
+        source = save_model(
+            tmp_path / "a.onnx", f'g {text} {{ y = Resize <mode = "linear", antialias = 1> (x, "", s) }}'
+        )
+        report = ir_interp.convert(source, tmp_path / "a.xml", verify=False)
+        rows += [large_sizes.shape(op) for op in large_sizes.of_run_time(report.rows)]
+    assert rows == [None, (4169, 4169), (1, 4169, 4169)]
+
+
+def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
+    text = "g (float[n,3,h,w] x) => (float[n,3,h,w] y) <float[1,5,1,1] k = {1,2,3,4,5}> { y = Conv (x, k) }"
+    source = save_model(tmp_path / "a.onnx", text)
+    with pytest.raises(IrInterpError, match=r"a.onnx does not run: "):
+        ir_interp.compare(source, source)
