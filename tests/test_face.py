@@ -146,11 +146,13 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", semantics="runtim"),
-        "semantics is 'runtim'; expected one of document, reference, runtime; did you mean 'runtime'?",
+        "semantics is 'runtim'; expected one of document, observed, openvino-2021.2, openvino-2021.3, reference, "
+        "runtime; did you mean 'runtime'?",
     ),
     (
         lambda: ir_interp.load("a.onnx", semantics=ir_interp.Arithmetic.EXACT),  # type: ignore[arg-type]
-        "semantics is <Arithmetic.EXACT: 'exact'>; expected one of document, reference, runtime",
+        "semantics is <Arithmetic.EXACT: 'exact'>; expected one of document, observed, openvino-2021.2, "
+        "openvino-2021.3, reference, runtime",
     ),
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", dialect="tensort"),
@@ -175,9 +177,9 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
-        "opencv_exact, openvino, pillow, reference, runtime, scipy, tensorflow, torch, torch_double, torch_fused; "
-        "did you mean 'document'?, or a file",
+        "against 'documnt': expected one of document, exact, ipp, jax, litert, observed, onnxruntime, opencv, "
+        "opencv_added, opencv_exact, openvino, openvino-2021.2, openvino-2021.3, pillow, reference, runtime, scipy, "
+        "tensorflow, torch, torch_double, torch_fused; did you mean 'document'?, or a file",
     ),
     (
         lambda: ir_interp.explain("a.onnx", "upp"),

@@ -66,7 +66,7 @@ def test_every_verb_takes_a_model_in_upper_case(capsys: pytest.CaptureFixture[st
 
 
 def test_what_is_none_of_the_expected_kinds() -> None:
-    assert FileKind.of("a.txt") is None
+    assert FileKind.of("a.md") is None
     with pytest.raises(ReadError, match=re.escape("a.onxn: unknown file type '.onxn'; expected one of .onnx, .xml;")):
         expect("a.onxn", *MODELS)
     with pytest.raises(ReadError, match=r"^a.JSON: unknown file type '.JSON'; expected one of .onnx, .xml$"):

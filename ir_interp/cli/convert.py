@@ -109,11 +109,13 @@ def convert(
 
 def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOptions, form: str) -> int:
     """Convert every model of a folder, with the options that one file would be converted with."""
+    from ir_interp.converters.conversion.routes import PATHS
     from ir_interp.converters.fleet.work import Conversion
 
     suffix = to if to.startswith(".") else f".{to}"
-    if FileKind.of(f"x{suffix}") is None:
-        raise IrInterpError(f"--to {to!r}: expected .xml, .onnx, .json or .py")
+    written = {kind for _, kind in PATHS}
+    if FileKind.of(f"x{suffix}") not in written:
+        raise IrInterpError(f"--to {to!r}: expected one of {', '.join(sorted(kind.value for kind in written))}")
     root = source if is_folder(source) else Path()
     work = Conversion(root=root, destination=destination, suffix=suffix, options=options)
     results = options.results or destination / "results.jsonl"

@@ -17,6 +17,7 @@ class FileKind(Enum):
     ONNX = ".onnx"
     IR = ".xml"
     JSON = ".json"
+    TEXT = ".txt"
     TFLITE = ".tflite"
     PYTHON = ".py"
     ARRAY = ".npy"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import ReadError, SpecError
+from ir_interp.files.kinds import FileKind
 from ir_interp.files.sources import json_object, text_of
 from ir_interp.options.image_options import Images
 from ir_interp.pipelines import huggingface, timm_config, torchvision_transforms
@@ -24,7 +25,7 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
     Raises ReadError, which names the file, for what is not understood.
     """
     try:
-        if path.suffix.lower() == ".json":
+        if FileKind.of(path) is FileKind.JSON:
             return of_mapping(json_object(path, "an object, as a preprocessor_config.json is"), backend)
         return torchvision_transforms.read_text(text_of(path, _LARGEST_TEXT), backend)
     except (SpecError, ReadError) as error:
@@ -46,9 +47,9 @@ _KEYS = {
 
 def is_pipeline(path: Path) -> bool:
     """Say whether a file holds a pipeline: .txt, or JSON with a key of a configuration. Raises ReadError for others."""
-    if path.suffix.lower() == ".txt":
+    if FileKind.of(path) is FileKind.TEXT:
         return True
-    return path.suffix.lower() == ".json" and bool(_KEYS & json_object(path, "an object").keys())
+    return FileKind.of(path) is FileKind.JSON and bool(_KEYS & json_object(path, "an object").keys())
 
 
 def of_mapping(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:

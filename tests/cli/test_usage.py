@@ -40,7 +40,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),
         (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
         (("a.onnx", "b.json", "--strict"), f"strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
-        (("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"), "shapes has no effect without verification"),
+        (
+            ("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"),
+            "shapes has no effect without verification or freeze",
+        ),
         (("a.onnx", "b.xml", "--no-verify", "--input", "x=x.npy"), "inputs has no effect without verification"),
     ],
 )

@@ -189,7 +189,14 @@ def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:
         (("audit", "zoo", "--results", "r.txt"), "--results 'r.txt' is no name of a file of results; expected .jsonl"),
         (("audit", "zoo", "--results", "r.jsonl", "--html", "a.html"), "--html has no effect with --results"),
         (("audit", "@gone.txt"), "error: gone.txt: cannot be read: "),
-        (("convert", "zoo", "out", "--to", "bmp"), "error: --to 'bmp': expected .xml, .onnx, .json or .py\n"),
+        (
+            ("convert", "zoo", "out", "--to", "bmp"),
+            "error: --to 'bmp': expected one of .json, .onnx, .py, .tflite, .xml\n",
+        ),
+        (
+            ("convert", "zoo", "out", "--to", ".npy"),
+            "error: --to '.npy': expected one of .json, .onnx, .py, .tflite, .xml\n",
+        ),
         (("convert", "a.onnx", "b.xml", "--jobs", "2"), "error: --jobs has no effect without --to\n"),
     ],
 )

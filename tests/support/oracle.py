@@ -293,7 +293,9 @@ def _cubic(t: Fraction, b: Fraction, c: Fraction) -> Fraction:
 
 
 def _sinc(t: Fraction) -> float:
-    return math.sin(math.pi * t) / (math.pi * t) if t else 1.0
+    if t.denominator == 1:  # where the sine of a float would leave 1e-16 of 0
+        return float(t == 0)
+    return math.sin(math.pi * t) / (math.pi * t)
 
 
 def _covered(low: Fraction, high: Fraction, n: int) -> list[Fraction]:

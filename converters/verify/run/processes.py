@@ -91,12 +91,13 @@ class Runs:
         """Run a model on lengths that it can work with, which all later runs take; return its outputs and ``data``.
 
         Among these, and among the outputs, there are then no empty ones, as far as any lengths give such. Called again,
-        it tries what is left. Raises NotRunError where it runs on none.
+        it tries what is left. Raises NotRunError where it runs on none, MemoryBoundError where all would take too much.
         """
         answers = self._answers()
         data = data if len(answers) > 1 or self.others or self.real else ()  # with one answer there is no choice
         self._rehearse(model, data, self._likeliest())
-        problems, empty = [], []
+        problems: list[Exception] = []
+        empty = []
         for setting, each in self._attempts(answers)[self._tried :]:
             self._tried += 1
             self.setting = setting
@@ -107,7 +108,7 @@ class Runs:
             except NotLoadedError:
                 raise
             except (NotRunError, MemoryBoundError) as problem:
-                problems.append(str(problem))
+                problems.append(problem)
                 continue
             if has_values(outcome):
                 self.has_settled = True
@@ -117,7 +118,10 @@ class Runs:
             self.setting, lengths = empty[0]
             self.arrays, self.has_settled = self._arrays(lengths), True
             return self(model)
-        raise NotRunError("; ".join([*problems[:1], *filter(None, [attempts(answers, self.models.graph)])]))
+        if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
+            raise problems[0]
+        first = [str(problem) for problem in problems[:1]]
+        raise NotRunError("; ".join([*first, *filter(None, [attempts(answers, self.models.graph)])]))
 
     def _answers(self) -> list[Shapes]:
         """Return the lengths of inputs that may be tried, in order."""

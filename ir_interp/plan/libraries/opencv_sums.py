@@ -65,8 +65,10 @@ def without_ipp(kernel: Kernel, dtype: str) -> FixedPoint | FloatingPoint:
 
 def adds_fours(bound: Plan, dtype: str) -> bool:
     """Say whether blocks are so large that float32 does not hold their sum."""
-    area = bound.spec.rounds is Integers.OPENCV_AREA and dtype in _SIXTEEN_BITS and _by_ratio(bound, dtype) is None
-    return area and math.prod(1 / axis.scale for axis in bound.axes) * _SIXTEEN_BITS[dtype] > _HELD
+    if not isinstance(bound.spec.kernel, Area) or bound.spec.rounds is not Integers.OPENCV_AREA:
+        return False
+    counts = dtype in _SIXTEEN_BITS and _by_ratio(bound, dtype) is None
+    return counts and math.prod(1 / axis.scale for axis in bound.axes) * _SIXTEEN_BITS[dtype] > _HELD
 
 
 _HELD = 2**24
