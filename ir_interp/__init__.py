@@ -28,7 +28,6 @@ from ir_interp.errors import (
 )
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.resize import prepare, region
-from ir_interp.large.array_kinds import resize
 from ir_interp.options.convert_options import Form, StateForm
 from ir_interp.options.image_options import Images
 from ir_interp.options.shared_options import Progress
@@ -38,6 +37,7 @@ from ir_interp.public.calls import identify, pipeline, preprocess, spec
 from ir_interp.public.diagnosis import audit, fix, kit, reproduce
 from ir_interp.public.explanations import explain, plot
 from ir_interp.public.models import compare, convert, load
+from ir_interp.public.resizing import resize
 from ir_interp.resize_op import Diagnostic, ResizeOp
 from ir_interp.spec import (
     Alpha,

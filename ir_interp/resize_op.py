@@ -11,10 +11,11 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
+from ir_interp.arrays.request import Request
+from ir_interp.arrays.resizing import resized
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
 from ir_interp.executor.resize import as_array
-from ir_interp.large.array_kinds import resize
 from ir_interp.plan.axes.geometry import check_rank
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes
@@ -68,7 +69,8 @@ class ResizeOp:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
         array: Any = x if hasattr(x, "ndim") else as_array(x)
         self.check_input(array.shape, has_target=sizes is not None or scales is not None)
-        return resize(array, self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        y: NDArray[Any] = resized(array, Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic))
+        return y
 
     def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:
         """Raise ShapeError for an input of other axes than the layer declares.

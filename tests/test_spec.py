@@ -131,8 +131,8 @@ def test_fractions_of_pixels() -> None:
 def test_arguments_of_resize() -> None:
     with pytest.raises(SpecError, match=r"^scales: '2' is not a number$"):
         resize(X, made(), scales=("2", 2))  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match=r"^scales: 2 is not a list of numbers$"):
-        resize(X, made(), scales=2)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"^scales: '2' is not a list of numbers$"):
+        resize(X, made(), scales="2")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match=r"^arithmetic: unknown 'onnx'; expected one of exact, ipp, jax, litert, "):
         resize(X, made(), arithmetic="onnx")
     with pytest.raises(SpecError, match=r"^arithmetic: 32 is none of 'exact', 'onnxruntime', 'openvino', "):

@@ -28,6 +28,23 @@ def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array:
     return x
 
 
+def marked(marks: NDArray[np.bool_], bound: Plan, piece: Piece | None = None) -> NDArray[np.bool_]:
+    """Return which outputs weigh an input that ``marks`` marks."""
+    for axis, taps in _cut(bound, piece or whole(bound)):
+        marks = _any(marks, taps, axis)
+    return marks
+
+
+def _any(marks: NDArray[np.bool_], taps: Taps, axis: int) -> NDArray[np.bool_]:
+    if taps.weights is None:
+        return np.take(marks, taps.indices[:, 0], axis=axis)
+    column = (-1,) + (1,) * (marks.ndim - axis - 1)
+    total = np.zeros((*marks.shape[:axis], len(taps.indices), *marks.shape[axis + 1 :]), np.bool_)
+    for indices, weight in zip(taps.indices.T, taps.weights.T, strict=True):
+        total |= np.take(marks, indices, axis=axis) & (weight != 0).reshape(column)
+    return total
+
+
 def _cut(bound: Plan, piece: Piece) -> list[tuple[int, Taps]]:
     """Return the axes of a plan in order, each with the taps of a piece."""
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}

@@ -36,7 +36,7 @@ def resize(
     region: Sequence[slice] | None = None,
     whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize an array as ``spec`` says; ``ir_interp.large.array_kinds`` says what all of this means."""
+    """Resize an array as ``spec`` says; ``ir_interp.public.resizing`` says what all of this means."""
     x = as_array(x)
     shape = x.shape if whole is None else arguments.lengths(whole, "whole")
     if whole is not None and region is None:

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError
-from ir_interp.executor.resize import resize
+from ir_interp.executor.missing_pixels import Missing
 from ir_interp.large.layout import Chunks, Layout, Slices, Work, lengths_of
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
 Array = NDArray[Any]
+_NONE = Missing()
 
 
-def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
+def resized(x: Any, spec: ResizeSpec, chunks: Any = None, missing: Missing = _NONE) -> Any:
     """Return an array of Dask, resized as a spec that is bound to its shape says: its bits are those of ``resize``.
 
     Each chunk of ``x`` is one task, as before, from which the blocks that need it take their parts; no part keeps the
@@ -31,8 +32,9 @@ def resized(x: Any, spec: ResizeSpec, chunks: Any = None) -> Any:
 
     out_shape = plan(spec, x.shape).out_shape
     wanted = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
-    name = f"ir-interp-resize-{tokenize(x, spec, wanted)}"
-    tasks = tasks_of(name, x.name, Layout(Work(spec, x.shape, x.dtype, x.chunks), wanted))
+    name = f"ir-interp-resize-{tokenize(x, spec, wanted, missing)}"
+    work = Work(spec, x.shape, x.dtype, x.chunks, missing, is_masked=isinstance(x._meta, np.ma.MaskedArray))
+    tasks = tasks_of(name, x.name, Layout(work, wanted))
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=[x])
     return dask.array.Array(graph, name, wanted, meta=x._meta, shape=out_shape)
 
@@ -88,15 +90,15 @@ def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
 
 def part_of(chunk: Array, source: Slices) -> Array:
     """Return a part of a chunk, which does not keep the rest of it in memory."""
-    return np.array(chunk[source])
+    return chunk[source].copy()
 
 
 def block(parts: Sequence[Array], targets: Sequence[Slices], work: Work, piece: Slices, needed: Slices) -> Array:
     """Return a piece of the output, of the parts of the input that it needs, each with its place in these."""
     lengths = lengths_of(needed)
     if len(parts) == 1 and parts[0].shape == lengths:
-        return resize(parts[0], work.spec, region=piece, whole=work.shape)
-    x = np.empty(lengths, work.dtype)
+        return work.resized(parts[0], piece)
+    x = (np.ma.empty if work.is_masked else np.empty)(lengths, work.dtype)
     for part, target in zip(parts, targets, strict=True):
         x[target] = part
-    return resize(x, work.spec, region=piece, whole=work.shape)
+    return work.resized(x, piece)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.executor.resize import resize
 from ir_interp.large.layout import Layout, Part, Place, Slices, lengths_of
 from ir_interp.shapes import Shape
 
@@ -114,7 +113,7 @@ class Dealer:
 
     def _make(self, block: Place, x: Array) -> None:
         work = self._layout.work
-        self._write(block, resize(x, work.spec, region=self._layout.piece(block), whole=work.shape))
+        self._write(block, work.resized(x, self._layout.piece(block)))
         self._buffers.give_back(x)
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.caching import cached_property
-from ir_interp.executor.resize import planned, region
+from ir_interp.executor import missing_pixels
+from ir_interp.executor.missing_pixels import Missing
+from ir_interp.executor.resize import planned, region, resize
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
@@ -21,21 +24,33 @@ Place = tuple[int, ...]
 """Which chunk or block it is, by axis."""
 
 Slices = tuple[slice, ...]
+_NONE = Missing()
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A resize, its target known, of an array of a shape and an element type that lies in chunks."""
+    """A resize, its target known, of an array of a shape and an element type that lies in chunks.
+
+    Some of its pixels may be ``missing``; ``is_masked`` says that its chunks have masks.
+    """
 
     spec: ResizeSpec
     shape: Shape
     dtype: np.dtype[Any]
     chunks: Chunks
+    missing: Missing = _NONE
+    is_masked: bool = False
 
     @property
     def out_shape(self) -> Shape:
         """The shape of the output."""
         return planned(self.spec, self.shape).out_shape
+
+    def resized(self, x: NDArray[Any], piece: Slices) -> NDArray[Any]:
+        """Return a piece of the output, of what it needs of the input."""
+        if self.is_masked or self.missing.nodata is not None:
+            return missing_pixels.resize(x, self.spec, self.missing, piece, self.shape)
+        return resize(x, self.spec, region=piece, whole=self.shape)
 
 
 @dataclass(frozen=True, slots=True)

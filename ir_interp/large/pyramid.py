@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ir_interp.arrays.labelled import centres
 from ir_interp.executor.resize import planned
-from ir_interp.large.labelled import centres
 from ir_interp.large.layout import Work
 
 

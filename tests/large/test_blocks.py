@@ -127,7 +127,7 @@ def test_chunks_are_chosen() -> None:
 
 def test_what_has_no_effect_is_refused() -> None:
     x = dask.array.ones((10, 10), chunks=5)
-    with pytest.raises(SpecError, match=r"^out has no effect on an array of dask$"):
+    with pytest.raises(SpecError, match=r"^out has no effect on an array of Dask$"):
         ir_interp.resize(x, _spec(5, 5), out=np.empty((5, 5)))
     with pytest.raises(SpecError, match=r"^chunks has no effect: x is no array of Dask$"):
         ir_interp.resize(np.ones((10, 10)), _spec(5, 5), chunks=3)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.executor.missing_pixels import Missing
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Area, Mean, ResizeSpec
@@ -26,13 +28,54 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
     for name, coordinate in x.coords.items():
         moved = [dim for dim in coordinate.dims if dim in changing or dim in padded]
         if not moved:
-            coordinates[name] = coordinate
+            coordinates[name] = _transformed(coordinate, changing, padded, spec)
         elif len(coordinate.dims) == 1 and coordinate.dtype.kind in "iufmM":
             dim = moved[0]
             at = centres(changing.get(dim), x.sizes[dim] + sum(bound.padding[x.dims.index(dim)]), spec)
             found = _between(coordinate.values, at - padded.get(dim, 0))
             coordinates[name] = (dim, found, coordinate.attrs)
     return type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
+
+
+def missing(x: Any, given: Missing) -> Missing:
+    """Return which pixels of a DataArray are missing: where nobody says so, those of its ``_FillValue``."""
+    value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
+    return replace(given, nodata=float(value)) if given.nodata is None and value is not None else given
+
+
+_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # what rioxarray takes for the dimensions of a raster
+
+
+def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
+    """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels.
+
+    It holds the corner of the first pixel and the steps along x and y (GDAL's raster data model): the place of a point
+    is corner + i * steps, i in pixels from that corner.
+    """
+    numbers = coordinate.attrs.get("GeoTransform")
+    if numbers is None:
+        return coordinate
+    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = map(float, str(numbers).split())
+    (start_x, step_x), (start_y, step_y) = (_pixels(names, changing, padded, spec) for names in (_X, _Y))
+    moved = (
+        corner_x + start_x * x_by_x + start_y * x_by_y, x_by_x * step_x, x_by_y * step_y,
+        corner_y + start_x * y_by_x + start_y * y_by_y, y_by_x * step_x, y_by_y * step_y,
+    )  # fmt: skip
+    return coordinate.assign_attrs(GeoTransform=" ".join(map(repr, moved)))
+
+
+def _pixels(
+    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
+) -> tuple[float, float]:
+    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first."""
+    for name in names:
+        axis, before = changing.get(name), padded.get(name, 0)
+        if axis is not None:
+            step = float(axis.step)
+            return float(centres(replace(axis, out_size=1), 1, spec)[0]) - before + 0.5 - step / 2, step
+        if before:
+            return -float(before), 1.0
+    return 0.0, 1.0
 
 
 def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:

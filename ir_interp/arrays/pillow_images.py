@@ -1,0 +1,30 @@
+"""Images of Pillow: a call of Pillow computes the bytes that it would compute of their mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir_interp.arrays.request import Request
+from ir_interp.errors import SpecError
+from ir_interp.executor.missing_pixels import Missing
+from ir_interp.executor.resize import resize
+
+_MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
+
+
+def resized(x: Any, request: Request, missing: Missing) -> Any:
+    """Return an image resized to (height, width); its mode stays.
+
+    Raises SpecError for a mode whose numbers are no amounts of light, such as the indices of a palette.
+    """
+    from PIL import Image
+
+    if x.mode not in _MODES:
+        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(_MODES)}: x.convert('RGB') makes one")
+    if missing.nodata is not None or missing.valid:
+        raise SpecError("nodata has no effect on an image of Pillow; pass np.asarray(x)")
+    values = np.asarray(x)
+    spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
+    return Image.fromarray(resize(values, spec), x.mode)

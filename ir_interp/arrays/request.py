@@ -1,0 +1,129 @@
+"""What a call of ``resize`` asks for: a spec, or lengths and whose resize it is; and which axes these are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ir_interp import arguments
+from ir_interp.arguments import misfit
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor.resize import bind
+from ir_interp.shapes import Shape
+from ir_interp.spec import Antialias, Arithmetic, Linear, ResizeSpec
+
+_CHANNELS = (1, 2, 3, 4)  # of an image; an axis as short as that may hold them
+_TWO = 2  # axes of an image
+
+
+Like = Callable[[str, str | None], ResizeSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of a call of ``ir_interp.resize`` that say what it computes; see there.
+
+    ``like`` makes a spec for an element type and the mode of an image, if there is one.
+    """
+
+    spec: Any = None
+    like: Like | None = None
+    sizes: Any = None
+    scales: Any = None
+    axes: Any = None
+    antialias: bool | None = None
+    arithmetic: Arithmetic | str | None = None
+
+    def bound(
+        self, shape: Shape, dtype: str, *, names: Sequence[Any] = (), mode: str | None = None, is_image: bool = False
+    ) -> ResizeSpec:
+        """Return a spec with its target, for arrays of a shape and an element type.
+
+        ``names`` are those of its axes; ``is_image`` says that these are height, width and channels, of a ``mode``.
+        Raises SpecError for a call that contradicts itself, ShapeError where it does not say which axes are meant.
+        """
+        spec, sizes = self._spec(dtype, mode)
+        scales: Any = self.scales
+        axes = self._named(names, self.axes)
+        for values in (sizes, scales):
+            if isinstance(values, Mapping):
+                axes = self._of_mapping(names, axes, values)
+        sizes, scales = (list(each.values()) if isinstance(each, Mapping) else each for each in (sizes, scales))
+        if isinstance(scales, int | float) and not isinstance(scales, bool):
+            scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
+        if axes is None and spec.target is None:
+            axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
+        if axes is not None:
+            spec = replace(spec, axes=tuple(axes))
+        return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
+
+    def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:
+        """Return whose resize it is, and its sizes."""
+        if isinstance(self.spec, ResizeSpec):
+            if self.like is not None:
+                raise SpecError("spec and like are both given; they exclude each other")
+            return self._antialiased(self.spec), self.sizes
+        if self.spec is not None and self.sizes is not None:
+            raise SpecError("sizes are given twice")
+        if isinstance(self.spec, str):
+            raise misfit(self.spec, "spec", "a ResizeSpec or sizes; a call of a library is like=")
+        own = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
+        return self._antialiased(own), self.sizes if self.spec is None else self.spec
+
+    def _antialiased(self, spec: ResizeSpec) -> ResizeSpec:
+        if self.antialias is None:
+            return spec
+        if isinstance(self.spec, ResizeSpec) or self.like is not None:
+            raise SpecError("antialias has no effect here: the spec, or the call of the library, says so itself")
+        is_on = arguments.flag(self.antialias, "antialias")
+        return replace(spec, kernel=Linear(antialias=Antialias.SHRINKING if is_on else Antialias.OFF))
+
+    def _named(self, names: Sequence[Any], axes: Any) -> tuple[int, ...] | None:
+        """Return axes by number, of which some are given by name."""
+        if axes is None:
+            return None
+        listed = arguments.entries((axes,) if isinstance(axes, str) else axes)
+        if listed is None:
+            raise misfit(axes, "axes", "a list of axes, as in (0, 1)")
+        return tuple(self._number(names, axis) if isinstance(axis, str) else axis for axis in listed)
+
+    def _number(self, names: Sequence[Any], name: Any) -> int:
+        if name in names:
+            return list(names).index(name)
+        known = f"expected one of {', '.join(map(str, names))}" if names else "the axes of this array have no names"
+        raise SpecError(f"no axis {name!r}; {known}")
+
+    def _of_mapping(self, names: Sequence[Any], axes: Any, values: Mapping[Any, Any]) -> tuple[int, ...]:
+        if axes is not None:
+            raise SpecError("axes are given twice: by their names, and by axes=")
+        return tuple(self._number(names, name) for name in values)
+
+    def _axes(self, shape: Shape, spec: ResizeSpec, target: Any, *, is_image: bool) -> tuple[int, ...] | None:
+        """Return the axes that lengths are of where the call does not say; None for those of the spec.
+
+        They are the last ones, or the first two of an image of a library whose last axis is as short as channels are.
+        """
+        values = arguments.entries(target)
+        if not values or len(values) >= len(shape) or (self.like is None and spec.axes is not None):
+            return None
+        if spec.axes is not None and len(spec.axes) != len(values):
+            return None
+        if is_image:
+            return tuple(range(len(values)))
+        last = tuple(range(len(shape) - len(values), len(shape)))
+        if len(values) != _TWO:
+            return last
+        is_last, is_first = shape[-1] in _CHANNELS, shape[-3] in _CHANNELS
+        if self.like is not None and spec.arithmetic.is_library and len(shape) == _TWO + 1:
+            if is_last == is_first:
+                raise ShapeError(_ambiguous(shape))
+            return (0, 1) if is_last else last
+        if is_last and not is_first:
+            raise ShapeError(_ambiguous(shape))
+        return last
+
+
+def _ambiguous(shape: Shape) -> str:
+    problem = f"an array of shape {list(shape)} may have its channels first or last"
+    return f"{problem}; say which axes are resized: axes=(0, 1), or axes=(-2, -1)"

@@ -1,0 +1,126 @@
+"""Images of which pixels are missing: an output that lacks some of its inputs is the weighted mean of those it has.
+
+That is the rule of GDAL's warper (``gdalwarpkernel.cpp``, ``GWKGeneralKernel`` and ``GWKAverageOrMode``), of which
+rasterio's resampling is made: sums over the pixels that are there, divided by the sum of their weights. An output of
+which every input is there has the bits of the plain resize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp import arguments
+from ir_interp.errors import SpecError
+from ir_interp.executor import definition
+from ir_interp.executor.arrays.store import store
+from ir_interp.executor.prepared import prepared
+from ir_interp.executor.region_inputs import piece_of
+from ir_interp.executor.resize import planned
+from ir_interp.plan.axes.geometry import Plan
+from ir_interp.plan.pieces import Piece
+from ir_interp.spec import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
+
+Array = NDArray[Any]
+_LEAST = 1e-6  # a share of weights that GDAL divides by; below it the sum is what rounding leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Which pixels are missing: those that equal ``nodata``, NaN included, beside those of a mask.
+
+    An output is missing where less than ``valid`` of the weights that make it are those of pixels that are there.
+    """
+
+    nodata: float | None = None
+    valid: float = 0.0
+
+    @classmethod
+    def of(cls, nodata: Any, valid: Any) -> Missing:
+        """Return it as a caller says it. Raises SpecError for what are no numbers, and no share."""
+        share = arguments.real(valid, "valid")
+        if not 0 <= share <= 1:
+            raise SpecError(f"valid is {share}; expected a share from 0 to 1")
+        return cls(None if nodata is None else arguments.real(nodata, "nodata"), share)
+
+    def marks(self, x: Array) -> NDArray[np.bool_]:
+        """Return where pixels are missing, [*shape of x]. Raises SpecError for a value that ``x`` cannot hold."""
+        marks = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else np.zeros(x.shape, bool)
+        if self.nodata is None:
+            return marks
+        values = np.ma.getdata(x)
+        return marks | (np.isnan(values) if np.isnan(self.nodata) else values == self.value(x.dtype))
+
+    def value(self, dtype: np.dtype[Any]) -> Any:
+        """Return the nodata value as an element of ``dtype``. Raises SpecError where that does not hold it."""
+        if dtype.kind == "f" and not np.isfinite(self.nodata or 0.0):
+            return dtype.type(self.nodata)
+        if dtype.kind not in "iuf":
+            raise SpecError(f"nodata is {self.nodata}; {dtype} holds no such pixels")
+        with np.errstate(all="ignore"):
+            value = np.asarray(self.nodata).astype(dtype)[()]
+        # A float32 file says -3.4e38 or 0.1 in as many digits as float64 has.
+        if dtype.kind in "iu" and float(value) != self.nodata:
+            raise SpecError(f"nodata is {self.nodata}; {dtype} does not hold that")
+        return value
+
+
+def resize(
+    x: Array,
+    spec: ResizeSpec,
+    missing: Missing,
+    region: Sequence[slice] | None = None,
+    whole: Sequence[int] | None = None,
+) -> Array:
+    """Return a resized array: masked where ``x`` is, else with the nodata value for what is missing.
+
+    ``region`` and ``whole`` are those of ``ir_interp.resize``. Raises SpecError for a spec whose sums are not defined
+    over some of its pixels.
+    """
+    bound = planned(spec, x.shape if whole is None else tuple(whole))
+    piece = piece_of(bound, region)
+    at_hand = x[piece.of_input(bound)] if whole is None else x
+    y, gone = _run(np.ma.getdata(at_hand), missing.marks(at_hand), bound, piece, missing.valid)
+    if missing.nodata is not None:
+        y[gone] = missing.value(y.dtype)
+    if not isinstance(x, np.ma.MaskedArray):
+        return y
+    masked: Array = np.ma.MaskedArray(y, gone, fill_value=x.fill_value)
+    return masked
+
+
+def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid: float) -> tuple[Array, Array]:
+    """Return a piece of the output, and where it is missing, of what it needs of the input; it holds 0 there."""
+    _check(bound)
+    there = ~missing
+    filled = np.where(there, x, np.zeros((), x.dtype))
+    y = prepared(bound, piece, x.dtype).run(filled, None)
+    lacking = definition.marked(missing, bound, piece)
+    if not lacking.any() or isinstance(bound.spec.kernel, Nearest):
+        y[lacking] = 0
+        return y, lacking
+    shares = definition.run(there.astype(np.float64), bound, piece)
+    sums = definition.run(filled.astype(np.float64), bound, piece)
+    gone = lacking & ((shares < valid) | (shares < _LEAST))
+    means = np.divide(sums, shares, out=np.zeros_like(sums), where=lacking & ~gone)
+    stored = np.empty_like(y)
+    rounds = bound.spec.rounds
+    store(means, stored, rounds if isinstance(rounds, IntegerRounding) else IntegerRounding.HALF_EVEN)
+    return np.where(lacking, stored, y), gone
+
+
+def _check(bound: Plan) -> None:
+    spec = bound.spec
+    reasons = {
+        "pads": any(map(any, bound.padding)),
+        "a crop that extrapolates": isinstance(spec.coordinates, Crop),
+        "alpha": spec.alpha is not Alpha.SEPARATE,
+        "what is made of an image before it is resized": spec.before is not None,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise SpecError(f"missing pixels and {reason} do not go together; fill the pixels, or leave that out")
