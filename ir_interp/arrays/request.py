@@ -52,6 +52,8 @@ class Request:
         sizes, scales = (list(each.values()) if isinstance(each, Mapping) else each for each in (sizes, scales))
         if isinstance(scales, int | float) and not isinstance(scales, bool):
             scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
+        if spec.target is None and sizes is None and scales is None:
+            raise SpecError("nothing says how large the result is; expected sizes, as in (224, 224), or scales")
         if axes is None and spec.target is None:
             axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
         if axes is not None:
@@ -125,5 +127,6 @@ class Request:
 
 
 def _ambiguous(shape: Shape) -> str:
+    rank = len(shape)
     problem = f"an array of shape {list(shape)} may have its channels first or last"
-    return f"{problem}; say which axes are resized: axes=(0, 1), or axes=(-2, -1)"
+    return f"{problem}; say which axes are resized: axes={(rank - 3, rank - 2)}, or axes={(rank - 2, rank - 1)}"

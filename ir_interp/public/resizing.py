@@ -38,8 +38,8 @@ def resize(
     """Resize ``x`` to ``sizes``, or by ``scales``, as a spec or a call of a library says; return its like.
 
     ``resize(x, (224, 224))`` interpolates between the centres of pixels, as torch's bilinear does; with
-    ``antialias=True`` it averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the bytes of a
-    call of a library, written as in ``ir-interp run --like``. ``resize(x, spec)`` runs a ResizeSpec.
+    ``antialias`` it averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the bytes of
+    a call of a library (``like``), written as in ``ir-interp run --like``. ``resize(x, spec)`` runs a ResizeSpec.
 
     ``x`` is a NumPy array of any rank from 1 and any dtype, or what makes one: floats, bfloat16 (``ml_dtypes``) and
     integers for every kernel, also bool and strings for nearest, which copies its values untouched. The result has its

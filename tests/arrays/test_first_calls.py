@@ -1,0 +1,152 @@
+"""The first line of code: sizes alone, a call of a library, names of axes; whatever holds the pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import xarray
+from numpy.typing import NDArray
+from PIL import Image
+
+import ir_interp
+from ir_interp import Antialias, IrInterpError, Linear, ResizeSpec, spec
+
+resize: Any = ir_interp.resize  # whose result is of the kind of its argument
+RNG = np.random.default_rng(3)
+HWC = RNG.integers(0, 256, (48, 64, 3), np.uint8)
+CHW = np.ascontiguousarray(np.moveaxis(HWC, -1, 0))
+GREY = RNG.random((48, 64)).astype(np.float32)
+SCENE = xarray.DataArray(RNG.random((2, 6, 8)), dims=("band", "y", "x"))
+PILLOW = spec("pillow", resample="BICUBIC")
+LINEAR = ResizeSpec(kernel=Linear(), axes=(0, 1))
+
+SAME: list[tuple[str, Any, Any]] = [
+    ("sizes", resize(GREY, (24, 32)), resize(GREY, LINEAR, sizes=(24, 32))),
+    ("a list", resize(GREY.tolist(), (24, 32)), resize(GREY.astype(float), LINEAR, sizes=(24, 32))),
+    ("one factor", resize(GREY, scales=0.5), resize(GREY, LINEAR, sizes=(24, 32))),
+    (
+        "antialiased",
+        resize(GREY, (24, 32), antialias=True),
+        resize(GREY, ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0, 1)), sizes=(24, 32)),
+    ),
+    ("a library", resize(HWC, (24, 32), "pillow:bicubic"), resize(HWC, PILLOW, sizes=(24, 32))),
+    ("its constant", resize(HWC, (24, 32), Image.Resampling.BICUBIC), resize(HWC, PILLOW, sizes=(24, 32))),
+    ("a spec", resize(HWC, (24, 32), PILLOW), resize(HWC, PILLOW, sizes=(24, 32))),
+    (
+        "channels first",
+        np.moveaxis(resize(CHW, (24, 32), "pillow:bicubic"), 0, -1),
+        resize(HWC, PILLOW, sizes=(24, 32)),
+    ),
+    (
+        "of torch, channels last",
+        np.moveaxis(resize(HWC, (24, 32), "torch:bilinear"), -1, 0),
+        resize(CHW, spec("torch"), sizes=(24, 32)),
+    ),
+    ("a batch", resize(CHW[None], (24, 32), "torch:bilinear")[0], resize(CHW, (24, 32), "torch:bilinear")),
+    ("axes", resize(HWC, (24, 32), axes=(0, 1)), resize(HWC, LINEAR, sizes=(24, 32))),
+    ("names", resize(SCENE, {"x": 4, "y": 3}).values, resize(SCENE.values, (3, 4), axes=(1, 2))),
+    ("names of axes", resize(SCENE, (3, 4), axes=("y", "x")).values, resize(SCENE.values, (3, 4), axes=(1, 2))),
+    ("factors by name", resize(SCENE, scales={"y": 2}).values, resize(SCENE.values, scales=(2,), axes=(1,))),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [row[1:] for row in SAME], ids=[row[0] for row in SAME])
+def test_it_is_what_the_long_form_computes(ours: NDArray[Any], theirs: NDArray[Any]) -> None:
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_torch_agrees() -> None:
+    """What ``resize(x, sizes)`` means is torch's bilinear."""
+    theirs = torch.nn.functional.interpolate(torch.from_numpy(GREY)[None, None], (100, 40), mode="bilinear")[0, 0]
+    np.testing.assert_allclose(resize(GREY, (100, 40)), theirs.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "F", "I"])
+@pytest.mark.parametrize("like", ["BICUBIC", "NEAREST"])
+def test_an_image_of_pillow_becomes_one(mode: str, like: str) -> None:
+    image = Image.fromarray(HWC).convert("RGBA" if mode in ("LA", "RGBA") else "RGB").convert(mode)
+    made = resize(image, (20, 30), f"pillow:{like}")
+    assert (made.mode, made.size) == (mode, (30, 20))
+    theirs = np.asarray(image.resize((30, 20), getattr(Image.Resampling, like)))
+    np.testing.assert_allclose(np.asarray(made), theirs, rtol=1e-6 if mode == "F" else 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "uint8"])
+def test_a_tensor_becomes_one(dtype: str) -> None:
+    x = torch.from_numpy(CHW[None].copy()).to(getattr(torch, dtype))
+    y = resize(x, (24, 32))
+    assert (y.dtype, tuple(y.shape)) == (x.dtype, (1, 3, 24, 32))
+    wide = resize(x.to(torch.float64).numpy(), (24, 32))
+    step = {"uint8": 0.5, "bfloat16": 1.0, "float16": 0.25}.get(dtype, 1e-4)
+    np.testing.assert_allclose(y.to(torch.float64).numpy(), wide, atol=step)
+    meta = resize(x.to("meta"), (24, 32))
+    assert (meta.device.type, meta.dtype, tuple(meta.shape)) == ("meta", x.dtype, (1, 3, 24, 32))
+
+
+class Standard:
+    """An array that follows the array API standard, and is none of NumPy's."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+
+    def __array_namespace__(self) -> Any:
+        return type("Namespace", (), {"asarray": staticmethod(Standard)})
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+
+def test_an_array_of_another_library_becomes_one() -> None:
+    y = resize(Standard(GREY), (24, 32))
+    assert isinstance(y, Standard)
+    np.testing.assert_array_equal(y.values, resize(GREY, (24, 32)))
+
+
+AMBIGUOUS = "may have its channels first or last; say which axes are resized: axes="
+REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
+    (HWC, ((24, 32),), {}, f"an array of shape [48, 64, 3] {AMBIGUOUS}(0, 1), or axes=(1, 2)"),
+    (HWC, (ResizeSpec(kernel=Linear()),), {"sizes": (24, 32)}, f"[48, 64, 3] {AMBIGUOUS}(0, 1), or axes=(1, 2)"),
+    (
+        HWC[None].astype(np.float32),
+        ((24, 32), "tensorflow:bilinear"),
+        {},
+        f"[1, 48, 64, 3] {AMBIGUOUS}(1, 2), or axes=(2, 3)",
+    ),
+    (GREY, (), {}, "nothing says how large the result is; expected sizes, as in (224, 224), or scales"),
+    (GREY, (224,), {}, "sizes: 224 is not a list of whole numbers"),
+    (GREY, ("pillow:box",), {}, "spec is 'pillow:box'; expected a ResizeSpec or sizes; a call of a library is like="),
+    (GREY, ((4, 4), "pilow:box"), {}, "unknown library 'pilow'"),
+    (GREY, (LINEAR, "pillow:box"), {"sizes": (4, 4)}, "spec and like are both given; they exclude each other"),
+    (GREY, ((4, 4),), {"sizes": (4, 4)}, "sizes are given twice"),
+    (GREY, ((4, 4),), {"axes": 1.5}, "axes is 1.5; expected a list of axes, as in (0, 1)"),
+    (GREY, ((4, 4),), {"axes": ("y", "x")}, "no axis 'y'; the axes of this array have no names"),
+    (SCENE, ({"y": 3, "z": 3},), {}, "no axis 'z'; expected one of band, y, x"),
+    (SCENE, ({"y": 3},), {"axes": (1,)}, "axes are given twice: by their names, and by axes="),
+    (HWC, ((4, 4), "pillow:box"), {"antialias": True}, "antialias has no effect here: the spec, or the call of"),
+    ("photo.png", ((4, 4),), {}, "x is 'photo.png', a path; open it first, or use `ir-interp run`"),
+    (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P'; expected one of L, LA, RGB, RGBA, I;16, I, F: x.convert("),
+    (
+        Image.new("L", (8, 8)),
+        ((4, 4),),
+        {"nodata": 0},
+        "nodata has no effect on an image of Pillow; pass np.asarray(x)",
+    ),
+    (torch.zeros(4, 4, requires_grad=True), ((2, 2),), {}, "x requires gradients, which are not computed here; pass"),
+    (torch.zeros(4, 4).to_sparse(), ((2, 2),), {}, "x is a torch.sparse_coo tensor on cpu; expected a dense one"),
+    (torch.zeros(4, 4), ((2, 2),), {"out": GREY}, "out has no effect on a tensor of torch"),
+    (GREY, ((2, 2),), {"chunks": 2}, "chunks has no effect: x is no array of Dask"),
+]
+
+
+@pytest.mark.parametrize(("x", "words", "more", "said"), REFUSED)
+def test_what_is_refused(x: Any, words: tuple[Any, ...], more: dict[str, Any], said: str) -> None:
+    with pytest.raises(IrInterpError) as caught:
+        ir_interp.resize(x, *words, **more)
+    assert said in str(caught.value)
