@@ -15,6 +15,7 @@ from ir_interp.arrays.request import Request
 from ir_interp.arrays.resizing import resized
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
+from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import as_array
 from ir_interp.plan.axes.geometry import check_rank
 from ir_interp.shapes import PartialShape, static_shape
@@ -65,11 +66,14 @@ class ResizeOp:
         sizes: Sequence[int] | None = None,
         scales: Sequence[float] | None = None,
         arithmetic: Arithmetic | str | None = None,
+        nodata: float | None = None,
+        valid: float = 0.0,
     ) -> NDArray[Any]:
         """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
         array: Any = x if hasattr(x, "ndim") else as_array(x)
         self.check_input(array.shape, has_target=sizes is not None or scales is not None)
-        y: NDArray[Any] = resized(array, Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic))
+        request = Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        y: NDArray[Any] = resized(array, request, Missing.of(nodata, valid))
         return y
 
     def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:

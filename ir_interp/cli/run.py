@@ -15,6 +15,7 @@ import ir_interp
 from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
+from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_in_store
 from ir_interp.files.memory import check_bytes
@@ -67,7 +68,14 @@ def run(
     op = _resize(file, options)
     x = image_arrays.array_or_image(source, op)
     _check_format(output, x.dtype)
-    y = op.run(x, sizes=options.sizes, scales=options.scales, arithmetic=options.arithmetic)
+    y = op.run(
+        x,
+        sizes=options.sizes,
+        scales=options.scales,
+        arithmetic=options.arithmetic,
+        nodata=options.nodata,
+        valid=options.valid,
+    )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
     if not options.quiet:
@@ -86,7 +94,13 @@ def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) ->
     target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
     check = partial(op.check_input, has_target=options.sizes is not None or options.scales is not None)
     request = Request(
-        source=source, destination=output, spec=op.spec, target=target, levels=options.levels, check=check
+        source=source,
+        destination=output,
+        spec=op.spec,
+        target=target,
+        missing=Missing.of(options.nodata, options.valid),
+        levels=options.levels,
+        check=check,
     )
     if options.memory is not None:
         check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")

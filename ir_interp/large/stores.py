@@ -8,14 +8,15 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
+from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
 from ir_interp.files.paths import exists
 from ir_interp.large import budget, pyramid
@@ -35,7 +36,8 @@ _ADVICE = "pip install 'ir-interp[dask]'"
 class Request:
     """A resize of the Zarr array ``source`` into ``destination``; of several ``levels`` each of the one before.
 
-    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``. ``check`` raises
+    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``; some
+    pixels may be ``missing``. ``check`` raises
     ShapeError for a shape of the source that is not to be resized.
     """
 
@@ -43,6 +45,7 @@ class Request:
     destination: Path
     spec: ResizeSpec
     target: Mapping[str, Any] = field(default_factory=dict)
+    missing: Missing = field(default_factory=Missing)
     levels: int | None = None
     memory: int = 2**30
     check: Callable[[Shape], None] = lambda shape: None
@@ -60,16 +63,18 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
     if exists(request.destination):
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
+    image = None if request.levels is None else pyramid.image_of(request.source, source, layouts[-1].work)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
     memory = budget.left(request.memory)
     array = source
     with journal:
-        for level, layout in enumerate(layouts, start=1):
-            path = partial if request.levels is None else partial / str(level)
+        for level, layout in enumerate(layouts, start=0 if image else 1):
+            path = partial / str(level) if image else partial
             array = _level(array, path, layout, Ledger(journal, level), memory, progress)
-        if request.levels is not None:
-            pyramid.describe(partial, source, [layout.work for layout in layouts])
+        if image:
+            works = [layout.work for layout in layouts]
+            pyramid.describe(partial, image, works, source.metadata.zarr_format)
         journal.finish(request.destination)
     return tuple(source.shape), tuple(array.shape)
 
@@ -99,16 +104,35 @@ def _opened(path: Path) -> Any:
 
 
 def _layouts(request: Request, source: Any) -> Iterator[Layout]:
-    """Yield for each level what is done, and the chunks that it is written in."""
-    shape, lengths = tuple(source.shape), tuple(source.chunks)
+    """Yield for each level what is done, and the chunks that it is written in; of a pyramid first the copy."""
+    shape, lengths = tuple(source.shape), tuple(source.shards or source.chunks)
+    if request.levels is not None:
+        copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
+        work = Work(replace(copy, target=Sizes(shape)), shape, np.dtype(source.dtype), regular(shape, lengths))
+        yield Layout(work, regular(shape, lengths))
     for _ in range(request.levels or 1):
         bound = planned(request.spec, shape, **request.target)
-        work = Work(bound.spec, shape, np.dtype(source.dtype), regular(shape, lengths))
+        _check_axes(shape, bound.out_shape)
+        work = Work(bound.spec, shape, np.dtype(source.dtype), regular(shape, lengths), request.missing)
         lengths = budget.lengths_of_chunks(work, lengths, request.memory)
+        if source.shards is not None:  # of which each is written at once, by one thread
+            lengths = _of_whole_chunks(lengths, source.chunks)
         yield Layout(work, regular(bound.out_shape, lengths))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
             raise SpecError("levels need scales, each level of the one before; this resize has sizes")
+
+
+def _check_axes(before: Shape, after: Shape) -> None:
+    """Raise ShapeError where nothing is left of an axis: it is hardly one that was meant."""
+    for axis, (length, left) in enumerate(zip(before, after, strict=True)):
+        if length and not left:
+            raise ShapeError(f"axis {axis}, of length {length}, would have none; is it the axis that is to be resized?")
+
+
+def _of_whole_chunks(lengths: Shape, inner: Shape) -> Shape:
+    """Return how long shards are that hold whole chunks."""
+    return tuple(-(-each // chunk) * chunk for each, chunk in zip(lengths, inner, strict=True))
 
 
 def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str, Any]:
@@ -118,7 +142,8 @@ def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str,
         "source": str(request.source.resolve()),
         "shape": list(source.shape),
         "dtype": str(source.dtype),
-        "spec": repr(layouts[0].work.spec),
+        "spec": repr(layouts[-1].work.spec),
+        "missing": repr(request.missing),
         "levels": request.levels,
         "chunks": [layout.longest for layout in layouts],
     }
@@ -165,14 +190,30 @@ def _created(source: Any, path: Path, layout: Layout) -> Any:
 
     with suppress(OSError, ValueError):
         return zarr.open_array(path, mode="r+")
-    codecs = {"compressors": source.compressors, "filters": source.filters} if source.metadata.zarr_format == 3 else {}
+    lengths: dict[str, Any] = {"chunks": layout.longest}
+    if source.shards is not None:
+        lengths = {"chunks": source.chunks, "shards": _of_whole_chunks(layout.longest, source.chunks)}
     return zarr.create_array(
         store=path,
         shape=layout.work.out_shape,
-        chunks=layout.longest,
         dtype=source.dtype,
         fill_value=source.fill_value,
         attributes=dict(source.attrs),
-        dimension_names=getattr(source.metadata, "dimension_names", None),
-        **codecs,
+        compressors=source.compressors or None,
+        filters=source.filters or None,
+        zarr_format=source.metadata.zarr_format,
+        **lengths,
+        **_of_format(source),
     )
+
+
+def _of_format(source: Any) -> dict[str, Any]:
+    """Return how chunks are laid out and named, which either format of Zarr says in words of its own."""
+    if source.metadata.zarr_format == 2:
+        encoding = {"name": "v2", "separator": source.metadata.dimension_separator}
+        return {"order": source.order, "chunk_key_encoding": encoding}
+    return {
+        "serializer": source.serializer,
+        "dimension_names": source.metadata.dimension_names,
+        "chunk_key_encoding": source.metadata.chunk_key_encoding,
+    }

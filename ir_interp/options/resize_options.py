@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import MEMORY, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
+from ir_interp.options.value_kinds import MEMORY, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
 from ir_interp.pipelines.backends import Backend
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
@@ -69,6 +69,16 @@ class RunOptions:
         places=(ARRAY, STORE),
     )
     semantics: Semantics = shared.semantics(_READING, places=(ARRAY, STORE))
+    nodata: float | None = option(
+        NUMBER, "The value of missing pixels, which take no part: -9999, nan.", "--nodata", places=(ARRAY, STORE)
+    )
+    valid: float = option(
+        NUMBER,
+        "The share of weights that has to be there; with less, a result is missing too.",
+        "--valid",
+        default=0.0,
+        places=(ARRAY, STORE),
+    )
     memory: int | None = option(
         MEMORY, "Of .zarr, how much to take: 1GiB (the default).", "--memory", metavar="BYTES", places=(STORE,)
     )

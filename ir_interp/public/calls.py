@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
+from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
     """Return what a resize of an image library computes, byte for byte: of pillow, opencv, torch or torchvision.
 
-    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``. ``version`` is a
+    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``; a call may also be
+    written as for the command line: ``spec("opencv:INTER_AREA")``. ``version`` is a
     major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
     element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
 
@@ -38,10 +40,15 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
         (4, 3)
 
     """
-    from ir_interp.library_registry import get
+    from ir_interp.library_registry import get, is_call, parse
 
+    text = arguments.word(library, "library")
+    if is_call(text):
+        if version is not None or call:
+            raise SpecError(f"{text!r} is a whole call; write its version and arguments in it, as in pillow@12:box")
+        return parse(text, dtype=dtype)
     wanted = None if version is None else arguments.whole(version, "version")
-    return get(arguments.word(library, "library")).spec(call, version=wanted, dtype=dtype)
+    return get(text).spec(call, version=wanted, dtype=dtype)
 
 
 @checked

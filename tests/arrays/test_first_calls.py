@@ -59,6 +59,13 @@ def test_it_is_what_the_long_form_computes(ours: NDArray[Any], theirs: NDArray[A
     np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_spec_is_written_as_on_the_command_line() -> None:
+    assert spec("pillow:bicubic") == PILLOW
+    assert spec("pillow@12:box") == spec("pillow", version=12, resample="BOX")
+    with pytest.raises(IrInterpError, match=r"^'pillow:box' is a whole call; write its version and arguments in it"):
+        spec("pillow:box", version=12)
+
+
 def test_torch_agrees() -> None:
     """What ``resize(x, sizes)`` means is torch's bilinear."""
     theirs = torch.nn.functional.interpolate(torch.from_numpy(GREY)[None, None], (100, 40), mode="bilinear")[0, 0]

@@ -73,3 +73,16 @@ def test_lazy_data_stay_lazy() -> None:
     assert isinstance(made.data, dask.array.Array)
     assert made.data.chunksize == (1, 5, 2)
     xarray.testing.assert_identical(made.compute(), ir_interp.resize(scene, _spec(14, 4)))
+
+
+def test_the_transform_of_a_raster_moves_with_its_pixels() -> None:
+    """rioxarray reads ``GeoTransform``: the corner of the first pixel, and the steps (GDAL's raster data model)."""
+    spatial = xarray.DataArray(0, attrs={"crs_wkt": "...", "GeoTransform": "500000.0 10.0 0.5 4000000.0 0.25 -10.0"})
+    scene = xarray.DataArray(np.zeros((2, 8, 6)), dims=("band", "y", "x"), coords={"spatial_ref": spatial})
+    half: Any = ir_interp.resize(scene, _spec(4, 3))
+    assert half.spatial_ref.attrs["GeoTransform"] == "500000.0 20.0 1.0 4000000.0 0.5 -20.0"
+    assert half.spatial_ref.attrs["crs_wkt"] == "..."
+    padded: Any = ir_interp.resize(scene, _spec(8, 8, pads=(Pad(axis=2, begin=1, end=1),)))
+    assert padded.spatial_ref.attrs["GeoTransform"] == "499990.0 10.0 0.5 3999999.75 0.25 -10.0"
+    corners: Any = ir_interp.resize(scene, _spec(15, 6, coordinates=Coordinates.ALIGN_CORNERS))
+    assert corners.spatial_ref.attrs["GeoTransform"] == "500000.125 10.0 0.25 3999997.5 0.25 -5.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from numcodecs import Blosc, Delta
 from numpy.typing import NDArray
-from zarr.codecs import GzipCodec
+from zarr.codecs import BloscCodec, GzipCodec, TransposeCodec
 
 import ir_interp
 from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecError
 from ir_interp.cli.main import main
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.large import budget, stores
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
@@ -67,14 +69,107 @@ def test_a_pyramid_is_of_levels_each_of_the_one_before(tmp_path: Path) -> None:
     half = ResizeSpec(kernel=SOFT.kernel, axes=(0, 1), target=Scales((0.5, 0.5)))
     resize_store(Request(source=tmp_path / "big.zarr", destination=tmp_path / "p.zarr", spec=half, levels=3), _nothing)
     group = zarr.open_group(tmp_path / "p.zarr", mode="r")
+    np.testing.assert_array_equal(np.asarray(group["0"][...]), x)  # type: ignore[index]
     for level in "123":
         x = ir_interp.resize(x, half)
         np.testing.assert_array_equal(np.asarray(group[level][...]), x)  # type: ignore[index]
     ome: Any = group.attrs["ome"]
     (scales,) = ome["multiscales"]
-    assert scales["axes"] == [{"name": "y"}, {"name": "x"}]
-    transformations = scales["datasets"][2]["coordinateTransformations"]
+    assert scales["axes"] == [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    assert [each["path"] for each in scales["datasets"]] == ["0", "1", "2", "3"]
+    transformations = scales["datasets"][3]["coordinateTransformations"]
     assert transformations == [{"type": "scale", "scale": [8, 8]}, {"type": "translation", "translation": [3.5, 3.5]}]
+
+
+UNITS: list[dict[str, Any]] = [
+    {"name": "c", "type": "channel"},
+    {"name": "y", "type": "space", "unit": "micrometer"},
+    {"name": "x", "type": "space", "unit": "micrometer"},
+]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_pyramid_of_a_group_has_its_units(tmp_path: Path, zarr_format: Any) -> None:
+    moves = [{"type": "scale", "scale": [1, 0.25, 0.25]}, {"type": "translation", "translation": [0, 10, 20]}]
+    scales = [{"axes": UNITS, "datasets": [{"path": "deep/0", "coordinateTransformations": moves}]}]
+    omero = {"channels": [{"label": "DAPI"}]}
+    said: dict[str, Any] = {"multiscales": scales, "omero": omero}
+    said = {"ome": {"version": "0.5", **said}} if zarr_format == 3 else said
+    zarr.open_group(tmp_path / "i.zarr", zarr_format=zarr_format, mode="w").attrs.update(said)
+    x = (np.random.default_rng(0).random((2, 40, 60)) * 250).astype("u2")
+    zarr.create_array(tmp_path / "i.zarr/deep/0", data=x, chunks=(1, 16, 16), zarr_format=zarr_format)
+    spec = ResizeSpec(kernel=SOFT.kernel, axes=(1, 2), target=Scales((0.5, 0.5)))
+    request = Request(source=tmp_path / "i.zarr/deep/0", destination=tmp_path / "p.zarr", spec=spec, levels=1)
+    resize_store(request, _nothing)
+    attributes: Any = dict(zarr.open_group(tmp_path / "p.zarr", mode="r").attrs)
+    ome = attributes["ome"] if zarr_format == 3 else attributes
+    (image,) = ome["multiscales"]
+    assert (image["axes"], ome["omero"]) == (UNITS, omero)
+    assert (image if zarr_format == 2 else ome)["version"] == {2: "0.4", 3: "0.5"}[zarr_format]
+    assert image["datasets"][1]["coordinateTransformations"] == [
+        {"type": "scale", "scale": [1, 0.5, 0.5]}, {"type": "translation", "translation": [0, 10.125, 20.125]}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(300, 260, 3), (300, 260)])
+def test_a_pyramid_of_other_axes_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    names = ("y", "x", "c") if len(shape) == 3 else ("c", "t")
+    zarr.create_array(tmp_path / "a.zarr", shape=shape, dtype="u1", chunks=(100,) * len(shape), dimension_names=names)
+    request = Request(source=tmp_path / "a.zarr", destination=tmp_path / "p.zarr", spec=SOFT, levels=1)
+    with pytest.raises(SpecError, match=r"^levels are OME-Zarr, whose axes are time, channel, then 2 or 3 of space"):
+        resize_store(request, _nothing)
+    assert not (tmp_path / "p.zarr.partial").exists()
+
+
+STORED: dict[str, dict[str, Any]] = {
+    "Zarr 2, filtered": {"zarr_format": 2, "compressors": Blosc("lz4", 5), "filters": [Delta("u2")]},
+    "Zarr 2, by columns": {"zarr_format": 2, "compressors": None, "order": "F"},
+    "Zarr 2, nested": {"zarr_format": 2, "chunk_key_encoding": {"name": "v2", "separator": "/"}},
+    "Zarr 2, swapped": {"zarr_format": 2, "dtype": ">u2"},
+    "shards": {"chunks": (32, 32), "shards": (128, 128)},
+    "swapped": {"dtype": ">u2"},
+    "plain": {"compressors": None, "fill_value": 7},
+    "transposed": {"compressors": BloscCodec(cname="lz4"), "filters": [TransposeCodec(order=(1, 0))]},
+    "named as in Zarr 2": {"chunk_key_encoding": {"name": "v2", "separator": "."}},
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_how_it_is_stored_stays(tmp_path: Path, name: str) -> None:
+    x = (np.random.default_rng(0).random((400, 390)) * 250).astype("u2")
+    array = zarr.create_array(tmp_path / "a.zarr", shape=x.shape, **{"chunks": (64, 50), "dtype": "u2"} | STORED[name])
+    array[...] = x
+    resize_store(Request(source=tmp_path / "a.zarr", destination=tmp_path / "b.zarr", spec=SOFT), _nothing)
+    made = zarr.open_array(tmp_path / "b.zarr", mode="r")
+    np.testing.assert_array_equal(np.asarray(made[...]), ir_interp.resize(x, SOFT))
+    assert made.metadata.to_dict() == {**array.metadata.to_dict(), "shape": (100, 97)}
+
+
+def test_missing_pixels_take_no_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = _store(tmp_path / "a.zarr", (300, 260), (100, 100), "float32")
+    x[30:90, 100:180] = np.nan
+    zarr.open_array(tmp_path / "a.zarr", mode="r+")[...] = x
+    node = 'Resize <mode = "linear", antialias = 1> (X, , s)'
+    text = f"g (float[300, 260] X) => (float[150, 130] Y) <float[2] s = {{0.5, 0.5}}> {{ Y = {node} }}"
+    model = save_model(tmp_path / "half.onnx", text)
+    (op,) = ir_interp.load(model)
+    wanted = op.run(x, nodata=np.nan, valid=0.5)
+    np.save(tmp_path / "x.npy", x)
+    for source in ("a.zarr", "x.npy"):
+        output = tmp_path / f"small-{source}"
+        line = ["run", str(model), "--input", str(tmp_path / source), "--output", str(output)]
+        assert main([*line, "--nodata", "nan", "--valid", "0.5", "--quiet"]) == 0, capsys.readouterr().err
+        made = np.load(output) if source == "x.npy" else np.asarray(zarr.open_array(output, mode="r")[...])
+        assert made.tobytes() == wanted.tobytes()
+    assert np.isnan(wanted).any()
+
+
+def test_an_axis_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
+    _store(tmp_path / "a.zarr", (300, 260, 3), (100, 100, 3))
+    spec = ResizeSpec(kernel=SOFT.kernel, axes=(1, 2), target=Scales((0.25, 0.25)))
+    said = "axis 2, of length 3, would have none; is it the axis that is to be resized?"
+    with pytest.raises(ShapeError, match=f"^{re.escape(said)}$"):
+        resize_store(Request(source=tmp_path / "a.zarr", destination=tmp_path / "b.zarr", spec=spec), _nothing)
 
 
 class _StoppedError(Exception):
