@@ -135,7 +135,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
-        "ResizeOp.run() has no argument 'scale'; expected one of arithmetic, nodata, scales, sizes, valid, x; did you mean 'scales'?",
+        "ResizeOp.run() has no argument 'scale'; expected one of arithmetic, nodata, scales, sizes, valid, x; "
+        "did you mean 'scales'?",
     ),
     (lambda: ir_interp.load(), "load(): missing a required argument: 'source'"),  # type: ignore[call-arg]
     (lambda: ir_interp.load("a", "b"), "load(): too many positional arguments"),  # type: ignore[call-arg]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError
 from ir_interp.executor.missing_pixels import Missing
-from ir_interp.large.layout import Chunks, Layout, Slices, Work, lengths_of
+from ir_interp.large.layout import Chunks, Layout, Place, Shares, Slices, Work, lengths_of, parts
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
@@ -70,35 +72,54 @@ def _cut(length: int, each: int) -> tuple[int, ...]:
 
 
 def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
-    """Return a graph of the blocks of an output, over the chunks of ``source``."""
+    """Return a graph of the blocks of an output, over the chunks of ``source``: a task for each of both.
+
+    A block takes the chunk of which it needs most as it is. What it needs of the others is cut out of them, by one task
+    for all blocks: so a chunk is not kept for a strip of it, nor sent to another machine.
+    """
     from dask._task_spec import List, Task, TaskRef
 
     tasks: dict[Any, Any] = {}
+    cut = f"cut-{name}"
+    whole, strips = (
+        {chunk: TaskRef((kind, *chunk)) for chunk in product(*map(range, map(len, layout.work.chunks)))}
+        for kind in (source, cut)
+    )
+    cut_up = set()
     for place in layout.places:
-        parts, targets = [], []
-        for number, part in enumerate(layout.under(place)):
-            key: tuple[Any, ...] = (source, *part.chunk)
-            if not layout.is_whole(part):
-                whole, key = key, (f"cut-{name}", *place, number)
-                tasks[key] = Task(key, part_of, TaskRef(whole), part.cut)
-            parts.append(TaskRef(key))
-            targets.append(part.target)
+        shares = layout.shares_under(place)
+        taken = []
+        for each in product(*([(share.chunk, share.portion) for share in axis] for axis in shares)):
+            chunk, portions = zip(*each, strict=True)
+            if prod(portions) > _MOST:
+                taken.append(whole[chunk])
+            else:
+                taken.append(strips[chunk])
+                cut_up.add(chunk)
         at = (name, *place)
-        tasks[at] = Task(at, block, List(*parts), targets, layout.work, layout.piece(place), layout.needed(place))
+        tasks[at] = Task(at, block, List(*taken), shares, layout.work, layout.piece(place), layout.needed(place))
+    for chunk in cut_up:
+        at = (cut, *chunk)
+        tasks[at] = Task(at, strips_of, whole[chunk], layout.shares_over(chunk))
     return tasks
 
 
-def part_of(chunk: Array, source: Slices) -> Array:
-    """Return a part of a chunk, which does not keep the rest of it in memory."""
-    return chunk[source].copy()
+_MOST = 0.5  # of a chunk: what is left of it then is less than what would be copied
 
 
-def block(parts: Sequence[Array], targets: Sequence[Slices], work: Work, piece: Slices, needed: Slices) -> Array:
-    """Return a piece of the output, of the parts of the input that it needs, each with its place in these."""
+def strips_of(chunk: Array, shares: Shares) -> dict[Place, Array]:
+    """Return for each block its part of a chunk, which does not keep the rest of it in memory."""
+    return {part.block: chunk[part.cut].copy() for part in parts(shares) if part.portion <= _MOST}
+
+
+def block(taken: Sequence[Any], shares: Shares, work: Work, piece: Slices, needed: Slices) -> Array:
+    """Return a piece of the output, of what it takes of chunks: a chunk itself, or the strips of one by block."""
     lengths = lengths_of(needed)
-    if len(parts) == 1 and parts[0].shape == lengths:
-        return work.resized(parts[0], piece)
+    both = list(zip(parts(shares), taken, strict=True))
+    arrays = [each[part.cut] if part.portion > _MOST else each[part.block] for part, each in both]
+    if len(arrays) == 1 and arrays[0].shape == lengths:
+        return work.resized(arrays[0], piece)
     x = (np.ma.empty if work.is_masked else np.empty)(lengths, work.dtype)
-    for part, target in zip(parts, targets, strict=True):
-        x[target] = part
+    for array, (part, _) in zip(arrays, both, strict=True):
+        x[part.target] = array
     return work.resized(x, piece)

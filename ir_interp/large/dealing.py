@@ -71,7 +71,7 @@ class Dealer:
         It is read to where a block wants all of it, if one does.
         """
         parts = [part for part in self._layout.over(chunk) if part.block in self._left]
-        own = next((part for part in parts if self._layout.is_whole(part)), None)
+        own = next((part for part in parts if part.portion == 1), None)
         piece = self._layout.source(chunk)
         values = self._place_of(own) if own else np.empty(lengths_of(piece), self._layout.work.dtype)
         self._read(piece, values)

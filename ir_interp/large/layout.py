@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,22 +56,31 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a block takes of a chunk along one axis: the ``cut`` of the chunk is ``target`` of what the block needs."""
+    """What a block takes of a chunk along one axis: the ``cut`` of the chunk is ``target`` of what the block needs.
+
+    ``portion`` is how much of the chunk that is.
+    """
 
     block: int
     chunk: int
     cut: slice
     target: slice
+    portion: float
+
+
+Shares = tuple[list[Share], ...]
+"""Along each axis, what blocks take of chunks: parts are their combinations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a block takes of a chunk: the ``cut`` of the chunk is ``target`` of what the block needs."""
+    """What a block takes of a chunk: the ``cut`` of the chunk, a ``portion`` of it, is ``target`` of what it needs."""
 
     block: Place
     chunk: Place
     cut: Slices
     target: Slices
+    portion: float
 
 
 @dataclass(frozen=True)
@@ -107,20 +117,23 @@ class Layout:
 
     def under(self, block: Place) -> Iterator[Part]:
         """Yield what a block takes of each chunk."""
-        return _parts([each[i] for each, i in zip(self._under, block, strict=True)])
+        return parts(self.shares_under(block))
 
     def over(self, chunk: Place) -> Iterator[Part]:
         """Yield what each block takes of a chunk."""
-        return _parts([each[i] for each, i in zip(self._over, chunk, strict=True)])
+        return parts(self.shares_over(chunk))
+
+    def shares_under(self, block: Place) -> Shares:
+        """Return what a block takes of chunks, along each axis."""
+        return tuple(each[i] for each, i in zip(self._under, block, strict=True))
+
+    def shares_over(self, chunk: Place) -> Shares:
+        """Return what blocks take of a chunk, along each axis."""
+        return tuple(each[i] for each, i in zip(self._over, chunk, strict=True))
 
     def source(self, chunk: Place) -> Slices:
         """Return which piece of the input a chunk is."""
         return tuple(slice(each[i], each[i + 1]) for each, i in zip(self._edges, chunk, strict=True))
-
-    def is_whole(self, part: Part) -> bool:
-        """Say whether a part is all of its chunk."""
-        lengths = (each[i] for each, i in zip(self.work.chunks, part.chunk, strict=True))
-        return all(cut == slice(0, length) for cut, length in zip(part.cut, lengths, strict=True))
 
     @cached_property
     def _edges(self) -> list[list[int]]:
@@ -179,10 +192,16 @@ def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
         start, stop = max(needed.start, begin), min(needed.stop, end)
         if stop > start:
             cut, target = slice(start - begin, stop - begin), slice(start - needed.start, stop - needed.start)
-            yield Share(block, chunk, cut, target)
+            yield Share(block, chunk, cut, target, (stop - start) / (end - begin))
 
 
-def _parts(axes: Sequence[Sequence[Share]]) -> Iterator[Part]:
-    for each in itertools.product(*axes):
-        block, chunk = tuple(share.block for share in each), tuple(share.chunk for share in each)
-        yield Part(block, chunk, tuple(share.cut for share in each), tuple(share.target for share in each))
+def parts(shares: Shares) -> Iterator[Part]:
+    """Yield the parts that shares along each axis make together."""
+    for each in itertools.product(*shares):
+        yield Part(
+            block=tuple(share.block for share in each),
+            chunk=tuple(share.chunk for share in each),
+            cut=tuple(share.cut for share in each),
+            target=tuple(share.target for share in each),
+            portion=math.prod(share.portion for share in each),
+        )
