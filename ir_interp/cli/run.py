@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -20,10 +20,13 @@ from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_in_store
 from ir_interp.files.memory import check_bytes
 from ir_interp.options.declaration import check_place
-from ir_interp.options.resize_options import ARRAY, CALL, RunOptions
+from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
 from ir_interp.text.names import shown
 from ir_interp.views import image_arrays, likeness
+
+if TYPE_CHECKING:
+    from ir_interp.large.stores import Request
 
 EXAMPLES = """
 Examples:
@@ -37,6 +40,8 @@ Examples:
   ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
 
   ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
+
+  ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output small.zarr
 """
 
 
@@ -53,6 +58,10 @@ def run(
     Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
     ended, stays done.
     """
+    if options.like is not None and is_in_store(file):
+        check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
+        _run_call_on_store(options.like, file, output, options)
+        return
     if options.like is not None:
         check_place(options, CALL, f"with --like, which resizes {file.name}")
         _run_call(options.like, file, output, options)
@@ -87,28 +96,43 @@ def _resize(file: Path, options: RunOptions) -> ResizeOp:
 
 
 def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) -> None:
-    from ir_interp.large.stores import Request, resize_store
+    from ir_interp.large.stores import Request
 
-    if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
-        raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
     target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
     check = partial(op.check_input, has_target=options.sizes is not None or options.scales is not None)
-    request = Request(
-        source=source,
-        destination=output,
-        spec=op.spec,
-        target=target,
-        missing=Missing.of(options.nodata, options.valid),
-        levels=options.levels,
-        check=check,
-    )
+    request = Request(source=source, destination=output, spec=op.spec, target=target, check=check)
+    _write_store(request, op.name or op.where, options)
+
+
+def _run_call_on_store(like: str, source: Path, output: Path, options: RunOptions) -> None:
+    """Resize a store as a call of an image library."""
+    from ir_interp.arrays.request import Request as Call
+    from ir_interp.large.stores import Request, spec_for
+    from ir_interp.public.resizing import call_of
+
+    call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
+    _write_store(Request(source=source, destination=output, spec=spec_for(source, call)), like, options)
+
+
+def _write_store(request: Request, name: str, options: RunOptions) -> None:
+    from ir_interp.large.stores import resize_store
+
+    source, output = request.source, request.destination
+    if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
+        raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
+    request = replace(request, missing=Missing.of(options.nodata, options.valid), levels=options.levels)
     if options.memory is not None:
         check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")
         request = replace(request, memory=options.memory)
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
     if not options.quiet:
-        print(shown(f"{op.name or op.where}: {_lengths(before)} -> {_lengths(after)}, {output}"))
+        print(shown(f"{name}: {_lengths(before)} -> {_lengths(after)}, {output}"))
+
+
+def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
+    """Return scales; a single one is that of height and width."""
+    return scales[0] if scales is not None and len(scales) == 1 else scales
 
 
 def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
@@ -117,7 +141,8 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     x, mode = likeness.read(file)
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
-    y = likeness.resized(op, x, options.sizes, options.scales)
+    scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
+    y = likeness.resized(op, x, options.sizes, scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
     if not options.quiet:

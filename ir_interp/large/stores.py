@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.arrays.request import Request as Call
 from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
@@ -77,6 +78,13 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
             pyramid.describe(partial, image, works, source.metadata.zarr_format)
         journal.finish(request.destination)
     return tuple(source.shape), tuple(array.shape)
+
+
+def spec_for(source: Path, call: Call) -> ResizeSpec:
+    """Return what a call computes of an array of Zarr, whose dimensions may have names. Raises as the call does."""
+    array = _opened(source)
+    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS", ())
+    return call.bound(tuple(array.shape), np.dtype(array.dtype).name, names=names)
 
 
 def _opened(path: Path) -> Any:

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import MEMORY, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
+from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
 from ir_interp.pipelines.backends import Backend
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
 
-CALL, ARRAY, STORE = "call", "array", "store"
-"""The places where an option of ``run`` has an effect: a call of an image library, a resize of an array, of a store."""
+CALL, CALL_ON_STORE, ARRAY, STORE = "call", "call on a store", "array", "store"
+"""The places where an option of ``run`` has an effect: a call of an image library, of an image or a store, a resize of
+an array, of a store."""
+_STORES = (STORE, CALL_ON_STORE)
+_ARRAYS = (ARRAY, *_STORES)
 RESIZE, RULE, PIPELINE = "resize", "rule", "pipeline"
 """The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration."""
 _READING = (
@@ -56,7 +59,10 @@ class RunOptions:
         WORD,
         "Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear.",
         "--like",
-        places=(CALL,),
+        places=(CALL, CALL_ON_STORE),
+    )
+    dims: tuple[int | str, ...] | None = option(
+        NAMES, "Of .zarr, the axes that --like resizes, by name or number: y,x.", "--dims", places=(CALL_ON_STORE,)
     )
     layer: str | None = shared.layer(shared.LAYER, "--layer", places=(ARRAY, STORE))
     sizes: tuple[int, ...] | None = shared.sizes()
@@ -70,20 +76,20 @@ class RunOptions:
     )
     semantics: Semantics = shared.semantics(_READING, places=(ARRAY, STORE))
     nodata: float | None = option(
-        NUMBER, "The value of missing pixels, which take no part: -9999, nan.", "--nodata", places=(ARRAY, STORE)
+        NUMBER, "The value of missing pixels, which take no part: -9999, nan.", "--nodata", places=_ARRAYS
     )
     valid: float = option(
         NUMBER,
         "The share of weights that has to be there; with less, a result is missing too.",
         "--valid",
         default=0.0,
-        places=(ARRAY, STORE),
+        places=_ARRAYS,
     )
     memory: int | None = option(
-        MEMORY, "Of .zarr, how much to take: 1GiB (the default).", "--memory", metavar="BYTES", places=(STORE,)
+        MEMORY, "Of .zarr, how much to take: 1GiB (the default).", "--memory", metavar="BYTES", places=_STORES
     )
     levels: int | None = option(
-        POSITIVE, "Of .zarr, write a pyramid: each level from the one before.", "--levels", places=(STORE,)
+        POSITIVE, "Of .zarr, write a pyramid: each level from the one before.", "--levels", places=_STORES
     )
     quiet: bool = shared.quiet()
 

@@ -75,6 +75,14 @@ def _integers(text: str, flag: str) -> tuple[int, ...]:
         raise IrInterpError(f"{flag} {text!r}: expected integers with commas between them, as in 50,60") from None
 
 
+def _names(text: str, flag: str) -> tuple[int | str, ...]:
+    """Return names, or numbers, with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise IrInterpError(f"{flag} {text!r}: expected names or numbers with commas between them, as in y,x")
+    return tuple(int(part) if part.removeprefix("-").isdecimal() else part for part in parts)
+
+
 def _reals(text: str, flag: str) -> tuple[float, ...]:
     try:
         return tuple(real(part) for part in text.split(","))
@@ -182,6 +190,7 @@ WHOLE = _INTEGER(check=arguments.whole, parse=integer)
 NATURAL = _INTEGER(check=arguments.natural, parse=partial(_bounded, least=0))
 POSITIVE = _INTEGER(check=arguments.positive, parse=partial(_bounded, least=1))
 MEMORY = _INTEGER(check=arguments.whole, parse=_memory)
+NAMES = Kind(takes="Sequence[int | str]", check=_any, read=_names)
 NUMBER = Kind(takes="float", check=arguments.real, text=float, parse=real, metavar="NUMBER")
 NOT_NEGATIVE = Kind(takes="float", check=arguments.not_negative, text=float, parse=real, metavar="NUMBER")
 WORD = Kind(takes="str", check=arguments.word)

@@ -86,7 +86,7 @@ def resize(
         )
         return y
     request = Request(
-        spec=spec, like=_call(like), sizes=sizes, scales=scales, axes=axes, antialias=antialias, arithmetic=arithmetic
+        spec=spec, like=call_of(like), sizes=sizes, scales=scales, axes=axes, antialias=antialias, arithmetic=arithmetic
     )
     resized: NDArray[Any] = resizing.resized(  # or what is used as one
         x, request, Missing.of(nodata, valid), chunks, out=out, region=region, whole=whole
@@ -104,7 +104,7 @@ def _is_plain(spec: Any, sizes: Any, scales: Any, *others: Any) -> bool:
 _LISTS = (type(None), tuple, list)
 
 
-def _call(like: Any) -> Like | None:
+def call_of(like: Any) -> Like | None:
     """Return what makes a spec of a call, for an element type and the mode of an image."""
     if like is None:
         return None

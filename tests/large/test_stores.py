@@ -320,3 +320,40 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "error: --levels has no effect on x.npy, which is no .zarr" in said
     assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said
     assert "'much' is no amount of memory; expected one as in 512MiB, 1.5GiB" in said
+
+
+@pytest.mark.parametrize(
+    ("moved", "more"), [(False, ()), (False, ("--dims", "y,x")), (False, ("--dims", "0,1")), (True, ())]
+)
+def test_a_store_is_resized_as_a_library_does(tmp_path: Path, *, moved: bool, more: tuple[str, ...]) -> None:
+    x = (np.random.default_rng(0).random((90, 70, 3)) * 255).astype("u1")
+    stored, names = (np.moveaxis(x, -1, 0), ("c", "y", "x")) if moved else (x, ("y", "x", "c"))
+    zarr.create_array(tmp_path / "a.zarr", data=np.ascontiguousarray(stored), chunks=(20,) * 3, dimension_names=names)
+    line = ["run", str(tmp_path / "a.zarr"), "--like", "pillow:bicubic", "--scales", "0.5", *more, "--quiet"]
+    assert main([*line, "--output", str(tmp_path / "b.zarr")]) == 0
+    made = np.asarray(zarr.open_array(tmp_path / "b.zarr", mode="r")[...])
+    wanted = ir_interp.resize(x, ir_interp.spec("pillow:bicubic"), scales=(0.5, 0.5))
+    np.testing.assert_array_equal(np.moveaxis(made, 0, -1) if moved else made, wanted)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--dims", "y,z", "--output", "b.zarr"), "error: no axis 'z'; expected one of y, x, c\n"),
+        (("--dims", "y,", "--output", "b.zarr"), "error: --dims 'y,': expected names or numbers with commas"),
+        (("--output", "b.npy"), "error: --input 'a.zarr' and --output 'b.npy': expected both to be .zarr, or none\n"),
+        (("--output", "b.zarr", "--layer", "up"), "error: --layer has no effect with --like, which resizes a.zarr\n"),
+    ],
+)
+def test_a_call_on_a_store_names_mistakes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    zarr.create_array("a.zarr", shape=(9, 8, 3), dtype="u1", chunks=(9, 8, 3), dimension_names=("y", "x", "c"))
+    assert main(["run", "a.zarr", "--like", "pillow:box", "--scales", "0.5", *more]) == 2
+    assert capsys.readouterr().err.startswith(said)
+    assert not Path("b.zarr").exists()
