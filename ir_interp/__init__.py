@@ -234,4 +234,4 @@ if not TYPE_CHECKING:  # which would take any name then
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({"__version__", *__all__})

@@ -35,6 +35,15 @@ class Request:
     antialias: bool | None = None
     arithmetic: Arithmetic | str | None = None
 
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The names of the axes that it resizes; none where it says them by number, or not at all."""
+        for values in (self.spec, self.sizes, self.scales):
+            if isinstance(values, Mapping):
+                return tuple(values)
+        axes = (self.axes,) if isinstance(self.axes, str) else arguments.entries(self.axes) or ()
+        return tuple(axis for axis in axes if isinstance(axis, str))
+
     def bound(
         self, shape: Shape, dtype: str, *, names: Sequence[Any] = (), mode: str | None = None, is_image: bool = False
     ) -> ResizeSpec:

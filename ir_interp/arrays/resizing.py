@@ -28,7 +28,7 @@ def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = 
     Raises SpecError for an argument that has no effect.
     """
     kind = _kind(x)
-    if kind not in ("dask", "xarray") and chunks is not None:
+    if kind not in ("dask", "xarray", "dataset", "tree") and chunks is not None:
         raise SpecError("chunks has no effect: x is no array of Dask")
     if kind == "numpy":
         return _of_numpy(x, request, missing, **piece)
@@ -41,6 +41,8 @@ def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = 
 _KINDS = {
     "dask": "an array of Dask",
     "xarray": "a DataArray",
+    "dataset": "a Dataset",
+    "tree": "a DataTree",
     "torch": "a tensor of torch",
     "pillow": "an image of Pillow",
     "standard": "an array of another library",
@@ -63,6 +65,8 @@ def _kind(x: Any) -> str:
 _CLASSES = (
     ("dask.array", "Array", "dask"),
     ("xarray", "DataArray", "xarray"),
+    ("xarray", "Dataset", "dataset"),
+    ("xarray", "DataTree", "tree"),
     ("torch", "Tensor", "torch"),
     ("PIL.Image", "Image", "pillow"),
 )
@@ -72,6 +76,10 @@ def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: Any)
     match kind:
         case "xarray":
             return _of_labelled(x, request, missing, chunks)
+        case "dataset" | "tree":
+            from ir_interp.arrays import datasets
+
+            return datasets.resized(x, request.names, lambda each: _of_labelled(each, request, missing, chunks))
         case "dask":
             return _of_dask(x, _bound(x, request), missing, chunks)
         case "torch":

@@ -69,7 +69,8 @@ def resize(
     takes what it needs of those under it. ``chunks`` are those of the output, as Dask takes them; by default over
     those of the input where it shrinks, and no longer than these where it grows. A DataArray keeps its names
     and attributes, and its coordinates move to the centres of the new pixels, as ``spec`` places them; so does the
-    GeoTransform of rioxarray. A tensor of torch and an image of Pillow become one of their kind.
+    GeoTransform of rioxarray. Of a Dataset or a DataTree every variable is resized that has the named dimensions. A
+    tensor of torch and an image of Pillow become one of their kind.
 
     Raises SpecError for a contradictory request, ShapeError where spec and input do not fit or the result would be
     larger than ``MAX_BYTES``.

@@ -116,6 +116,20 @@ def test_an_array_of_another_library_becomes_one() -> None:
     np.testing.assert_array_equal(y.values, resize(GREY, (24, 32)))
 
 
+DATASET = xarray.Dataset({"a": SCENE, "b": SCENE.isel(band=0) * 2, "epsg": ((), 32633)}, attrs={"made": "by hand"})
+
+
+def test_variables_of_a_dataset_and_a_tree() -> None:
+    half = resize(DATASET, {"y": 3, "x": 4})
+    assert (dict(half.sizes), half.attrs, int(half.epsg)) == ({"band": 2, "y": 3, "x": 4}, {"made": "by hand"}, 32633)
+    xarray.testing.assert_identical(half.a, resize(SCENE, {"y": 3, "x": 4}).rename("a"))
+    np.testing.assert_array_equal(half.b.values, resize(DATASET.b, {"y": 3, "x": 4}).values)
+    tree = xarray.DataTree.from_dict({"/": xarray.Dataset(attrs={"root": 1}), "/fine": DATASET})
+    small = resize(tree, scales=0.5, axes=("y", "x"))
+    assert small.attrs == {"root": 1}
+    xarray.testing.assert_identical(small["fine"].to_dataset(), half)
+
+
 AMBIGUOUS = "may have its channels first or last; say which axes are resized: axes="
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     (HWC, ((24, 32),), {}, f"an array of shape [48, 64, 3] {AMBIGUOUS}(0, 1), or axes=(1, 2)"),
@@ -137,6 +151,10 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     (SCENE, ({"y": 3, "z": 3},), {}, "no axis 'z'; expected one of band, y, x"),
     (SCENE, ({"y": 3},), {"axes": (1,)}, "axes are given twice: by their names, and by axes="),
     (HWC, ((4, 4), "pillow:box"), {"antialias": True}, "antialias has no effect here: the spec, or the call of"),
+    (DATASET, ((3, 4),), {}, "variables have axes of their own; name what is resized, as in {'y': 512, 'x': 512}"),
+    (DATASET, ({"y": 3, "z": 4},), {}, "no variable has the dimensions y, z"),
+    (DATASET.assign(c=("y", range(6))), ({"y": 3, "x": 4},), {}, "variable 'c' has no dimension 'x', but others of"),
+    (DATASET, ({"y": 3, "x": 4},), {"out": GREY}, "out has no effect on a Dataset"),
     ("photo.png", ((4, 4),), {}, "x is 'photo.png', a path; open it first, or use `ir-interp run`"),
     (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P'; expected one of L, LA, RGB, RGBA, I;16, I, F: x.convert("),
     (

@@ -1,0 +1,41 @@
+"""Datasets and trees of xarray: every variable that has the dimensions is resized, the others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import xarray
+
+from ir_interp.errors import SpecError
+
+
+def resized(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
+    """Return a Dataset or a DataTree whose variables ``resize`` resizes along the dimensions ``names``.
+
+    Raises SpecError without names, where no variable has them, and where one has some of them only.
+    """
+    if not names:
+        raise SpecError("variables have axes of their own; name what is resized, as in {'y': 512, 'x': 512}")
+    if isinstance(x, xarray.DataTree):
+        if not any(_has(node.dataset, names) for node in x.subtree):
+            raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
+        made = {node.path: _of_variables(node.to_dataset(), names, resize) for node in x.subtree}
+        return xarray.DataTree.from_dict(made, name=x.name)
+    if not _has(x, names):
+        raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
+    return _of_variables(x, names, resize)
+
+
+def _has(x: Any, names: Sequence[Any]) -> bool:
+    return any(set(names) <= set(variable.dims) for variable in x.data_vars.values())
+
+
+def _of_variables(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
+    variables = {}
+    for name, variable in x.data_vars.items():
+        missing = [each for each in names if each not in variable.dims]
+        if missing and len(missing) < len(names):
+            raise SpecError(f"variable {name!r} has no dimension {missing[0]!r}, but others of those; drop it first")
+        variables[name] = variable if missing else resize(variable)
+    return xarray.Dataset(variables, attrs=x.attrs) if variables else x
