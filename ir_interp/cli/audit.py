@@ -89,7 +89,7 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
     if form not in ("text", "json", "none"):
         raise IrInterpError(f"--format {form} has no effect with --results")
     check_place(options, RESULTS, "with --results")
-    check_outputs([results])
+    check_outputs([path for path in (results, options.table) if path])
     summary, is_read = fleet.run(models, Auditing(options=options), options, results, form)
     return int(summary.fails(*options.fail_on)) if is_read else 2
 

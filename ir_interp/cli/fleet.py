@@ -40,6 +40,11 @@ def run(
         crew = replace(crew, limit=options.time_limit)
     with progress.bar(options.quiet) as report_progress, Results(results, f"{VERSION} {work.identity}") as lines:
         summary = run_all(files, work, lines, crew, report_progress)
+    if isinstance(options, AuditOptions) and options.table is not None:
+        from ir_interp.converters.fleet import flat_table
+
+        with Results(results, f"{VERSION} {work.identity}") as lines:
+            flat_table.write(options.table, (record for _, record in lines.done(files)))
     _print(summary, form, results)
     for error in unread:
         print(f"error: {shown(str(error))}", file=sys.stderr)

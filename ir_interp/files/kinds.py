@@ -25,6 +25,7 @@ class FileKind(Enum):
     DRAWING = ".svg"
     PAGE = ".html"
     LINES = ".jsonl"
+    CSV = ".csv"
     STORE = ".zarr"
 
     @classmethod

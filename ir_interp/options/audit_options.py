@@ -8,9 +8,10 @@ from enum import Enum
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import Severity
+from ir_interp.files.kinds import FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import PATH, SEVERITIES, SWITCH, WORD, WORDS, member
+from ir_interp.options.value_kinds import PATH, SEVERITIES, SWITCH, WORD, WORDS, file, member
 
 REPORT, RESULTS = "report", "results"
 """The places where an option has an effect: a report on all models, a file with one result for each."""
@@ -64,6 +65,10 @@ class AuditOptions:
     quiet: bool = shared.quiet()
     jobs: int = shared.jobs("Processes that share the files.", "--jobs")
     results: Path | None = shared.results(places=(RESULTS,))
+    table: Path | None = shared.of_command_line(
+        file(FileKind.CSV, "table"), "Write the results to this .csv too: a row a resize and runtime.", "--table",
+        places=(RESULTS,),
+    )  # fmt: skip
     scheduler: str | None = shared.scheduler(places=(RESULTS,))
     time_limit: int | None = shared.time_limit(places=(RESULTS,))
     html: Path | None = shared.html(places=(REPORT,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters.fleet import work
+from ir_interp.converters.fleet import flat_table, work
 from ir_interp.converters.fleet.exporters import exporter
 from ir_interp.converters.fleet.results import Results, stamp
 from ir_interp.converters.fleet.summary import Summary
@@ -73,13 +74,13 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
 @pytest.fixture
 def question(monkeypatch: pytest.MonkeyPatch) -> pool.Question:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    return pool.Question(function="answers:answer", setting=3, limit=3)
+    return pool.Question(function="answers:answer", setting=3, limit=6)
 
 
 def test_what_kills_its_process_or_hangs_costs_only_itself(question: pool.Question) -> None:
     answers = dict(pool.each(question, range(7), 2))
     assert str(answers.pop(3)) == "the processes that worked on it died, the last with status -9"
-    assert str(answers.pop(5)) == "it was stopped after 3 seconds"
+    assert str(answers.pop(5)) == "it was stopped after 6 seconds"
     assert answers == {number: number * 10 for number in (0, 1, 2, 4, 6)}
 
 
@@ -169,6 +170,25 @@ def test_a_cluster_shares_the_models_though_a_worker_is_killed(capsys: pytest.Ca
     assert json.loads(said)["models"] == 8
     assert sorted(Path(line["file"]).name for line in _lines("r.jsonl")) == [f"m{i}.onnx" for i in range(8)]
     assert not any(line["errors"] for line in _lines("r.jsonl"))
+
+
+def test_a_table_has_a_row_for_each_resize_and_runtime(capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(2)
+    Path("zoo/=broken.onnx").write_bytes(b"\x08")
+    ask = ("audit", "zoo", "--results", "r.jsonl", "--table", "t.csv", "--quiet", "--runtime", "openvino")
+    for _ in range(2):  # the second time nothing is audited
+        assert command(capsys, *ask)[0] == 2
+        with Path("t.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["file"] for row in rows] == [
+            str(Path("zoo", name)) for name in ("=broken.onnx", "deep/m1.onnx", "m0.onnx")
+        ]
+        assert rows[0]["error"].startswith("not an ONNX model")
+        (line,) = (each for each in _lines("r.jsonl") if each["file"] == rows[1]["file"])
+        verdict = line["resizes"][0]["verdicts"]["openvino"]
+        assert (rows[1]["runtime"], rows[1]["verdict"]) == ("openvino", verdict["verdict"])
+    flat_table.write(Path("t.csv"), [{"file": "=1+1", "exporter": "x", "resizes": [], "errors": []}])
+    assert Path("t.csv").read_text(encoding="utf-8").splitlines()[1].startswith("'=1+1,x,")
 
 
 def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:

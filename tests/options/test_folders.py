@@ -77,6 +77,7 @@ AUDIT = {
     "--json": None,
     "--quiet": None,
     "--jobs": "2",
+    "--table": "table.csv",
     "--scheduler": "tcp://127.0.0.1:1",
     "--time-limit": "60",
     "--html": "page.html",

@@ -1,0 +1,52 @@
+"""Results as a flat table: a row for each resize and runtime, for spreadsheets and data frames."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ir_interp.files.atomic import replacing
+
+_OF_FILE = ("file", "exporter")
+_OF_RESIZE = ("name", "where", "target", "formula")
+_OF_VERDICT = ("verdict", "forecast", "run", "difference", "reason")
+COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
+
+
+def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write the records of audited models as CSV, in UTF-8. Raises OutputError where that is not possible."""
+    with replacing(path) as (temporary,), temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        for record in records:
+            writer.writerows({name: _cell(value) for name, value in row.items()} for row in _rows(record))
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula, whatever a model is called."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_BEGINNINGS) else value
+
+
+_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a model; one without a resize where there is none."""
+    of_file = {name: record[name] for name in _OF_FILE}
+    error = "; ".join(each["message"] for each in record["errors"])
+    rows = [row for resize in record["resizes"] for row in _of_resize(resize, record)]
+    yield from ({**of_file, **row, "error": error} for row in rows or [{}])
+
+
+def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    findings = [each for each in record.get("findings", ()) if each["where"] == resize["where"]]
+    for runtime, verdict in resize["verdicts"].items():
+        codes = sorted({each["code"] for each in findings if each["runtime"] in (runtime, None)})
+        yield {
+            **{name: resize[name] for name in _OF_RESIZE},
+            "runtime": runtime,
+            **{name: verdict[name] for name in _OF_VERDICT},
+            "codes": " ".join(codes),
+        }
