@@ -37,32 +37,40 @@ EACH = 20
 
 
 def random_int8(rng: Rng) -> ov.Model:
-    """Return a network of quantised convolutions: with branches, per-channel weights, and activations of two signs."""
-    x = ops.parameter(list(SHAPE), np.float32, name="x")
+    """Return a network of quantised convolutions: with branches, per-channel weights, and activations of two signs.
+
+    Every third is in half precision throughout, as the Model Optimizer wrote them.
+    """
+    x = ops.parameter(list(SHAPE), np.float16 if rng.random() < 1 / 3 else np.float32, name="x")
     y = _levels(x, 0.0, 1.0)
     for _ in range(int(rng.integers(2, 5))):
         y = _BLOCKS[int(rng.integers(len(_BLOCKS)))](rng, y)
     y = ops.reduce_mean(y, ops.constant(np.array([2, 3])), keep_dims=False)
-    weights = _quantised_weights(rng, (10, y.shape[1]))
+    weights = _quantised_weights(rng, y, (10, y.shape[1]))
     return ov.Model([ops.matmul(_levels(y, -4.0, 4.0), weights, False, True)], [x], "int8")
 
 
+def _like(x: Any, values: Any) -> Any:
+    """Return a constant of the element type of ``x``."""
+    return ops.constant(np.asarray(values, x.get_element_type().to_dtype()))
+
+
 def _levels(x: Any, low: float, high: float) -> Any:
-    bounds = [ops.constant(np.float32(bound)) for bound in (low, high, low, high)]
+    bounds = [_like(x, bound) for bound in (low, high, low, high)]
     return ops.fake_quantize(x, *bounds, levels=256)
 
 
-def _quantised_weights(rng: Rng, shape: tuple[int, ...]) -> Any:
-    scales = rng.uniform(0.5, 2, (shape[0], *(1 for _ in shape[1:]))).astype(np.float32)
+def _quantised_weights(rng: Rng, x: Any, shape: tuple[int, ...]) -> Any:
+    scales = rng.uniform(0.5, 2, (shape[0], *(1 for _ in shape[1:])))
     scales /= 74 * np.sqrt(np.prod(shape[1:]))  # so that sums are about as large as what is summed
     integers = ops.constant(rng.integers(-127, 128, shape).astype(np.int8))
-    return ops.multiply(ops.convert(integers, "f32"), ops.constant(scales))
+    return ops.multiply(ops.convert(integers, x.get_element_type().to_string()), _like(x, scales))
 
 
 def _convolution(rng: Rng, x: Any, *, out: int, kernel: int) -> Any:
-    weights, pad = _quantised_weights(rng, (out, x.shape[1], kernel, kernel)), [kernel // 2] * 2
+    weights, pad = _quantised_weights(rng, x, (out, x.shape[1], kernel, kernel)), [kernel // 2] * 2
     y = ops.convolution(x, weights, [1, 1], pad, pad, [1, 1])
-    return ops.add(y, ops.constant(rng.normal(0, 0.2, (1, out, 1, 1)).astype(np.float32)))
+    return ops.add(y, _like(x, rng.normal(0, 0.2, (1, out, 1, 1))))
 
 
 def _plain(rng: Rng, x: Any) -> Any:
@@ -81,7 +89,7 @@ def _residual(rng: Rng, x: Any) -> Any:
 
 
 def _depthwise(rng: Rng, x: Any) -> Any:
-    weights = _quantised_weights(rng, (x.shape[1], 9))
+    weights = _quantised_weights(rng, x, (x.shape[1], 9))
     grouped = ops.reshape(weights, ops.constant(np.array([x.shape[1], 1, 1, 3, 3])), False)
     return _levels(ops.clamp(ops.group_convolution(x, grouped, [1, 1], [1, 1], [1, 1], [1, 1]), 0.0, 1.5), 0.0, 1.5)
 
@@ -225,7 +233,9 @@ def _shown(model: onnx.ModelProto, x: Array) -> list[Array]:
     settings.log_severity_level = 4
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(shown.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-    return [np.asarray(each) for each in session.run(None, {session.get_inputs()[0].name: x})]
+    (given,) = session.get_inputs()
+    x = x.astype(np.float16 if given.type == "tensor(float16)" else np.float32)
+    return [np.asarray(each) for each in session.run(None, {given.name: x})]
 
 
 def _differs(first: Sequence[Array], second: Sequence[Array]) -> bool:
