@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +105,57 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """How many values of a quantised model lie one level from those of its source, each segment on the same values.
+
+    ``flipped_by_source`` is how many do between the kernels of integers and of floats of the source's own ``runtime``;
+    None where that does not run in both ways.
+    """
+
+    count: int
+    flipped: int
+    flipped_by_source: int | None
+    runtime: str
+
+    @property
+    def grade(self) -> str:
+        """How exact the levels are, in words."""
+        return "exact but for flipped levels" if self.flipped else "exact levels"
+
+    @property
+    def text(self) -> str:
+        """The counts in words, as in ``61 of 180,000 values one level apart, OpenVINO itself 74``."""
+        own = "" if self.flipped_by_source is None else f", {self.runtime} itself {self.flipped_by_source:,}"
+        return f"{self.flipped:,} of {self.count:,} values one level apart{own}"
+
+    @property
+    def verdict(self) -> str:
+        """The grade and the counts, in one line."""
+        return f"{self.grade}: {self.text}"
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return {"grade": self.grade} | asdict(self)
+
+    def __add__(self, other: Levels) -> Levels:
+        """Return the counts of both, on other inputs."""
+        both = (self.flipped_by_source, other.flipped_by_source)
+        flipped = None if None in both else sum(filter(None, both))
+        count = self.count + other.count
+        return replace(self, count=count, flipped=self.flipped + other.flipped, flipped_by_source=flipped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
 
-    ``shapes`` are the lengths of the inputs that both models ran on, by name; ``more_shapes`` those at other extents.
+    ``levels`` counts those of a quantised model. ``shapes`` are the lengths of the inputs that both models ran on, by
+    name; ``more_shapes`` those at other extents.
     """
 
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
+    levels: Levels | None = None
     note: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
@@ -193,8 +236,14 @@ class ConversionReport:
             "notes": list(self.notes),
             "states": [each.record() for each in self.states],
             "operations": {"before": self.before, "after": self.after},
-            "verification": asdict(self.verification) if self.verification else None,
+            "verification": _verification_record(self.verification),
         }
+
+
+def _verification_record(verification: Verification | None) -> dict[str, Any] | None:
+    if verification is None:
+        return None
+    return asdict(verification) | {"levels": verification.levels and verification.levels.record()}
 
 
 def expressed(translation: Translation) -> str:

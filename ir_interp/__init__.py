@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.fix.fixed_files import Fixed
     from ir_interp.converters.fix.fixed_model import Mended
     from ir_interp.converters.fix.remedies import Remedy
-    from ir_interp.converters.report import Compared, ConversionReport, Row, State, Verification
+    from ir_interp.converters.report import Compared, ConversionReport, Levels, Row, State, Verification
     from ir_interp.converters.reproduce.conformance_kit import Kit
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.runtimes.outcome import Kind
@@ -142,6 +142,7 @@ __all__ = [
     "Kit",
     "Lanczos",
     "Length",
+    "Levels",
     "Linear",
     "Located",
     "Magic",
@@ -209,7 +210,7 @@ _RESULTS = {
     "converters.fix.fixed_files": ("Fixed",),
     "converters.fix.fixed_model": ("Mended",),
     "converters.fix.remedies": ("Remedy",),
-    "converters.report": ("Compared", "ConversionReport", "Row", "State", "Verification"),
+    "converters.report": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),
     "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),

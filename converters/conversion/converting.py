@@ -13,6 +13,7 @@ from ir_interp.files.atomic import OutputError, check_outputs, replacing
 from ir_interp.files.kinds import FileKind, check_named
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
+from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions, StateForm
 from ir_interp.resize_op import ResizeOp
 
@@ -55,7 +56,8 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         stack.enter_context(_weights(source, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(source, kinds, options))
         read = stack.enter_context(_frozen(read, options))
-        written = _written(kinds, read, temporary[-1], options)
+        plain = stack.enter_context(_plain(read, kinds, options))
+        written = _written(kinds, plain, temporary[-1], options)
         at_first = _at_first(options, states)
         ran = stack.enter_context(_as_run(read, kinds, options))
         verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
@@ -166,6 +168,21 @@ def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Pat
     from .frozen import frozen
 
     return frozen(source, options.shapes)
+
+
+@contextmanager
+def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> Iterator[Path]:
+    """Show a model without quantised operators (QLinearConv and the like) where its target is a runtime.
+
+    An operator set has them, and onnxruntime those of com.microsoft; no other runtime takes all.
+    """
+    if kinds != PORTABLE or (options.target or "").startswith("onnx:"):
+        yield source
+        return
+    from ..onnx.qoperator import has_quantised_operators, in_plain_operators
+
+    with scratch() as folder:
+        yield in_plain_operators(source, folder) if has_quantised_operators(source) else source
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:

@@ -19,6 +19,7 @@ from ir_interp.executor.strategies.runtime_integer_sums import sampled
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
 from ir_interp.plan.runtimes.integer_weights import Sampled
 from ir_interp.resize_op import ResizeOp
@@ -45,6 +46,7 @@ from ir_interp.translation.grades import Grade
 
 from .any_size import resized_along
 from .apply_taps import AxisTaps, aligned, entry
+from .integer_passes import IntegerPasses, are_integral
 from .integer_steps_as_nodes import Steps, bounded, is_exact, rounded
 from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
 from .tensor import Functions, Ops, Tensor, Value
@@ -75,6 +77,8 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     assert op.shape is not None
     spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
+    if (integral := _integral_passes(spec, shape, dtype)) is not None:
+        return _in_passes(ops, x, integral, shape, dtype)
     spec, within_bound = _in_known_sums(op, spec, shape, dtype)
     known, rest = _parts(spec, shape)
     copies = isinstance(spec.kernel, Nearest)
@@ -107,6 +111,26 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     )
 
 
+def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[Pass, ...] | None:
+    """Return the passes of integral weights in which integers are summed; None where nodes of int32 hold no such."""
+    if "int" not in dtype or isinstance(spec.kernel, Nearest) or spec.before:
+        return None
+    known, rest = _parts(spec, shape)
+    if known is None or rest or (spec.rounds is not Integers.LITERT and None in shape):
+        return None
+    bound = plan(known, with_ones(shape))
+    found = passes(bound, dtype) if are_named(bound) else ()
+    return found if found and are_integral(found, dtype) else None
+
+
+def _in_passes(ops: Ops, x: Value, passes: tuple[Pass, ...], shape: PartialShape, dtype: str) -> Decomposed:
+    """Return integers summed in passes, to the last bit."""
+    y = IntegerPasses(ops, functools.partial(resized_along, ops), dtype).run(x, passes, shape)
+    listing = ", ".join(str(axis) for axis in sorted(each.axis for each in passes))
+    form = f"integral sums along axes {listing}"
+    return Decomposed(output=y, form=form, grade=Grade.EXACT_FOR_SHAPE, at_run_time=False)
+
+
 def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
     """Raise InexactError for what has no formula for axes whose lengths are not known."""
     if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
@@ -127,7 +151,9 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
     if "int" not in dtype or isinstance(spec.kernel, Nearest):
         return spec, 0
     if spec.rounds is Integers.LITERT:
-        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does")
+        raise InexactError(
+            op.name, _TARGET, reason="integers are summed as LiteRT does, which needs lengths that are known"
+        )
     if not spec.sums_of_integers:
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())

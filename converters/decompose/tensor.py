@@ -33,6 +33,9 @@ class Ops(Protocol):
     def convert(self, x: Value, dtype: str) -> Value:
         """Return ``x`` in another element type, by its NumPy name."""
 
+    def shifted(self, x: Value, bits: int) -> Value:
+        """Return numbers of int32, of less than 30 bits, divided by 2**bits and rounded down."""
+
     def gather(self, x: Value, indices: Value, axis: int) -> Value:
         """Return the entries of ``axis`` at ``indices`` (int64, any rank)."""
 

@@ -59,6 +59,12 @@ class Primitives:
         """Return ``x`` in another element type."""
         return operators.cast(self.graph, x, dtype)
 
+    def shifted(self, x: str, bits: int) -> str:
+        """Return int32 divided by 2**bits and rounded down: Div cuts off, which is the same for positive numbers."""
+        raised = self.graph.node("Add", x, self.constant(np.int32(2**30)))
+        quotient = self.graph.node("Div", raised, self.constant(np.int32(2**bits)))
+        return self.graph.node("Sub", quotient, self.constant(np.int32(2**30 >> bits)))
+
     def gather(self, x: str, indices: str, axis: int) -> str:
         """Return the entries of an axis at ``indices``."""
         return self.graph.node("Gather", x, indices, axis=axis)

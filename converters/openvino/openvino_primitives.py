@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
+from openvino.opset15 import bitwise_right_shift
 
 from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
@@ -86,6 +87,10 @@ class _Ops:
 
     def convert(self, x: ov.Output, dtype: str) -> ov.Output:
         return ops.convert(x, element_name(dtype)).output(0)
+
+    def shifted(self, x: ov.Output, bits: int) -> ov.Output:
+        """Return int32 without its last bits: the CPU plugin divides in float32, which does not hold it."""
+        return bitwise_right_shift(x, ops.constant(np.int32(bits))).output(0)
 
     def gather(self, x: ov.Output, indices: ov.Output, axis: int) -> ov.Output:
         if 0 in indices.get_partial_shape():  # the CPU plugin divides by the number of constant indices

@@ -90,7 +90,8 @@ def _verification(verification: Verification | None) -> Element:
     columns = ("compared", "verdict", "largest difference", "relative", "allowed", *doubts)
     rows = (_compared(item)[: len(columns)] for item in every)
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
-    return section("Verification", *([note(verification.note)] if verification.note else []), compared)
+    levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
+    return section("Verification", *map(note, filter(None, (verification.note, levels))), compared)
 
 
 def _compared(each: Compared) -> tuple[str | Element, ...]:

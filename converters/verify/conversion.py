@@ -16,7 +16,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales, Sizes
 
-from ..report import Compared, Progress, Row, Verification, silent
+from ..report import Compared, Levels, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime
 from ..workers.forks import forks
 from . import large_sizes
@@ -102,7 +102,15 @@ def _verified(
 def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
     """Return a verification that passed at another extent, too; its outputs decide where the first proves nothing."""
     outputs = real.outputs if real.is_conclusive else other.outputs
-    return replace(real, outputs=outputs, more_shapes=(*real.more_shapes, run.shapes))
+    return replace(
+        real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, run.shapes)
+    )
+
+
+def _all_levels(verifications: Sequence[Verification]) -> Levels | None:
+    """Return the counts of levels over several inputs."""
+    levels = [each.levels for each in verifications if each.levels]
+    return sum(levels[1:], levels[0]) if levels else None
 
 
 def _merged(verifications: Sequence[Verification]) -> Verification:
@@ -113,7 +121,8 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
     for each in (output for verification in verifications for output in verification.outputs):
         outputs.setdefault((each.kind, each.name), []).append(each)
     note = next(filter(None, (verification.note for verification in verifications)), "")
-    return replace(verifications[0], outputs=tuple(map(over_inputs, outputs.values())), note=note)
+    compared = tuple(map(over_inputs, outputs.values()))
+    return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note)
 
 
 def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Verification:

@@ -61,6 +61,7 @@ def _verified(verification: Verification | None) -> list[str]:
         return ["not verified"]
     return [
         *([verification.note] if verification.note else []),
+        *([f"levels: {verification.levels.verdict}"] if verification.levels else []),
         *map(_compared, (*verification.outputs, *verification.alone)),
     ]
 

@@ -10,6 +10,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Aspect, Coordinates, Crop, ResizeSpec, Scales, Sizes
 
 WHOLE_WINDOW = (0.0, 1.0)
+_MOVING = (Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)  # half a pixel, also where lengths stay
 
 
 def resized_axes(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
@@ -31,7 +32,7 @@ def keeps(
 ) -> bool:
     """Say whether an axis with this target is known to stay as it is."""
     whole = WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
-    moved = spec.coordinates is Coordinates.TF_HALF_PIXEL_THROUGHOUT
+    moved = spec.coordinates in _MOVING
     if window != whole or spec.aspect is not Aspect.STRETCH or moved:
         return False
     if isinstance(spec.target, Scales):

@@ -57,6 +57,9 @@ class Computed:
     def total(self, x: Array, axis: int, *, keep: bool) -> Array:
         return np.asarray(x.sum(axis, keepdims=keep))
 
+    def shifted(self, x: Array, bits: int) -> Array:
+        return x >> bits
+
     def running_total(self, x: Array) -> Array:
         return x.cumsum(1, np.float32)[:, -1:]
 

@@ -32,6 +32,12 @@ def reshape_to_nothing(draw: Draw) -> Any:
     return layer("Reshape", 1, x, constant([3, 0], np.int64), special_zero=False)
 
 
+def reshape_empty(draw: Draw) -> Any:
+    """Of rows that only run time counts, and there are none: the -1 follows from the other lengths."""
+    x = draw.input(np.zeros([draw.among(0, 2), 1, 4], np.float32), open_axes=[0])
+    return layer("Reshape", 1, x, constant([0, -1], np.int64), special_zero=True)
+
+
 def reshape_at_run_time(draw: Draw) -> Any:
     """A pattern of which no length is known, of elements that there may be none of."""
     shape = draw.shape(2, 3)
@@ -159,6 +165,7 @@ def shape_of(draw: Draw) -> Any:
 SHAPES: dict[str, Configuration] = {
     "Reshape": reshape,
     "Reshape to nothing": reshape_to_nothing,
+    "Reshape of no rows": reshape_empty,
     "Reshape at run time": reshape_at_run_time,
     "Squeeze": squeeze,
     "Unsqueeze": unsqueeze,

@@ -80,6 +80,15 @@ def test_levels_are_the_same(network: Path, tmp_path: Path) -> None:
     assert (apart > 1e-6).mean() < 0.03
 
 
+@pytest.mark.parametrize(("target", "has_quantised"), [("openvino", False), ("onnx:17", True)])
+def test_runtimes_are_given_plain_operators(target: str, has_quantised: bool, network: Path, tmp_path: Path) -> None:
+    """onnxruntime takes the quantised ones, and an operator set has them."""
+    verification = ir_interp.convert(network, tmp_path / "b.onnx", target=target).verification
+    assert verification is not None
+    assert verification.levels is not None
+    assert bool(qoperator.quantised_operators(onnx.load(tmp_path / "b.onnx"))) == has_quantised
+
+
 @pytest.mark.parametrize("tensor", ["c_scale", "e_scale"])
 def test_a_broken_operator_is_found(
     tensor: str, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import openvino as ov
 import pytest
+from onnx import numpy_helper
+from openvino import opset13 as ops
 
-from ir_interp import VerificationError
+import ir_interp
+from ir_interp import Levels, VerificationError
 from ir_interp.converters.verify.compare import quantised_levels
 from ir_interp.converters.verify.compare.model_outputs import SegmentError
 from ir_interp.converters.verify.compare.quantisations import DynamicQuantisation
@@ -53,6 +58,58 @@ def test_levels_differ_even_where_outputs_agree(tmp_path: Path) -> None:
         VerificationError, match=r"^the segment that ends with the quantisation 'quantised' is the first"
     ):
         verify(right, wrong, (), Inputs())
+
+
+def _convolved(path: Path, dtype: Any) -> Path:
+    """Write an IR of a quantised convolution whose constants have an element type, in 32 x 32 pixels."""
+    rng, x = np.random.default_rng(0), ops.parameter([1, 16, 32, 32], dtype, name="x")
+
+    def levels(y: Any, low: float, high: float) -> Any:
+        return ops.fake_quantize(y, *(ops.constant(np.array(bound, dtype)) for bound in (low, high, low, high)), 256)
+
+    scales = ops.constant(rng.uniform(0.001, 0.002, (16, 1, 1, 1)).astype(dtype))
+    integers = ops.constant(rng.integers(-127, 128, (16, 16, 3, 3)).astype(np.int8))
+    weights = ops.multiply(ops.convert(integers, ov.Type(dtype).to_string()), scales)
+    y = ops.convolution(levels(x, 0.0, 1.0), weights, [1, 1], [1, 1], [1, 1], [1, 1])
+    y = ops.relu(levels(y, -4.0, 3.96875))
+    ov.save_model(ov.Model([y], [x], "net"), path, compress_to_fp16=False)
+    return path
+
+
+@pytest.mark.parametrize(("dtype", "few", "most"), [(np.float32, 0, 5), (np.float16, 10, 1000)])
+def test_levels_flip_as_far_as_the_source_is_unsure(dtype: Any, few: int, most: int, tmp_path: Path) -> None:
+    """In half precision OpenVINO rounds products of weights and scales that its kernels of integers do not."""
+    source, result = _convolved(tmp_path / "a.xml", dtype), tmp_path / "a.onnx"
+    verification = ir_interp.convert(source, result).verification
+    assert verification is not None
+    assert verification.levels is not None
+    levels = verification.levels
+    assert levels.count == 2 * 16 * 32 * 32
+    assert few <= levels.flipped <= most
+    assert levels.flipped_by_source is not None
+    assert few <= levels.flipped_by_source <= most
+    assert levels.verdict.endswith(
+        f"{levels.flipped} of 32,768 values one level apart, OpenVINO itself {levels.flipped_by_source}"
+    )
+    model = onnx.load(result)
+    scales = [each for each in model.graph.initializer if each.name.endswith("constant_1") or list(each.dims) == [16]]
+    for scale in scales:
+        array = numpy_helper.to_array(scale)
+        if array.dtype.kind == "f":  # off by a thirtieth of the root of 144 levels at most
+            scale.CopyFrom(numpy_helper.from_array((array * 1.003).astype(array.dtype), scale.name))
+    onnx.save(model, tmp_path / "wrong.onnx")
+    with pytest.raises(VerificationError, match=r"levels from an edge, where the source is sure to within"):
+        verify(source, tmp_path / "wrong.onnx", (), Inputs())
+
+
+def test_counts_of_levels_add_up() -> None:
+    some = Levels(count=100_000, flipped=61, flipped_by_source=74, runtime="OpenVINO")
+    none = Levels(count=80_000, flipped=0, flipped_by_source=None, runtime="OpenVINO")
+    assert some.verdict == ("exact but for flipped levels: 61 of 100,000 values one level apart, OpenVINO itself 74")
+    assert none.verdict == "exact levels: 0 of 80,000 values one level apart"
+    assert (some + some).text == "122 of 200,000 values one level apart, OpenVINO itself 148"
+    assert (some + none).text == "61 of 180,000 values one level apart"
+    assert some.record()["grade"] == some.grade
 
 
 def test_any_scale_will_do_for_zeros() -> None:

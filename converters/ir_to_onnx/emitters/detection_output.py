@@ -70,6 +70,8 @@ def _read(graph: Graph, op: Op) -> _Detections:
     for name, (default, refused, reason) in _REFUSED.items():
         if op.flag(name, default) == refused:
             raise op.refusal(reason)
+    if not op.integer("top_k", -1):
+        raise op.refusal("its top_k is 0, which leaves nothing")
     if op.has(3):
         raise op.refusal("it refines the boxes of another detector")
     images, numbers = op.lengths(1)

@@ -141,6 +141,13 @@ def _mod(graph: Graph, op: Op, x: str, y: str) -> str:
     return graph.node("Mod", x, y, fmod=1)
 
 
+def _divide(graph: Graph, op: Op, x: str, y: str) -> str:
+    """Divide, integers towards zero: OpenVINO's CPU plugin does not regard m_pythondiv, except under pdpd."""
+    if op.dtype() in WHOLE and op.text("auto_broadcast").lower() == "pdpd":
+        raise op.refusal("integers are divided under pdpd")
+    return graph.node("Div", x, y)
+
+
 def _floor_mod(graph: Graph, op: Op, x: str, y: str) -> str:
     if op.dtype() in WHOLE:
         return graph.node("Mod", x, y)
@@ -181,7 +188,7 @@ _BINARY: dict[str, _Binary] = {
     "Add": _saturating("Add"),
     "Subtract": _saturating("Sub"),
     "Multiply": _saturating("Mul"),
-    "Divide": _node("Div"),  # of integers towards zero: OpenVINO's CPU plugin does not regard m_pythondiv
+    "Divide": _divide,
     "Power": _power,
     "Maximum": _extreme("Max"),
     "Minimum": _extreme("Min"),

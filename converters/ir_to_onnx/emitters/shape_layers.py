@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ir_interp.shapes import PartialShape
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import layer_inputs
@@ -28,11 +30,18 @@ def _reshape(graph: Graph, op: Op) -> str:
     if pattern is not None and 0 not in pattern:
         x = operators.unpermuted(graph, op.inputs[0], op.shape() or ())
         return graph.node("Reshape", x, layer_inputs.int64(graph, op, 1))
+    if not literal and pattern is not None and lengths is not None and len(lengths) == pattern.size:
+        return graph.node("Reshape", op.inputs[0], graph.ints(_measured(pattern.ravel().tolist(), lengths)))
     if not literal:
         return graph.node("Reshape", op.inputs[0], layer_inputs.int64(graph, op, 1))
     if graph.opset < 14:
         return _reshaped_without_zeros(graph, op)
     return graph.node("Reshape", op.inputs[0], layer_inputs.int64(graph, op, 1), allowzero=1)
+
+
+def _measured(pattern: Sequence[int], lengths: PartialShape) -> list[int]:
+    """Return a pattern whose -1 is the length that follows, if known: ONNX finds none for a tensor without elements."""
+    return [entry if entry >= 0 or length is None else length for entry, length in zip(pattern, lengths, strict=True)]
 
 
 def _reshaped_without_zeros(graph: Graph, op: Op) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...onnx import levels as in_levels
 from ..graphs import Graph, Step, Value, read
+from . import tolerances
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]
@@ -21,29 +22,48 @@ Values = Mapping[str, Array]
 class Quantisation:
     """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
 
-    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest.
+    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest. ``integers`` is the tensor of numbers
+    of levels, where there is one, and ``last`` the number of the last level, counted from ``start``.
     """
 
     before: str
     after: str
+    integers: str = ""
     start: Array
     step: Array
     level: Array
     low: Array
+    last: float = np.inf
 
     @property
     def has_channels(self) -> bool:
         """Whether its scale differs by channel."""
         return self.level.size > 1
 
-    def integers(self) -> dict[str, Array]:
+    def names_of_integers(self) -> dict[str, Array]:
         """Return names of integers that a result may have in place of the rounded tensor, and what 0 stands for."""
         return {in_levels.of(self.after): np.zeros(()), in_levels.counted(self.after): self.low}
 
-    def is_at_edge(self, values: Array, reach: float) -> NDArray[np.bool_]:
-        """Say which values lie at most ``reach`` from an edge between two levels."""
-        place = (values.astype(np.float64) - self.start) / self.step - 0.5
-        return np.asarray(np.abs(place - np.round(place)) * np.abs(self.step) <= reach)
+    def numbers(self, values: Array) -> Array:
+        """Return the numbers of the levels to which values are rounded, counted from ``start``."""
+        return np.clip(np.rint(self._places(values)), 0, self.last)
+
+    def on_levels(self, rounded: Array) -> Array:
+        """Return values before rounding that lie on the levels of rounded ones, furthest from any edge."""
+        numbers = np.rint((rounded.astype(np.float64) - self.low) / self.level)
+        return np.asarray(self.start + numbers * self.step, np.float32)
+
+    def distance(self, values: Array) -> NDArray[np.float64]:
+        """Return how far values lie from the nearest edge between two levels."""
+        places = self._places(values) - 0.5
+        return np.asarray(np.abs(places - np.round(places)) * np.abs(self.step))
+
+    def rounding(self, values: Array) -> NDArray[np.float64]:
+        """Return by how much two runtimes' float32 arithmetic may misplace values among the levels."""
+        return np.asarray(tolerances.QUANTISING * (np.abs(values.astype(np.float64)) + np.abs(self.start)))
+
+    def _places(self, values: Array) -> Array:
+        return (values.astype(np.float64) - self.start) / self.step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +132,15 @@ def _pair(graph: Graph, first: Step, second: Step) -> Quantisation | None:
     steps = [_along(graph, step) for step in (first, second)]
     if steps[0] is None or steps[1] is None:
         return None
-    before, after, zero = first.inputs[0], second.outputs[0], np.zeros(())
-    return Quantisation(before=before, after=after, start=zero, step=steps[0], level=steps[1], low=zero)
+    return Quantisation(
+        before=first.inputs[0],
+        integers=first.outputs[0],
+        after=second.outputs[0],
+        start=np.zeros(()),
+        step=steps[0],
+        level=steps[1],
+        low=np.zeros(()),
+    )
 
 
 def _along(graph: Graph, step: Step) -> Value:
@@ -141,4 +168,5 @@ def _fake(graph: Graph, step: Step) -> Quantisation | None:
         step=(high - low) / count,
         level=(out_high - out_low) / count,
         low=out_low,
+        last=count,
     )

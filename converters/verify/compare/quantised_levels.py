@@ -2,12 +2,13 @@
 
 Where a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole say nothing:
 a runtime differs from itself by as much. At the end of one segment, the same values may differ by one level alone, and
-that only where the value before it is rounded lies at the edge between two.
+that only where the value before it is rounded lies nearer to the edge between two than the source's own executions
+differ there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +17,11 @@ import numpy as np
 from ir_interp.errors import VerificationError
 
 from ...onnx import qoperator
-from ...report import Compared, Verification
+from ...report import Compared, Levels, Verification
 from ..graphs import read
 from ..run.array_files import Named
 from ..run.processes import Runs
-from . import tolerances
+from . import source_spread, tolerances
 from .array_differences import absolute_differences, check, compare, coordinate_error
 from .comparable_models import in_float32
 from .model_outputs import ModelOutputs, SegmentError, outputs_difference
@@ -43,11 +44,41 @@ def prove(outputs: ModelOutputs) -> Verification | None:
     every = _Ends.of(source, result)
     expected, values = run(source, every.tensors, optimised=False)
     ends = every.shown_in(values)
-    actual, others = run(result, ends.tensors_of_result(values), given=ends.replacements(values))
-    segments = list(ends.segments(values, others))
-    at_edges = sum(segment.count_at_edges() for segment in segments)
-    compared = tuple(map(check, _outputs(expected, actual, segments)))
-    return Verification(outputs=compared, note=f"{_note(every, segments, at_edges)}; {whole}")
+    tensors, given = ends.tensors_of_result(values), ends.replacements(values)
+    actual, others = run(result, tensors, given=given, optimised=False)
+    folding = source_spread.folding(run, source, ends.fixed, values)
+    reach = _reach(run, source, result, ends, values, others, folding)
+    segments = list(ends.segments(values, others, reach))
+    levels = Levels(
+        count=sum(segment.expected.size for segment in segments),
+        flipped=sum(segment.count_flipped() for segment in segments),
+        flipped_by_source=source_spread.flipped_by_kernels(run, source, ends.fixed, values),
+        runtime="OpenVINO" if run.models.in_openvino(source) else "onnxruntime",
+    )
+    compared = tuple(map(check, _outputs(expected, actual, segments, folding.outputs)))
+    return Verification(outputs=compared, levels=levels, note=f"{_note(every, segments)}; {whole}")
+
+
+def _reach(
+    run: Runs, source: Path, result: Path, ends: _Ends, values: Values, others: Values, folding: source_spread.Folding
+) -> dict[str, float]:
+    """Return how far from an edge a level may flip, by the name of the tensor before it is rounded."""
+    in_source = [*(end.before for end in ends.fixed), *(end.before for end in ends.dynamic)]
+    reach = source_spread.sums(run, source, in_source, values, ends.replacements_in_source(values))
+    reach = {name: moves + folding.apart.get(name, 0.0) for name, moves in reach.items()}
+    if ends.elsewhere:
+        in_result = [end.before for end in ends.elsewhere]
+        moves = source_spread.sums(run, result, in_result, others, ends.replacements(values))
+        reach |= {end.before: moves[end.before] + _hidden_reach(end, ends, others, folding) for end in ends.elsewhere}
+    return reach
+
+
+def _hidden_reach(end: Quantisation, ends: _Ends, others: Values, folding: source_spread.Folding) -> float:
+    """Return how far half precision moves what the source rounds, by the same scale, before the result does."""
+    step = end.step.astype(np.float32)  # as files hold it
+    hidden = [each for each in ends.fixed if each.after not in others]
+    hidden = [each for each in hidden if np.array_equal(each.step.astype(np.float32), step)]
+    return max((folding.apart.get(each.before, 0.0) for each in hidden), default=0.0)
 
 
 def _quantises(source: Path, result: Path) -> bool:
@@ -147,12 +178,16 @@ class _Ends:
         """Yield names of integers that the result may have where scales differ by channel, and what 0 stands for."""
         for end in self.fixed:
             if end.has_channels and end.after in values:
-                yield from ((name, end, zero) for name, zero in end.integers().items())
+                yield from ((name, end, zero) for name, zero in end.names_of_integers().items())
 
     def tensors_of_result(self, values: Values) -> list[str]:
         """Return the tensors that the result is to show."""
         names = [name for name, _, _ in self._integers(values)]
         return [*self._afters, *names, *(end.before for end in self.elsewhere)]
+
+    def replacements_in_source(self, values: Values) -> dict[str, Array]:
+        """Return the values with which segments of the source begin."""
+        return {end.after: values[end.after] for end in self.fixed if end.after in values}
 
     def replacements(self, values: Values) -> dict[str, Array]:
         """Return the source's values that the result is given at the beginnings of segments."""
@@ -161,24 +196,26 @@ class _Ends:
             replacements[name] = np.rint((values[each.after] - zero) / each.level).astype(np.float32)
         return replacements
 
-    def segments(self, values: Values, others: Values) -> Iterator[_Segment]:
+    def segments(self, values: Values, others: Values, reach: Mapping[str, float]) -> Iterator[_Segment]:
         """Yield the segments whose ends both models show: ``values`` in the source, ``others`` in the result."""
         integers = [each for each in self._integers(values) if each[0] in others]
         others = {each.after: others[name] * each.level + zero for name, each, zero in integers} | dict(others)
-        yield from _segments(self.fixed, values, others, before=values)
+        yield from _segments(self.fixed, values, others, before=values, reach=reach)
         for dynamic in self.dynamic:
             if others.keys() >= {*dynamic.outputs}:
                 _check_scale(dynamic, values, others)
                 expected, actual = ({dynamic.levels: dynamic.numbers(each, values)} for each in (values, others))
-                yield from _segments([dynamic.fixed(values)], expected, actual, before=values)
-        yield from _segments(self.elsewhere, values, others, before=others)
+                yield from _segments([dynamic.fixed(values)], expected, actual, before=values, reach=reach)
+        yield from _segments(self.elsewhere, values, others, before=others, reach=reach)
 
 
-def _segments(ends: Sequence[Quantisation], values: Values, others: Values, *, before: Values) -> Iterator[_Segment]:
+def _segments(
+    ends: Sequence[Quantisation], values: Values, others: Values, *, before: Values, reach: Mapping[str, float]
+) -> Iterator[_Segment]:
     for end in ends:
         if end.after in values.keys() & others.keys() and end.before in before:
             arrays = {"expected": values[end.after], "actual": others[end.after], "before": before[end.before]}
-            yield _Segment(end=end, **arrays)
+            yield _Segment(end=end, **arrays, reach=reach.get(end.before, 0.0))
 
 
 def _check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -> None:
@@ -195,14 +232,18 @@ def _check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Segment:
-    """Values in both models where a segment ends with a quantisation, and those ``before`` they are rounded."""
+    """Values in both models where a segment ends with a quantisation, and those ``before`` they are rounded.
+
+    ``reach`` is how far from an edge between two levels the source's own executions decide for either.
+    """
 
     end: Quantisation
     expected: Array
     actual: Array
     before: Array
+    reach: float
 
-    def count_at_edges(self) -> int:
+    def count_flipped(self) -> int:
         """Return how many values differ by a level. Raises SegmentError where one does without reason.
 
         Levels may lie so close that what float32 makes of the values before is worth several.
@@ -214,31 +255,36 @@ class _Segment:
             )
         apart, level = absolute_differences(self.expected, self.actual), np.abs(self.end.level)
         off = ~(apart <= level * tolerances.LEVEL)
-        reach = max(compare("", self.before, self.before).limit, coordinate_error(self.before))
-        is_one_level = apart <= level * (1 + tolerances.LEVEL) + reach
-        wrong = off & ~(is_one_level & self.end.is_at_edge(self.before, reach))
+        reach = self.reach + self.end.rounding(self.before)
+        is_one_level = apart <= level * (1 + tolerances.LEVEL + reach / np.abs(self.end.step))
+        wrong = off & ~(is_one_level & (self.end.distance(self.before) <= reach))
         if wrong.any():
-            most = float((apart / level)[wrong].max())
-            counts = f"{int(wrong.sum())} of {self.expected.size} values, by up to {most:.3g} levels"
-            raise SegmentError(f"{where} is the first that differs: {counts}")
+            raise SegmentError(f"{where} is the first that differs: {self._difference(wrong, apart / level)}")
         return int(off.sum())
 
+    def _difference(self, wrong: Array, apart: Array) -> str:
+        counts = f"{int(wrong.sum())} of {self.expected.size} values, by up to {float(apart[wrong].max()):.3g} levels"
+        nearest = float((self.end.distance(self.before) / np.abs(self.end.step))[wrong].max())
+        own = float(self.reach / np.abs(self.end.step).min())
+        return f"{counts}, up to {nearest:.2g} levels from an edge, where the source is sure to within {own:.2g}"
 
-def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment]) -> Iterator[Compared]:
-    """Yield how outputs compare; one that is rounded itself may differ by a level, for its segment was looked at."""
+
+def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment], own: Sequence[float]) -> Iterator[Compared]:
+    """Yield how outputs compare; one that is rounded itself may differ by a level, for its segment was looked at.
+
+    ``own`` is how far half precision moves each in the source.
+    """
     levels = {
         segment.end.after: float(np.abs(segment.end.level).max()) * (1 + tolerances.LEVEL) for segment in segments
     }
-    for (name, mine), (_, theirs) in zip(expected, actual, strict=True):
-        least = max(levels.get(name, 0.0), coordinate_error(mine))
+    for place, ((name, mine), (_, theirs)) in enumerate(zip(expected, actual, strict=True)):
+        least = max(levels.get(name, 0.0), coordinate_error(mine), *own[place : place + 1])
         yield compare(name, mine, theirs, tolerances.OUTPUT, least=least)
 
 
-def _note(every: _Ends, segments: Sequence[_Segment], at_edges: int) -> str:
+def _note(every: _Ends, segments: Sequence[_Segment]) -> str:
     elsewhere = {end.after for end in every.elsewhere}
     shown = sum(segment.end.after not in elsewhere for segment in segments)
     hidden = len(every.fixed) + len(every.dynamic) - shown
     more = f" ({hidden} quantisations are not shown by both)" if hidden else ""
-    count = sum(segment.expected.size for segment in segments)
-    edges = f"{at_edges} of {count} values lie at the edge between two levels, and differ by one"
-    return f"{len(segments)} segments between quantisations{more}, each on the source's own values: {edges}"
+    return f"{len(segments)} segments between quantisations{more}, each on the source's own values"

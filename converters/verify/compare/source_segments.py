@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
@@ -27,6 +26,7 @@ from ..run.processes import Runs
 from . import array_differences, tolerances
 from .array_differences import all_pass, compare
 from .model_outputs import SegmentError
+from .moved_values import moved
 from .tied_rows import compare_aligned
 
 Array = NDArray[Any]
@@ -42,7 +42,6 @@ _DECIDES = re.compile(
     r"topk|nonmaxsuppression|arg(max|min)|greater(orequal|equal)?|less(orequal|equal)?|(not)?equal"
     r"|floor|ceil(ing)?|round|cast|convert|sign|nonzero|bucketize"
 )
-_SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
 
 
 def common(first: Path, second: Path) -> list[str]:
@@ -143,21 +142,13 @@ class _Segments:
     def _compared(self, values: Values) -> _Ends:
         """Return how the result's ends compare, given the source's values; limits follow the source's own moves."""
         ends = self._ends(self.result, values, values)
-        return ends if ends.passes else ends.widened(self._ends(self.source, values, self._moved(values)))
+        return ends if ends.passes else ends.widened(self._ends(self.source, values, moved(values, self.graph)))
 
     def _ends(self, model: Path, values: Values, replacements: Values) -> _Ends:
         """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
         outputs, others = _run(self.run, model, list(values), given=replacements)
         inside = {name: _inside(name, each, others[name]) for name, each in values.items()}
         return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
-
-    def _moved(self, values: Values) -> Values:
-        """Return values that are off, up or down, by what float32 sums are: n terms by the root of n last bits."""
-        share, rng = math.sqrt(_terms(self.graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
-        return {
-            name: (each * (1 + share * rng.choice((-1.0, 1.0), each.shape))).astype(each.dtype)
-            for name, each in values.items()
-        }
 
 
 def _run(run: Runs, model: Path, names: Sequence[str], **options: Any) -> tuple[Named, Values]:
@@ -199,10 +190,3 @@ def _widened(comparison: Compared, moves: Compared) -> Compared:
         return comparison
     most = tolerances.HALF_OUTPUT * comparison.largest
     return replace(comparison, limit=max(comparison.limit, min(moves.absolute, most)))
-
-
-def _terms(graph: Graph) -> int:
-    """Return of how many terms the longest sum of a model is, as far as its weights tell."""
-    weights = [step.inputs[1] for step in graph.steps if _SUMS.fullmatch(step.type)]
-    shapes = [[each or 1 for each in graph.shape(name) or ()] for name in weights]
-    return max((max(shape) if len(shape) == 2 else math.prod(shape[1:]) for shape in shapes), default=1)

@@ -18,6 +18,11 @@ HALF_OUTPUT = 2**-10
 LEVEL = 1e-3
 """The part of a quantisation level by which a value on it may be off."""
 
+# Each of two runtimes finds the level of x with four roundings of 2^-24 at most: those of the scale, of the quotient,
+# of the lowest value's own place, and of their sum.
+QUANTISING = 2**-21
+"""How far float32 may misplace a value among levels, relative to it and to the lowest level together."""
+
 # A float32 coordinate of a long axis is off by as much, and so is the value between two neighbouring pixels.
 SINGLE_RESIZE = 1e-3
 """The difference allowed in an audit between outputs of one resize of values from 0 to 1."""

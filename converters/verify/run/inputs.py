@@ -28,6 +28,7 @@ from .input_roles import Role, is_setting, roles
 from .input_shapes import Shapes, check_names, fits
 
 _BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
+_IMAGE_RANK = 4
 _BRIGHTEST = 255
 _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
 """What integers often are that decide shapes: flags, counts, factors, percentages, lengths."""
@@ -132,7 +133,7 @@ def arrays(
 def _random(
     tensor: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
 ) -> NDArray[Any]:
-    """Return floats of a distribution, integers of a pixel, or 0 and 1: larger ones may lie beyond what they index."""
+    """Return floats of a distribution, integers of pixels, or 0 and 1: larger ones may lie beyond what they index."""
     shape = shapes[tensor.name]
     check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
     dtype = _dtype(tensor)
@@ -142,8 +143,16 @@ def _random(
         return rng.integers(0, 2, shape).astype(dtype)
     if dtype.kind not in "iu":
         return _floats(rng, shape, distribution).astype(dtype)
-    bounds = np.iinfo(dtype) if dtype.itemsize == 1 else None  # 8 bits are pixels; wider ones may be indices
-    return rng.integers(bounds.min if bounds else 0, bounds.max if bounds else 1, shape, dtype, endpoint=True)
+    low, high = _bounds(dtype, len(shape))
+    return rng.integers(low, high, shape, dtype, endpoint=True)
+
+
+def _bounds(dtype: np.dtype[Any], rank: int) -> tuple[int, int]:
+    """Return the integers of inputs without a role: 8 bits, and images of 16, are pixels; others may be indices."""
+    is_image = rank >= _IMAGE_RANK
+    if dtype.itemsize == 1 or (dtype.itemsize == 2 and is_image):
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return (0, _BRIGHTEST) if is_image else (0, 1)
 
 
 def _dtype(tensor: ModelInput) -> np.dtype[Any]:

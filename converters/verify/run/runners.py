@@ -40,10 +40,11 @@ class Request:
 
     INPUTS holds arrays by name, in the order of the model's inputs. OUTPUTS gets its outputs, and TENSORS those of
     ``tensors`` that it has. REPLACEMENTS, if there, holds tensors inside: nodes that read one read the array of the
-    file, while the model still shows what it computes itself. ``in_openvino`` chooses the runtime, which is
-    onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO multiply
-    integers where FakeQuantize surrounds a layer, as it does by itself. With ``threads`` 0 it chooses their number.
-    ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
+    file, while the model still shows what it computes itself. ``rounds_given`` rounds these once more where the model
+    rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
+    which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO
+    multiply integers where FakeQuantize surrounds a layer, as it does by itself. With ``threads`` 0 it chooses
+    their number. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
     model: Path
@@ -51,6 +52,7 @@ class Request:
     tensors: tuple[str, ...] = ()
     in_openvino: bool = False
     optimised: bool = True
+    rounds_given: bool = False
     in_8_bits: bool = False
     threads: int = 0
     groups: tuple[tuple[int, ...], ...] = ()
@@ -169,6 +171,8 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
     outputs = [output.name for output in graph.output]
     tensors = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
     shown = [name for name in request.tensors if name in tensors]
+    if request.rounds_given:
+        replacements = _before_rounding(graph, replacements)
     aliases = _replaced(graph, replacements, casts=_opset(model) >= _CAST_LIKE)
     for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # an output once more would be refused
@@ -179,6 +183,34 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
 
 def _opset(model: Any) -> int:
     return next((imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")), 0)
+
+
+def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Let each DequantizeLinear of a replaced tensor read that, quantised once more; return what is left to replace."""
+    import onnx
+
+    producers = {name: node for node in graph.node for name in node.output}
+    rounded = {name for name in replacements if _quantises(producers, name)}
+    copies = []
+    for name in rounded:
+        node = producers[name]
+        copy = onnx.NodeProto()
+        copy.CopyFrom(producers[node.input[0]])
+        copy.input[0], copy.output[0], copy.name = f"{name}/given", f"{name}/given/levels", ""
+        node.input[0] = copy.output[0]
+        graph.input.append(onnx.helper.make_tensor_value_info(copy.input[0], onnx.TensorProto.FLOAT, None))
+        copies.append(copy)
+    nodes = [*copies, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return {name: array for name, array in replacements.items() if name not in rounded}
+
+
+def _quantises(producers: dict[str, Any], name: str) -> bool:
+    """Say whether a tensor is what DequantizeLinear makes of a QuantizeLinear."""
+    node = producers.get(name)
+    source = producers.get(node.input[0]) if node is not None and node.op_type == "DequantizeLinear" else None
+    return source is not None and source.op_type == "QuantizeLinear"
 
 
 def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
@@ -223,7 +255,8 @@ class _Ir:
         fed = [name for name in replacements if name in ports]
         parameters = list(model.get_parameters())
         if fed:
-            parameters += [_fed(ports[name], replacements[name]) for name in fed]
+            feed = _fed_before_rounding if request.rounds_given else _fed
+            parameters += [feed(ports[name], replacements[name]) for name in fed]
             model = openvino.Model(results, parameters, "fed")
         else:
             model.add_results(results[self.count :])
@@ -271,16 +304,29 @@ def _result(output: Any) -> Any:
     return opset13.result(opset13.convert(output, "f32") if half else output)
 
 
-def _fed(output: Any, array: NDArray[Any]) -> Any:
-    """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+def _fed_before_rounding(output: Any, array: NDArray[Any]) -> Any:
+    """Give the FakeQuantize that makes a tensor an input of the model instead, any other layer as ``_fed`` does."""
+    node = output.get_node()
+    if node.get_type_name() != "FakeQuantize":
+        return _fed(output, array)
+    parameter, converted = _parameter(node.input_value(0).get_element_type(), array)
+    node.input(0).replace_source_output(converted.output(0))
+    return parameter
+
+
+def _parameter(element: Any, array: NDArray[Any]) -> tuple[Any, Any]:
+    """Return an input of the model for an array, and the same as ``element``."""
     import openvino
     from openvino import opset13
 
-    element = output.get_element_type()
     parameter = opset13.parameter(list(array.shape), openvino.Type(array.dtype))
-    converted = (
-        parameter if parameter.get_element_type() == element else opset13.convert(parameter, element.to_string())
-    )
+    is_alike = parameter.get_element_type() == element
+    return parameter, parameter if is_alike else opset13.convert(parameter, element.to_string())
+
+
+def _fed(output: Any, array: NDArray[Any]) -> Any:
+    """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+    parameter, converted = _parameter(output.get_element_type(), array)
     readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
     for reader in readers:
         if not _is_shown(reader.get_node()):

@@ -1,0 +1,128 @@
+"""Integers that are summed in passes of integral weights, as nodes of int32: of the same bits as the executor.
+
+Sums stay below 2**30, so that ONNX's division, which cuts off, can be made to round down. Where a sum is larger, its
+values are split into high and low bits, which are summed one by one.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.plan.libraries.passes import Pass
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import IntegerRounding
+
+from .apply_taps import AxisTaps
+from .integer_steps_as_nodes import Resize
+from .tensor import Ops, Tensor, Value
+
+LARGEST = 2**30
+_MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix where there are many
+_ROUNDINGS = (IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
+
+Interval = tuple[int, int]
+"""The smallest and the largest value that a tensor may hold."""
+
+
+def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
+    """Say whether nodes of int32 hold every sum of some passes over integers of a type."""
+    values = _all_of(dtype)
+    for each in passes:
+        if not _is_plain(each) or _split(each, values) is None:
+            return False
+        values = _all_of(dtype) if each.rounding else _sums(each.weights, values)
+    return True
+
+
+def _is_plain(step: Pass) -> bool:
+    has_integers = step.weights.dtype.kind == "i" and step.weights.shape[1] <= _MOST_TAPS
+    keeps_bits = not (step.bits_before or step.bits_each or step.lanes or step.of_ipp or step.counts is not None)
+    return has_integers and keeps_bits and (step.rounding in _ROUNDINGS if step.rounding else not step.bits_after)
+
+
+def _all_of(dtype: str) -> Interval:
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _sums(weights: NDArray[Any], values: Interval) -> Interval:
+    """Return the smallest and the largest sum of values by weights."""
+    ends = [np.where(weights > 0, *pair) * weights for pair in (values[::-1], values)]
+    return int(ends[1].sum(axis=1).min()), int(ends[0].sum(axis=1).max())
+
+
+def _split(step: Pass, values: Interval) -> int | None:
+    """Return how many low bits of the values are summed by themselves; None where no number of them is enough."""
+    for bits in range(step.bits_after + 1):
+        high, low = (values[0] >> bits, values[1] >> bits), (0, 2**bits - 1)
+        sums = [*_sums(step.weights, high), *(_sums(step.weights, low) if bits else ())]
+        if max(map(abs, sums)) + 2 ** max(step.bits_after, 1) < LARGEST:
+            return bits
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerPasses:
+    """Passes over integers of a type on a graph; ``resize`` takes entries of an axis."""
+
+    ops: Ops
+    resize: Resize
+    dtype: str
+
+    def run(self, x: Value, passes: Sequence[Pass], shape: PartialShape) -> Value:
+        """Return a tensor of ``shape`` after all passes, in its own element type."""
+        y, values = Tensor(self.ops, x, self.dtype).cast("int32"), _all_of(self.dtype)
+        for step in passes:
+            if step.rounding:
+                y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
+            else:
+                y, values = self._sum(y, step, shape), _sums(step.weights, values)
+            shape = (*shape[: step.axis], len(step.indices), *shape[step.axis + 1 :])
+        return y.cast(self.dtype).value
+
+    def _sum(self, x: Tensor[Ops], step: Pass, shape: PartialShape) -> Tensor[Ops]:
+        behind = (1,) * (len(shape) - step.axis - 1)
+        pairs = zip(step.indices.T, step.weights.T, strict=True)
+        terms = [self._taken(x, step.axis, indices, shape) * w.reshape(-1, *behind) for indices, w in pairs]
+        return functools.reduce(operator.add, terms)
+
+    def _taken(self, x: Tensor[Ops], axis: int, indices: NDArray[np.intp], shape: PartialShape) -> Tensor[Ops]:
+        copies = AxisTaps(axis=axis, in_size=None, count=1, indices=indices, weights=None, beyond=None)
+        return x.like(self.resize(x.value, [copies], shape))
+
+    def _rounded(self, x: Tensor[Ops], step: Pass, values: Interval, shape: PartialShape) -> Tensor[Ops]:
+        """Return a sum without its last bits, rounded and within the element type."""
+        bits = _split(step, values)
+        assert bits is not None  # as ``are_integral`` says
+        half = 2**step.bits_after // 2
+        if not bits:
+            total = self._sum(x, step, shape)
+            y = self._shifted(total + self._half(step, total, half), step.bits_after)
+        else:
+            high = self._shifted(x, bits)
+            total, low = self._sum(high, step, shape), self._sum(x - high * 2**bits, step, shape)
+            added = self._half(step, total + self._shifted(low, bits), half)
+            y = self._shifted(total + self._shifted(low + added, bits), step.bits_after - bits)
+        return self._bounded(y, step)
+
+    def _half(self, step: Pass, total: Tensor[Ops], half: int) -> Tensor[Ops]:
+        """Return what is added before bits are cut off: one less where a negative sum rounds away from 0."""
+        rounds_away = step.rounding is IntegerRounding.HALF_AWAY and self.dtype[0] != "u"
+        return (total < 0).where(total.of(half - 1), half) if rounds_away else total.of(half)
+
+    def _shifted(self, x: Tensor[Ops], bits: int) -> Tensor[Ops]:
+        return x.like(self.ops.shifted(x.value, bits)) if bits else x
+
+    def _bounded(self, y: Tensor[Ops], step: Pass) -> Tensor[Ops]:
+        """Return numbers within the element type, which weights below 0 may leave."""
+        if (step.weights >= 0).all() and (step.weights.sum(axis=1) <= 2**step.bits_after).all():
+            return y
+        low, high = (y.of(bound) for bound in _all_of(self.dtype))
+        y = (y < low).where(low, y)
+        return (y > high).where(high, y)

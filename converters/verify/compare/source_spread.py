@@ -1,0 +1,94 @@
+"""How far a source's own executions differ before it rounds to levels: as far as that, a level may flip.
+
+All executions begin each segment with the same values. One is the source on values that are off by what float32 sums
+are, another the same IR in float32 where the file is in half precision. Kernels of integers are a third, which is only
+counted: where no level is zero, OpenVINO's are off by more than any right result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ir_interp.errors import VerificationError
+
+from ..graphs import read
+from ..run.processes import Runs
+from . import half_irs
+from .array_differences import coordinate_error, largest_difference
+from .moved_values import moved
+from .quantisations import Array, Quantisation, Values
+
+_RESIZES = frozenset(("resize", "upsample", "interpolate", "gridsample"))  # they find coordinates at run time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folding:
+    """How far a source in half precision and the same in float32 differ on the same values.
+
+    ``apart`` is by the name of the tensor before it is rounded, in its own units; ``outputs`` by place.
+    """
+
+    apart: Mapping[str, float] = field(default_factory=dict)
+    outputs: tuple[float, ...] = ()
+
+
+def folding(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> Folding:
+    """Return how far a source in half precision differs from the same IR in float32, segment by segment."""
+    if not half_irs.is_in_half(source):
+        return Folding()
+    befores, start = [end.before for end in ends], {end.after: values[end.after] for end in ends}
+    expected, plain = run(source, befores, given=start, optimised=False)
+    actual, others = run(half_irs.in_float32(source, run.folder), befores, given=start, optimised=False)
+    apart = {name: largest_difference(plain[name], others[name]) for name in plain.keys() & others.keys()}
+    pairs = zip(expected, actual, strict=True)
+    return Folding(apart=apart, outputs=tuple(largest_difference(mine, theirs) for (_, mine), (_, theirs) in pairs))
+
+
+def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> int | None:
+    """Return how many levels differ between the integer and the float kernels of the source's runtime.
+
+    Values enter before they are rounded, as layers are multiplied in integers only behind a quantisation. None where
+    the runtime does not run in both ways.
+    """
+    in_openvino = run.models.in_openvino(source)
+    # onnxruntime multiplies integers only where no float between them is shown
+    names = [end.before if in_openvino else end.integers for end in ends]
+    on_levels = {end.after: end.on_levels(values[end.after]) for end in ends}
+    try:
+        _, plain = run(source, names, given=on_levels, rounds_given=True, optimised=False)
+        _, others = run(source, names, given=on_levels, rounds_given=True, in_8_bits=True)
+    except VerificationError:
+        return None
+    flipped = 0
+    for end, name in zip(ends, names, strict=True):
+        if name in plain.keys() & others.keys():
+            mine, theirs = (end.numbers(each[name]) if in_openvino else each[name] for each in (plain, others))
+            flipped += int((mine != theirs).sum())
+    return flipped
+
+
+def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replacements: Values) -> dict[str, float]:
+    """Return by how much float32 sums may move tensors of a model before they are rounded.
+
+    ``replacements`` are what segments begin with, ``values`` what the model makes of them.
+    """
+    graph = read(model)
+    others_run = replace(run, arrays=list(moved(dict(run.arrays), graph).items()))
+    _, others = others_run(model, befores, given=moved(replacements, graph), optimised=False)
+    resizes = any(step.type in _RESIZES for step in graph.steps)
+    return {
+        name: largest_difference(values[name], others[name]) + _last_bits(values[name], resizes=resizes)
+        for name in befores
+        if name in others.keys() & values.keys()
+    }
+
+
+def _last_bits(values: Array, *, resizes: bool) -> float:
+    """Return what the last bit of the largest value is worth, and that of coordinates where a model resizes."""
+    largest = float(np.abs(values, dtype=np.float64).max(initial=0.0))
+    coordinates = coordinate_error(values, least=0.0) if resizes else 0.0
+    return largest * float(np.finfo(np.float32).eps) + coordinates

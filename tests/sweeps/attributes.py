@@ -1,0 +1,305 @@
+"""Change the attributes of drawn layers until each changes OpenVINO's result; the ONNX written then has to follow.
+
+``python -m tests.sweeps.attributes`` exits with 1 where what is written differs from OpenVINO, and lists the attributes
+that change nothing. With ``--rows FILE`` it writes the changes as JSON, which
+tests/ir/test_attribute_effects.py repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import openvino as ov
+from lxml import etree
+
+from ir_interp import IrInterpError
+from ir_interp.converters.ir_to_onnx import attributes, write
+from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
+from ir_interp.converters.ir_to_onnx.layer import Op
+from ir_interp.translation.dialect import Semantics
+from tests.support.layer_types import drawn, saved
+from tests.support.layers import Draw, assert_equal, in_onnxruntime, in_openvino
+from tests.support.runtimes import Array
+from tests.support.sweeps import options
+
+_SEEDS = 4
+_NOT_OF_LAYERS = frozenset(("const", "parameter", "result", "tensoriterator", "loop", "if"))
+_FLAGS = {"true": "false", "false": "true"}
+_NEAR: tuple[Callable[[float], float], ...] = (
+    lambda number: number + 1,
+    lambda number: 2 * number,
+    lambda number: number - 1,
+    lambda number: 0 * number,
+    lambda number: number / 2,
+    lambda number: -number,
+)
+_UNWRITTEN = {
+    ("proposal", "min_size"): "-1",
+    ("matrixnms", "score_threshold"): "1",
+    ("matrixnms", "post_threshold"): "1",
+}
+"""How values begin with which OpenVINO outputs memory that nothing has written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """An attribute of a drawn layer, and a value with which OpenVINO computes something else."""
+
+    type: str
+    version: str
+    attribute: str
+    value: str
+    module: str
+    configuration: str
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is changed: the layer type, its version, and the name of the attribute."""
+        return self.type, self.version, self.attribute
+
+
+def effective(kind: str, name: str) -> bool:
+    """Say whether an attribute has to have an effect: not where it may stay unread, or is of the model's frame."""
+    return kind not in _NOT_OF_LAYERS and kind in EMITTERS and name not in attributes.may_stay_unread(kind)
+
+
+def apply(change: Change, path: Path) -> tuple[Draw, list[Array], list[Array]]:
+    """Save a drawn model as it is and changed, the latter at ``path``; return the draw and what OpenVINO makes of both.
+
+    Raises RuntimeError where OpenVINO does not take the value.
+    """
+    draw = saved(drawn()[change.module, change.configuration], change.seed, path)
+    before = in_openvino(ov.Core().read_model(path), draw.feeds)
+    return draw, before, _changed(change, draw, path)
+
+
+def _kind(layer: Any) -> str:
+    return str(layer.get("type")).lower()
+
+
+def _changed(change: Change, draw: Draw, path: Path) -> list[Array]:
+    tree = etree.parse(path)
+    for layer in tree.getroot().iter("layer"):
+        data = layer.find("data")
+        if (_kind(layer), layer.get("version")) == change.key[:2] and data is not None:
+            data.set(change.attribute, change.value)
+    changed = path.with_name("changed.xml")
+    tree.write(str(changed))
+    path.with_suffix(".bin").replace(changed.with_suffix(".bin"))
+    model = ov.Core().read_model(changed)
+    ov.save_model(model, path, compress_to_fp16=False)  # with the shapes that follow
+    return in_openvino(ov.Core().read_model(path), draw.feeds)
+
+
+def differ(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    """Say whether results differ, in shape or value."""
+    return any(
+        mine.shape != theirs.shape or not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+        for mine, theirs in zip(first, second, strict=True)
+    )
+
+
+def candidates(text: str, others: Sequence[str]) -> Iterator[str]:
+    """Yield values to try in place of an attribute's: those of other layers first, then such as lie near."""
+    yield from (other for other in others if other != text)
+    if text in _FLAGS:
+        yield _FLAGS[text]
+    for change in _NEAR:
+        try:
+            numbers = [change(float(each)) for each in text.split(",")]
+        except ValueError:
+            return
+        is_whole = not re.search(r"[.e]", text)
+        yield ", ".join(str(int(number)) if is_whole else repr(number) for number in numbers)
+
+
+def _models(seeds: int, path: Path) -> Iterator[tuple[tuple[str, str], int, list[tuple[str, str, str, str]]]]:
+    """Yield configurations with seeds, and all types, versions, names and values of attributes there."""
+    for key, configuration in drawn().items():
+        for seed in range(seeds):
+            saved(configuration, seed, path)
+            layers: list[Any] = list(etree.parse(path).getroot().iter("layer"))
+            yield (
+                key,
+                seed,
+                [
+                    (_kind(layer), layer.get("version"), name, value)
+                    for layer in layers
+                    if layer.find("data") is not None
+                    for name, value in layer.find("data").attrib.items()
+                    if effective(_kind(layer), name)
+                ],
+            )
+
+
+def _known_words(path: Path) -> dict[tuple[str, str], list[str]]:
+    """Return the values that emitters know of attributes that are words."""
+    words: dict[tuple[str, str], list[str]] = {}
+    word = Op.word
+
+    def watch(op: Op, name: str, known: Sequence[str], default: str | None = None) -> str:
+        words[op.layer.type.lower(), name] = list(known)
+        return word(op, name, known, default)
+
+    Op.word = watch  # type: ignore[assignment,method-assign]
+    try:
+        for configuration in drawn().values():
+            saved(configuration, 0, path)
+            write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+    finally:
+        Op.word = word  # type: ignore[method-assign]
+    return words
+
+
+def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change], set[tuple[str, str, str]], int]:
+    """Return a change with an effect for each attribute, those without, and how many are written wrongly."""
+    path = folder / "x.xml"
+    others: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for _, _, found in _models(seeds, path):
+        for kind, _, name, value in found:
+            others[kind, name].add(value)
+    for place, known in _known_words(path).items():
+        others[place] |= set(known)
+    changes: dict[tuple[str, str, str], Change] = {}
+    every, wrong = set(), 0
+    for (module, configuration), seed, found in _models(seeds, path):
+        every |= {each[:3] for each in found}
+        tries = [
+            Change(
+                type=kind,
+                version=version,
+                attribute=name,
+                value=candidate,
+                module=module,
+                configuration=configuration,
+                seed=seed,
+            )
+            for kind, version, name, value in found
+            if (kind, version, name) not in changes
+            for candidate in candidates(value, sorted(others[kind, name]))
+            if not candidate.startswith(_UNWRITTEN.get((kind, name), " "))
+        ]
+        for change, problem in _tried(tries, folder):
+            changes[change.key] = change
+            wrong += bool(problem)
+            if problem:
+                print(f"{change}: {problem}", flush=True)
+    return changes, every - changes.keys(), wrong
+
+
+def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str]]:
+    """Yield the first change of each attribute that has an effect, and what is wrong with its ONNX.
+
+    Some values end OpenVINO's process, so a child tries them, and another one those behind.
+    """
+    answers = folder / "answers"
+    answers.write_text("")
+    lines: list[str | None] = []
+    while len(lines) < len(tries):
+        child = os.fork()
+        if not child:
+            try:
+                _answer(tries[len(lines) :], folder, answers)
+            finally:
+                os._exit(0)  # whatever happens: what is the parent's is left alone
+        os.waitpid(child, 0)
+        lines = [json.loads(line) for line in answers.read_text().splitlines()]
+        if len(lines) < len(tries):
+            lines.append(None)  # of the one that ended it
+            answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = set()
+    for change, line in zip(tries, lines, strict=True):
+        if line is not None and change.key not in shown:
+            shown.add(change.key)
+            yield change, line
+
+
+def _answer(tries: Sequence[Change], folder: Path, answers: Path) -> None:
+    """Try changes, and write a line for each: null without an effect, else what is wrong with its ONNX; then end."""
+    shown = set()
+    with answers.open("a") as file:
+        for change in tries:
+            line = None
+            if change.key not in shown:
+                try:
+                    draw, before, after = apply(change, folder / "child.xml")
+                    line = _follows(folder / "child.xml", draw, after) if differ(before, after) else None
+                # Those of a runtime, and values that no layer can have
+                except (RuntimeError, ValueError, IrInterpError):  # a value that a runtime does not take
+                    pass
+                if line is not None:
+                    shown.add(change.key)
+            print(json.dumps(line), file=file, flush=True)
+
+
+def _follows(path: Path, draw: Draw, expected: Sequence[Array]) -> str:
+    """Return how the ONNX of a changed layer differs; nothing where it is refused by name.
+
+    Raises RuntimeError where onnxruntime does not run it, as where a value is outside what the layer is for.
+    """
+    try:
+        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+    except ExceptionGroup:
+        return ""
+    try:
+        results = in_onnxruntime(path.with_suffix(".onnx"), draw.feeds)
+    except Exception as error:  # whatever a runtime throws
+        raise RuntimeError(str(error)) from None
+    try:
+        for mine, theirs in zip(expected, results, strict=True):
+            assert_equal(theirs, mine, 1e-4)
+    except AssertionError as error:
+        return " ".join(str(error).split())[:300]
+    return ""
+
+
+def check(file: Path, every: int) -> int:
+    """Repeat each so many-th change of a file; print and count those that change nothing, or end OpenVINO's process."""
+    rows = json.loads(file.read_text())["changes"][::every]
+    changes, shown = [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in rows], set()
+    with TemporaryDirectory() as folder:
+        for kind in sorted({change.type for change in changes}):
+            shown |= {change.key for change, _ in _tried([each for each in changes if each.type == kind], Path(folder))}
+    idle = [change for change in changes if change.key not in shown]
+    for change in idle:
+        print(f"no effect: {change}")
+    return len(idle)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the sweep; print each attribute without an effect."""
+    parser = options(__doc__)
+    parser.add_argument("--rows", type=Path, help="write the changes as JSON")
+    parser.add_argument("--check", type=Path, help="repeat the changes of a JSON file instead")
+    parser.add_argument("--every", type=int, default=1, help="of these only each so many-th")
+    chosen: Any = parser.parse_args(arguments)
+    if chosen.check:
+        return int(bool(check(chosen.check, chosen.every)))
+    with TemporaryDirectory() as folder:
+        changes, idle, wrong = _search(Path(folder), _SEEDS)
+    for key in sorted(idle):
+        print(f"no effect: {key}")
+    if chosen.rows:
+        lists = {
+            "changes": [list(asdict(changes[key]).values()) for key in sorted(changes)],
+            "without effect here": [list(key) for key in sorted(idle)],
+        }
+        texts = (f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in lists.items())
+        chosen.rows.write_text("{\n" + ",\n".join(texts) + "\n}\n")
+    print(f"{len(changes)} attributes change results, {len(idle)} do not, {wrong} are written wrongly")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
