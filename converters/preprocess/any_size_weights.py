@@ -177,13 +177,15 @@ def windows(kernel: Box | Linear | Cubic, length: NodeTensor, size: Size) -> lis
 
 
 def _share(size: Size, group: int) -> NodeTensor:
+    if group == _GROUPS:
+        return size.length
     if size.known is not None:
         return size.length.of([size.known * group // _GROUPS])
     return size.length * group / _GROUPS
 
 
 def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis: int) -> NodeTensor:
-    """Return planes [channels, height, width] times weights [out, in] along height (0) or width (1), in float64.
+    """Return planes [channels, height, width] times weights [out, in] along height (0) or width (1), in their type.
 
     The windows are made outside of subgraphs: onnxruntime warns of nodes there that it could share, and cannot.
     """
@@ -191,7 +193,7 @@ def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis:
     for piece in pieces:
         window = _slice(x, piece.start, piece.end, axis + 1)
         table = _slice(_slice(weights, piece.first, piece.stop, 0), piece.start, piece.end, 1)
-        window = window if window.dtype == "float64" else window.cast("float64")
+        window = window if window.dtype == weights.dtype else window.cast(weights.dtype)
         results.append(table @ window if axis == 0 else window @ table.transposed(1, 0))
     return node("Concat", *results, axis=axis + 1)
 

@@ -25,6 +25,8 @@ from ..onnx.onnx_primitives import NodeTensor, tensor
 from ..onnx.onnx_save import LARGEST
 from .step_nodes import ImageTensor, written
 
+LAYER = "preprocess"
+"""What the names of all new nodes start with."""
 _OLDEST = 11
 _UINT8 = 2
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
@@ -59,8 +61,16 @@ class Preprocess:
         return [*batch, *(self.image_size or ("height", "width")), self.channels]
 
 
-def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> str:
-    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return that name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInput:
+    """The name of the image, and of the tensor that was the model's input."""
+
+    name: str
+    model_input: str
+
+
+def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
+    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return the new input.
 
     What float32 does not hold is in float64 only where the model may be ``wide``: not for OpenVINO.
 
@@ -73,7 +83,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name, wanted.batch)
     _check_dtype(wanted.pipeline, given)
-    graph = Graph(opset=opset, layer="preprocess")
+    graph = Graph(opset=opset, layer=LAYER)
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
@@ -96,7 +106,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     del model.graph.value_info[:]
     _check(model, source.name)
     output.write_bytes(model.SerializeToString(deterministic=True))
-    return image
+    return NewInput(name=image, model_input=given.name)
 
 
 def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:

@@ -27,6 +27,7 @@ from ir_interp.pipelines.steps import (
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_resize import lengths_of, resized
+from .any_size_single import resized_in_float32
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
 
@@ -87,7 +88,7 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
             height, width = (Size.of(x.ops.graph, length) for length in sizes)
         else:
             height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
-        y = resized(op, planes, (height, width))
+        y = (resized if image.wide else resized_in_float32)(op, planes, (height, width))
     y = node("Reshape", y, y.of([0, 0, -1, _CHANNELS], "int64")) if image.is_batch else y
     return replace(image, tensor=y, size=sizes, least=step.size.least)
 
