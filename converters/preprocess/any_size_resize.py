@@ -80,6 +80,7 @@ def _in_floats(
     assert isinstance(kernel, Box | Linear | Cubic)
     for axis in (1, 0):
         weights, _ = axis_weights(spec, lengths[axis], sizes[axis])
+        weights = weights if axis == 0 else weights.transposed(1, 0)
         y = windowed(y, weights, windows(kernel, lengths[axis], sizes[axis]), axis)
     return y.transposed(1, 2, 0)
 
@@ -176,6 +177,7 @@ def _in_passes(
 
     def along(y: NodeTensor, axis: int) -> NodeTensor:
         weights, unit = tables[axis]
+        weights = weights if axis == 0 else weights.transposed(1, 0)
         return _rounded(windowed(y, weights, pieces[axis], axis), unit)
 
     return ordered(along, planes, rounds, lengths, sizes).transposed(1, 2, 0)

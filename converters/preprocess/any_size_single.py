@@ -1,14 +1,16 @@
 """The resize of an image library in float32 nodes, for images of any size: OpenVINO has no float64.
 
-Positions are integers: with n pixels in and m out, pixel j lies (2j + 1) m - (2i + 1) n from output i, in units of 1 / 2m
-pixels. Kernels are computed of pairs of float32 (``pairs``), so that a weight is off by at most about 2**-44 before it
-becomes an integer. It is the library's unless it lies that near to a half. Sums are those of ``fixed_size_resize``:
-integers below 2**24, with weights of 22 bits split in two.
+Positions are integers: with n pixels in and m out, pixel j lies (2j + 1) m - (2i + 1) n from output i, in units of
+1 / 2m pixels. Kernels are computed of pairs of float32 (``pairs``), so that a weight is off by at most about 2**-44
+before it becomes an integer. It is the library's unless it lies that near to a half. Sums are those of
+``fixed_size_resize``: integers below 2**24, with weights split in two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.plan.axes import kernels
@@ -27,11 +29,11 @@ from ir_interp.spec import (
 
 from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_resize import lengths_of, ordered, sizes_known
-from .any_size_weights import Size, windowed, windows
+from .any_size_weights import Size, below, windowed, windows
 from .pairs import Pair, select
 
 _RESULT = "an IR of any image size"
-_LOW_BITS = 8  # of a weight of 22 bits: 255 * 2**14 * 1.4, the most that weights sum to, is below 2**24
+_LOW_BITS = 8  # of a weight of up to 22 bits: 255 * 2**14 * 1.4, the most that high parts sum to, is below 2**24
 _MOST_TAPS = 512  # 255 * 2**7 * 512, a sum of low parts, is below 2**24
 _BRIGHTEST = 255
 Lengths = tuple[NodeTensor, NodeTensor]
@@ -65,9 +67,11 @@ _SHORTENED_BITS = 11
 
 def _nearest(length: NodeTensor, size: Size, middle: float) -> NodeTensor:
     """Return which pixels torch takes of an axis: its places are products of float32."""
-    n, count = length.cast("float32"), size.count.cast("float32")
-    step = (Pair.of(n) / count).high  # OpenVINO multiplies by the inverse of a constant, of which this knows the error
-    at = (size.index.cast("float32") + middle) * step
+    n = length.cast("float32")
+    step = (
+        Pair.of(n) / size.count
+    ).high  # OpenVINO multiplies by the inverse of a constant, of which this knows the error
+    at = (size.index + middle) * step
     return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
 
@@ -76,41 +80,50 @@ def _is_summed(spec: ResizeSpec) -> bool:
     return isinstance(kernel, Linear | Cubic) and kernel.is_antialiased and spec.coordinates is Coordinates.HALF_PIXEL
 
 
-def _in_passes(x: NodeTensor, spec: ResizeSpec, rounds: FixedPoint, lengths: Lengths, sizes: tuple[Size, Size]) -> NodeTensor:
+def _in_passes(
+    x: NodeTensor, spec: ResizeSpec, rounds: FixedPoint, lengths: Lengths, sizes: tuple[Size, Size]
+) -> NodeTensor:
     """Return sums that are rounded and cut after each axis."""
     kernel = spec.kernel
     assert isinstance(kernel, Linear | Cubic)
     axes = list(zip(lengths, sizes, strict=True))
-    tables = [_table(kernel, length, size, rounds) for length, size in axes]
-    pieces = [windows(kernel, length, size) for length, size in axes]
+    tables = [_table(kernel, *of_axis, rounds, axis) for axis, of_axis in enumerate(axes)]
+    pieces = [windows(kernel, *of_axis) for of_axis in axes]
 
     def along(y: NodeTensor, axis: int) -> NodeTensor:
-        parts, unit = tables[axis]
-        high, *rest = (windowed(y, part, pieces[axis], axis) for part in parts)
-        for low in rest:
-            high = high + (low / 2.0**_LOW_BITS).floor()
-        return ((high + unit * 0.5) / unit).floor().maximum(0.0).minimum(float(_BRIGHTEST))
+        parts, unit, half = tables[axis]
+        high, low = (windowed(y, part, pieces[axis], axis) for part in parts)
+        sums = high + (low / 2.0**_LOW_BITS).floor()
+        return ((sums + half) / unit).floor().maximum(0.0).minimum(float(_BRIGHTEST))
 
     return ordered(along, x.transposed(2, 0, 1), rounds, lengths, sizes).transposed(1, 2, 0)
 
 
-def _table(kernel: Linear | Cubic, length: NodeTensor, size: Size, rounds: FixedPoint) -> tuple[list[NodeTensor], NodeTensor]:
-    """Return the integral weight of every pixel for every output [out, in], in parts, and what divides their sum."""
+def _table(
+    kernel: Linear | Cubic, length: NodeTensor, size: Size, rounds: FixedPoint, axis: int
+) -> tuple[list[NodeTensor], NodeTensor, NodeTensor]:
+    """Return the integral weights of an axis as ``windowed`` takes them, in parts; what divides their sum, and half."""
     weights, first = _taps(kernel, length, size)
-    if rounds.width == 32:
-        whole = _whole(weights * 2.0**rounds.bits)
-        high = (whole / 2.0**_LOW_BITS).round()
-        parts = [high, whole - high * 2.0**_LOW_BITS]
-        unit = whole.of([2.0 ** (rounds.bits - _LOW_BITS)])
-    else:
-        unit = _unit(weights, rounds)
-        parts = [_whole(weights * Pair.of(unit))]
-    return [_spread(part, first, length) for part in parts], unit
+    unit, half = _unit(weights, rounds)
+    whole = _whole(weights * (unit * 2.0**_LOW_BITS))
+    high = (whole / 2.0**_LOW_BITS).round()
+    parts = (high, _checked(whole - high * 2.0**_LOW_BITS))
+    return [_spread(part, first, length, axis) for part in parts], unit, half
+
+
+def _checked(weights: NodeTensor) -> NodeTensor:
+    """Return weights [out, taps]; run time fails where there are too many taps: they and two zeros do not broadcast."""
+    taps = node("Shape", weights, dtype="int64").take([1], 0)
+    zeros = below((taps - _MOST_TAPS).maximum(0).minimum(1) + 1, "float32").minimum(0.0)
+    return weights + zeros
 
 
 def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair, NodeTensor]:
-    """Return the weights of an axis [out, taps], and which pixel the first tap of each output takes [out, 1]."""
-    n, count, index = (x.cast("float32") for x in (length, size.count, size.index))
+    """Return the weights of an axis [out, taps], and which pixel the first tap of each output takes [out, 1].
+
+    The first and the last tap lie beyond the kernel: they weigh 0.
+    """
+    n, count, index = length.cast("float32"), size.count, size.index
     larger, radius = n.maximum(count), float(kernels.radius(kernel))
     reach = larger / count * radius
     first = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
@@ -139,30 +152,35 @@ def _whole(scaled: Pair) -> NodeTensor:
     return (scaled.high < 0.0).where(-size, size)
 
 
-def _unit(weights: Pair, rounds: FixedPoint) -> NodeTensor:
-    """Return 2 to the number of bits with which the largest weight fits."""
-    high = node("ReduceMax", weights.high, keepdims=0)
-    low = node("ReduceMax", (weights.high == high).where(weights.low, -1.0), keepdims=0)
-    units = high.of([2.0**bits for bits in range(1, rounds.bits + 1)])
-    scaled = (Pair(high * units, low * units) + 0.5).floor()
-    fits = scaled.high < 2.0 ** (rounds.width - 1)
-    return node("ReduceMax", fits.where(units, 1.0), keepdims=1)
+def _unit(weights: Pair, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
+    """Return what the sum of high parts is divided by, a power of 2, and half of it.
+
+    Where the largest weight would not fit the width of weights, they have fewer bits.
+    """
+    powers = 2.0 ** np.arange(_LOW_BITS + 1, rounds.bits + 1)
+    if rounds.width == 32:
+        powers, fits = powers[-1:], weights.high.of([True], "bool")
+    else:
+        high = node("ReduceMax", weights.high, keepdims=0)
+        low = node("ReduceMax", (weights.high == high).where(weights.rest, -1.0), keepdims=0)
+        scaled = (Pair(high * powers, low * powers) + 0.5).floor()
+        fits = scaled.high < 2.0 ** (rounds.width - 1)
+    shares = (2.0**-bits for bits in (_LOW_BITS, _LOW_BITS + 1))
+    unit, half = (node("ReduceMax", fits.where(weights.high.of(powers * share), share), keepdims=1) for share in shares)
+    return unit, half
 
 
-def _spread(weights: NodeTensor, first: NodeTensor, length: NodeTensor) -> NodeTensor:
-    """Return weights [out, taps] at their pixels [out, in]: others have 0."""
-    sides = weights.of([0, 1, 0, 1], "int64")
-    padded = node("Pad", weights, sides, weights.of(0.0))
-    n = length.cast("float32")
-    pixels = node("Range", n.of(0.0), node("Squeeze", n), n.of(1.0))
-    taps = (length_of_axis(weights, 1)).cast("float32")
-    place = (pixels - first + 1.0).maximum(0.0).minimum(taps + 1.0).cast("int64")
-    return node("GatherElements", padded, place, axis=1)
+def _spread(weights: NodeTensor, first: NodeTensor, length: NodeTensor, axis: int) -> NodeTensor:
+    """Return weights [out, taps] at their pixels: [out, in] for axis 0, [in, out] for axis 1.
 
-
-def length_of_axis(x: NodeTensor, axis: int) -> NodeTensor:
-    """Return the length of an axis, an int64 of one entry."""
-    return node("Shape", x, dtype="int64").take([axis], 0)
+    Other pixels have the weight of the first or last tap, which is 0.
+    """
+    taps = node("Shape", weights, dtype="int64").take([1], 0).cast("float32")
+    pixels = below(length, "float32")
+    if axis == 1:
+        weights, first, pixels = weights.transposed(1, 0), first.transposed(1, 0), pixels.unsqueeze(1)
+    place = (pixels - first).maximum(0.0).minimum(taps - 1.0).cast("int64")
+    return node("GatherElements", weights, place, axis=1 - axis)
 
 
 def _shortened(x: NodeTensor, lengths: Lengths, sizes: tuple[Size, Size]) -> NodeTensor:
@@ -187,7 +205,7 @@ def _product(x: NodeTensor, weight: NodeTensor) -> NodeTensor:
 
 def _neighbours(length: NodeTensor, size: Size) -> tuple[Neighbour, Neighbour]:
     """Return two pixels of each output, and their weights."""
-    n, count, index = (x.cast("float32") for x in (length, size.count, size.index))
+    n, count, index = length.cast("float32"), size.count, size.index
     at = ((Pair.of(index * 2.0 + 1.0) * n - count) / (count * 2.0)).high
     floor, last = at.floor(), n - 1.0
     place, unit = at - floor, 2.0**_SHORTENED_BITS

@@ -6,7 +6,10 @@ one itself. Other results are off by at most about 2**-45 of the largest operand
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -53,35 +56,40 @@ _ROUNDING = _Rounding()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """``high + low``, of which ``high`` is the nearest float32; operands may be numbers and float32 tensors, too."""
+    """``high + low``, of which ``high`` is the nearest float32; without ``low`` it is all of the number.
+
+    Operands may be numbers that float32 holds, and float32 tensors, too.
+    """
 
     high: NodeTensor
-    low: NodeTensor
+    low: NodeTensor | None = None
 
     @staticmethod
     def of(x: NodeTensor) -> Pair:
         """Return float32 numbers, or integers below 2**24, as pairs."""
-        single = x if x.dtype == "float32" else x.cast("float32")
-        return Pair(single, single.of(0.0))
+        return Pair(x if x.dtype == "float32" else x.cast("float32"))
 
     def like(self, x: Operand) -> Pair:
         """Return an operand as a pair."""
         if isinstance(x, Pair):
             return x
-        if not isinstance(x, float | int):
-            return Pair.of(x)
-        high = np.float32(x)
-        return Pair(self.high.of(high), self.high.of(np.float32(x - float(high))))
+        return Pair(self.high.of(x)) if isinstance(x, float | int) else Pair.of(x)
+
+    @property
+    def rest(self) -> NodeTensor:
+        """The low part, as a tensor."""
+        return self.high.of(0.0) if self.low is None else self.low
 
     def __add__(self, other: Operand) -> Pair:
         that = self.like(other)
         high, low = _sum(self.high, that.high)
-        return Pair(*_quick_sum(high, low + (self.low + that.low)))
+        lows = [x for x in (self.low, that.low) if x is not None]
+        return Pair(*_quick_sum(high, reduce(operator.add, [low, *lows])) if lows else (high, low))
 
     __radd__ = __add__
 
     def __neg__(self) -> Pair:
-        return Pair(-self.high, -self.low)
+        return Pair(-self.high, None if self.low is None else -self.low)
 
     def __sub__(self, other: Operand) -> Pair:
         return self + -self.like(other)
@@ -90,17 +98,18 @@ class Pair:
         return -self + other
 
     def __mul__(self, other: Operand) -> Pair:
+        if isinstance(other, float) and math.frexp(other)[0] == 0.5:  # a power of 2: no error
+            return Pair(self.high * other, None if self.low is None else self.low * other)
         that = self.like(other)
         high, low = _product(self.high, that.high)
-        return Pair(*_quick_sum(high, low + (rounded(self.high * that.low) + rounded(self.low * that.high))))
+        crossed = [rounded(x * y) for x, y in ((self.high, that.low), (that.high, self.low)) if y is not None]
+        return Pair(*_quick_sum(high, reduce(operator.add, [low, *crossed])) if crossed else (high, low))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Operand) -> Pair:
-        """Return a quotient; by a constant, OpenVINO would multiply with its reciprocal, so it is made to look none."""
+        """Return a quotient: its first part may be off by a last place, since OpenVINO inverts constant divisors."""
         that = self.like(other)
-        if isinstance(other, float | int):
-            that = Pair(that.high.maximum(-abs(self.high)), that.low)
         first = self.high / that.high
         rest = self - that * first
         return Pair(*_quick_sum(first, rest.high / that.high))
@@ -114,8 +123,17 @@ class Pair:
     def floor(self) -> Pair:
         """Return the largest integers that are not larger."""
         high = self.high.floor()
-        low = (high == self.high).where(self.low.floor(), 0.0)
+        low = (high == self.high).where(self.rest.floor(), 0.0)
         return Pair(*_quick_sum(high, low))
+
+    def ceil(self) -> Pair:
+        """Return the smallest integers that are not smaller."""
+        return -(-self).floor()
+
+    @property
+    def integer(self) -> NodeTensor:
+        """The high part as int64: all of an integer below 2**24."""
+        return self.high.cast("int64")
 
     def __lt__(self, other: Operand) -> NodeTensor:
         return (self - other).high < 0.0
@@ -138,7 +156,7 @@ class Pair:
 
     def unsqueeze(self, axis: int) -> Pair:
         """Return it with an axis of length 1."""
-        return Pair(self.high.unsqueeze(axis), self.low.unsqueeze(axis))
+        return Pair(self.high.unsqueeze(axis), None if self.low is None else self.low.unsqueeze(axis))
 
     def total(self, axis: int) -> Pair:
         """Return sums of numbers from -1 to 1 along an axis: up to 4096 parts of 12 bits have an exact sum."""
@@ -150,7 +168,7 @@ class Pair:
         upper = rounded((self.high * 4096.0).round() / 4096.0)
         rest = self.high - upper
         middle = rounded((rest * 2.0**24).round() / 2.0**24)
-        return upper, middle, (rest - middle) + self.low
+        return upper, middle, (rest - middle) + self.rest
 
 
 Operand: TypeAlias = "Pair | NodeTensor | float"
@@ -161,4 +179,26 @@ def select(condition: NodeTensor, yes: Pair | float, no: Pair | float) -> Pair:
     pair = yes if isinstance(yes, Pair) else no
     assert isinstance(pair, Pair)
     first, second = (pair.like(x) for x in (yes, no))
-    return Pair(condition.where(first.high, second.high), condition.where(first.low, second.low))
+    return Pair(condition.where(first.high, second.high), condition.where(first.rest, second.rest))
+
+
+class _PairFunctions:
+    """NumPy's functions for pairs, which rules of sizes call."""
+
+    floor = staticmethod(Pair.floor)
+    ceil = staticmethod(Pair.ceil)
+    where = staticmethod(select)
+    minimum = staticmethod(Pair.minimum)
+    maximum = staticmethod(Pair.maximum)
+    abs = staticmethod(abs)
+
+    @staticmethod
+    def rint(x: Pair) -> Pair:
+        """Return the nearest integers, ties to even."""
+        half = x * 0.5
+        down = (x + 0.5).floor()
+        is_tie = ~((down - x).high < 0.5)
+        return select(is_tie, (half + 0.5).floor() * 2.0, down)
+
+
+PAIRS = _PairFunctions()

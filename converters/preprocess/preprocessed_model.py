@@ -23,6 +23,7 @@ from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_primitives import NodeTensor, tensor
 from ..onnx.onnx_save import LARGEST
+from .single_precision import SumPrimitives, SumTensor
 from .step_nodes import ImageTensor, written
 
 LAYER = "preprocess"
@@ -87,7 +88,9 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    x = tensor(graph, image, "uint8")
+    rank = 3 if wanted.batch is None else 4
+    x: NodeTensor = tensor(graph, image, "uint8")
+    x = x if wide else SumTensor(SumPrimitives.of(graph, image, rank), image, "uint8")
     x = x if wanted.batch is None else x.transposed(1, 2, 0, 3)
     x = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], 2 if wanted.batch is None else 3)
     raw = ImageTensor(tensor=x, size=wanted.image_size, is_batch=wanted.batch is not None, wide=wide)

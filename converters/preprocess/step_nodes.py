@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.pipelines.output_size import NUMPY, OutputSize, SizeRounding
+from ir_interp.pipelines.output_size import NUMPY, Exactly, Multiple, OutputSize, ShorterSide, SizeRounding
 from ir_interp.pipelines.steps import (
     CentreCrop,
     ImageStep,
@@ -30,6 +30,7 @@ from .any_size_resize import lengths_of, resized
 from .any_size_single import resized_in_float32
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
+from .pairs import PAIRS, Pair
 
 _CHANNELS = 3
 
@@ -48,6 +49,11 @@ class ImageTensor:
     is_integral: bool = True
     is_batch: bool = False
     wide: bool = True
+
+    @property
+    def real(self) -> str:
+        """The widest type of floats."""
+        return "float64" if self.wide else "float32"
 
     @property
     def channel_axis(self) -> int:
@@ -85,9 +91,9 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
     else:
         sizes = step.size.fixed
         if sizes is not None:
-            height, width = (Size.of(x.ops.graph, length) for length in sizes)
+            height, width = (Size.of(x, length, image.real) for length in sizes)
         else:
-            height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
+            height, width = (Size.at_run_time(length, image.real) for length in _run_time_size(step.size, image))
         y = (resized if image.wide else resized_in_float32)(op, planes, (height, width))
     y = node("Reshape", y, y.of([0, 0, -1, _CHANNELS], "int64")) if image.is_batch else y
     return replace(image, tensor=y, size=sizes, least=step.size.least)
@@ -97,14 +103,14 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
 def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
     if image.size is not None:
         return _cropped(step, image, image.size)
-    crop = _crop_size(step.size, image.tensor)  # of the image before it is enlarged
+    crop = _crop_size(step.size, image)  # of the image before it is enlarged
     x = image.tensor
     if step.size.fixed is None or max(step.size.fixed) > image.least:
         missing = [(size - length).maximum(0) for length, size in zip(lengths_of(x), crop, strict=True)]
-        before = [_halved(count, step.padding) for count in missing]
+        before = [_halved(count, step.padding, image) for count in missing]
         x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = _differences(lengths_of(x), crop)
-    first = [_halved(count, step.start) for count in surplus]
+    first = [_halved(count, step.start, image) for count in surplus]
     last = [start + length for start, length in zip(first, crop, strict=True)]
     bounds = [node("Concat", *places, axis=0) for places in (first, last)]
     return replace(image, tensor=node("Slice", x, *bounds, x.of([0, 1], "int64")), size=step.size.fixed)
@@ -129,15 +135,15 @@ def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
     return [one - other for one, other in zip(of, less, strict=True)]
 
 
-def _crop_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
+def _crop_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
     """Return height and width of a crop, int64 of one element each."""
     if rule.fixed is not None:
-        return [x.of([length], "int64") for length in rule.fixed]
-    return _run_time_size(rule, x)
+        return [image.tensor.of([length], "int64") for length in rule.fixed]
+    return _run_time_size(rule, image)
 
 
-def _halved(count: NodeTensor, rounding: SizeRounding) -> NodeTensor:
-    half: NodeTensor = rounding.apply(count.cast("float64") / 2.0, Functions(count.ops))
+def _halved(count: NodeTensor, rounding: SizeRounding, image: ImageTensor) -> NodeTensor:
+    half: NodeTensor = rounding.apply(count.cast(image.real) / 2.0, Functions(count.ops))
     return half.cast("int64")
 
 
@@ -151,7 +157,7 @@ def _(step: PadTo, image: ImageTensor) -> ImageTensor:
             raise SpecError(f"an image of {image.size[0]}x{image.size[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
         before = [count // 2 if is_centred else 0 for count in rest]
         return replace(image, tensor=_padded(image, x, before, _differences(rest, before), step.colour), size=sizes)
-    rest = _differences(_crop_size(step.size, x), lengths_of(x))
+    rest = _differences(_crop_size(step.size, image), lengths_of(x))
     before = [count / 2 if is_centred else count.of([0]) for count in rest]
     y = _padded(image, x, before, _differences(rest, before), step.colour)
     return replace(image, tensor=y, size=step.size.fixed, least=max(image.least, step.size.least))
@@ -188,10 +194,24 @@ def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _run_time_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
-    """Return the height and width of a rule as nodes, int64 of one element each."""
-    height, width = (length.cast("float64") for length in lengths_of(x))
-    return [length.cast("int64") for length in rule.of(height, width, Functions(x.ops))]
+def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
+    """Return the height and width of a rule as nodes, int64 of one element each.
+
+    Raises InexactError where no float64 may be used, and float32 would round a size otherwise.
+    """
+    lengths = lengths_of(image.tensor)
+    if image.wide:
+        height, width = (length.cast("float64") for length in lengths)
+        return [length.cast("int64") for length in rule.of(height, width, Functions(height.ops))]
+    if not isinstance(rule, _OF_INTEGERS):
+        reason = "the library rounds a product of float64 to this size; give image_size"
+        raise InexactError(f"a resize {rule.text}", "an IR of any image size", reason=reason)
+    sizes = rule.of(Pair.of(lengths[0]), Pair.of(lengths[1]), PAIRS)
+    return [(size if isinstance(size, Pair) else Pair.of(lengths[0].of([size], "float32"))).integer for size in sizes]
+
+
+_OF_INTEGERS = (Exactly, ShorterSide, Multiple)
+"""Rules that round quotients of integers once: a pair of float32 is then as good as float64."""
 
 
 def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise]:

@@ -130,10 +130,10 @@ def preprocess(
     That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
     With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
-    ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
-    can be written. A ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``,
-    stands for ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of
-    one size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
+    ``image_size`` is height and width of all images, where they are known: then more calls have such a form. A
+    ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``, stands for
+    ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of one
+    size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
     (grey, repeated), or 4 (alpha is dropped).
 
     Raises ReadError for what cannot be read, InexactError for a step that has no such form, SpecError for options that
