@@ -5,21 +5,19 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from ir_interp.errors import ReadError, SpecError
+from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import MODELS, FileKind, expect
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import options_set
 from ir_interp.options.preprocess_options import STATED, PreprocessOptions
-from ir_interp.pipelines import ultralytics_metadata
-from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.pipeline_source import of_call, of_file
+from ir_interp.pipelines.pipeline_source import of_call
 
 from ..conversion.converting import convert
-from ..onnx.onnx_files import read_file
 from ..sources.model_summary import parts
+from ..sources.pipeline_files import of_path
 from .preprocessed_model import LAYER, Preprocess, write
 from .single_precision import keep_single
 
@@ -84,16 +82,3 @@ def pipeline_of(options: PreprocessOptions) -> Pipeline:
     if options.like is None or options.size is None:
         raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
     return of_call(options.like, options.size, options.letterbox, options.images)
-
-
-def of_path(path: Path, backend: Backend | None) -> Pipeline:
-    """Return the pipeline of a configuration file, or of the metadata of a model."""
-    if FileKind.of(path) is not FileKind.ONNX:
-        return of_file(path, backend)
-    if backend is not None:
-        raise SpecError("backend has no effect on the metadata of a model")
-    metadata = {entry.key: entry.value for entry in read_file(path).metadata_props}
-    try:
-        return ultralytics_metadata.read(metadata)
-    except (ReadError, SpecError) as error:
-        raise ReadError(str(error), path.name) from None

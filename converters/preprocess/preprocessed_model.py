@@ -14,6 +14,7 @@ from onnx import helper
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.sources import is_beside
+from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import Normalise, Rescale
 
@@ -120,7 +121,7 @@ def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
             raise SpecError(f"{call.like} makes floats; input {given.name!r} takes {dtype}")
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
-    if "float" not in dtype and any(isinstance(step, Rescale | Normalise) for step in pipeline.steps):
+    if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
         raise SpecError(f"mean and scale have no effect on an input of {dtype}")
 
 

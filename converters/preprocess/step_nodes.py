@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import NUMPY, Exactly, Multiple, OutputSize, ShorterSide, SizeRounding
 from ir_interp.pipelines.steps import (
     CentreCrop,
@@ -131,6 +132,11 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
     return replace(image, tensor=x, size=crop)
 
 
+@after.register
+def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
+    raise InexactError(step.text, "an ONNX subgraph", reason="it stands in an IR already")
+
+
 def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
     return [one - other for one, other in zip(of, less, strict=True)]
 
@@ -214,11 +220,11 @@ _OF_INTEGERS = (Exactly, ShorterSide, Multiple)
 """Rules that round quotients of integers once: a pair of float32 is then as good as float64."""
 
 
-def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise]:
+def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise | Scale]:
     """Return the steps from ``start`` on that only scale and shift values."""
-    run: list[Rescale | Normalise] = []
+    run: list[Rescale | Normalise | Scale] = []
     for step in steps[start:]:
-        if not isinstance(step, Rescale | Normalise):
+        if not isinstance(step, Rescale | Normalise | Scale):
             break
         run.append(step)
     return run
@@ -230,13 +236,15 @@ def affine(steps: Sequence[ImageStep]) -> tuple[NDArray[np.float64], NDArray[np.
     for step in steps:
         if isinstance(step, Rescale):
             factor, offset = factor * step.factor, offset * step.factor + step.offset
+        elif isinstance(step, Scale):
+            factor, offset = factor * np.array(step.factors), offset * np.array(step.factors)
         elif isinstance(step, Normalise):
             deviation = np.array(step.deviation)
             factor, offset = factor / deviation, (offset - np.array(step.mean)) / deviation
     return -offset / factor, 1 / factor
 
 
-def _scaled(steps: Sequence[Rescale | Normalise], image: ImageTensor) -> ImageTensor:
+def _scaled(steps: Sequence[Rescale | Normalise | Scale], image: ImageTensor) -> ImageTensor:
     """Return an image after steps that scale and shift: one difference and one quotient in float32.
 
     With mean and scale rounded to float32 and u = 2**-24, the result is off by at most

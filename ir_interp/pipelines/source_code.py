@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 from ir_interp.errors import InexactError
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import (
     ByRatio,
     Exactly,
@@ -138,6 +139,16 @@ def _(step: Rescale) -> Iterator[str]:
 def _(step: Normalise) -> Iterator[str]:
     yield f"x = x.astype(np.float32) - np.array({list(step.mean)}, np.float32)"
     yield f"x = x / np.array({list(step.deviation)}, np.float32)"
+
+
+@lines.register
+def _(step: Scale) -> Iterator[str]:
+    yield f"x = x.astype(np.float32) * np.array({list(step.factors)}, np.float32)"
+
+
+@lines.register
+def _(step: Interpolate) -> Iterator[str]:
+    raise InexactError(step.text, "Python", reason="only OpenVINO resizes so")
 
 
 def _sized(rule: OutputSize) -> Iterator[str]:

@@ -80,9 +80,10 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
     """Return what happens to an image in training, as data that runs, prints, and stands in front of a model.
 
     ``source`` is a path: ``preprocessor_config.json`` of Hugging Face, ``config.json`` of timm, the text of printed
-    torchvision transforms, a model that Ultralytics exported, or JSON that ``Pipeline.json`` wrote. Or it is what
-    Python holds: the mapping of such a file, an image processor of transformers, or transforms of torchvision.
-    ``backend`` ("pil", "torchvision") says which library resizes, where the source does not.
+    torchvision transforms, a model that Ultralytics exported, an IR with OpenVINO's PrePostProcessor at its head, or
+    JSON that ``Pipeline.json`` wrote. Or it is what Python holds: the mapping of such a file, an image processor of
+    transformers, or transforms of torchvision. ``backend`` ("pil", "torchvision") says which library resizes, where
+    the source does not.
 
     Raises ReadError for a class, step or key that is not supported, SpecError for a value.
 
@@ -98,12 +99,12 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
         (3, 8, 8)
 
     """
-    from ir_interp.converters.preprocess import preprocessed_files
+    from ir_interp.converters.sources import pipeline_files
     from ir_interp.pipelines import pipeline_source
 
     chosen = None if backend is None else arguments.member(Backend, backend, "backend")
     if isinstance(source, str | os.PathLike):
-        return preprocessed_files.of_path(arguments.path(source, "source"), chosen)
+        return pipeline_files.of_path(arguments.path(source, "source"), chosen)
     read = pipeline_source.of_mapping if isinstance(source, Mapping) else pipeline_source.of_object
     return read(source, chosen)
 

@@ -156,7 +156,7 @@ def test_on_the_command_line(tmp_path: Path, photo: Path, capsys: Say) -> None:
     [
         ("opencv:linear", None, "trained is missing"),
         (None, "opencv:linear", "preprocess is missing"),
-        ("model.onnx", "pillow:box", "'model.onnx' is no resize before a model"),
+        ("model.onnx", "pillow:box", "pillow:box is a resize alone, the other a pipeline"),
         ("pillow:box,mode=F", "opencv:linear", "images of mode F enter no model"),
         ("torch:linear", "opencv:linear", "resizes 1 axes; an image has two"),
         ("opencv:liner", "pillow:box", "unknown value 'liner'"),
