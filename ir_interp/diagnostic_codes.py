@@ -393,7 +393,7 @@ RULES = _by_code(
                 "`--image` it takes random images, the worst case, in the shapes of photos, video frames, screens and "
                 "banners. The finding shows the image on which most values differ. A dynamic height or width is tried "
                 "at 224 and 640; `--shape` names another. A difference of 1 is rounding, and a note. Two pipelines "
-                "(`--preprocess preprocessor_config.json:pil`) are compared as a whole, and then step by step: what each "
+                "(`--preprocess preprocessor_config.json:pil`) are compared as a whole, then step by step: what each "
                 "step of the deployment costs in place of that of the training."
             ),
             remedy=(

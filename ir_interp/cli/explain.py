@@ -20,7 +20,8 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.options.declaration import check_place, keywords, options_set
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
 from ir_interp.options.shared_options import named_layer
-from ir_interp.pipelines import openvino_preprocessor, source_code
+from ir_interp.pipelines import cpp_code, openvino_preprocessor, source_code, torch_code
+from ir_interp.pipelines.code_language import CodeLanguage
 from ir_interp.pipelines.pipeline_source import is_pipeline
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
@@ -90,9 +91,17 @@ def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
         console.say(line)
 
 
-def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, as_code: bool) -> None:
-    if as_json or as_code:
-        print(pipeline.json() if as_json else source_code.python(pipeline), end="" if as_code else "\n")
+_WRITERS = {
+    CodeLanguage.NUMPY: source_code.numpy,
+    CodeLanguage.OPENCV: source_code.opencv,
+    CodeLanguage.CPP: cpp_code.cpp,
+    CodeLanguage.TORCH: torch_code.torch,
+}
+
+
+def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, language: CodeLanguage | None) -> None:
+    if as_json or language:
+        print(_WRITERS[language](pipeline) if language else pipeline.json(), end="" if language else "\n")
         return
     from ir_interp.cli.terminal import Console
 
