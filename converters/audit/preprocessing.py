@@ -18,7 +18,7 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.library_registry import is_call
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.views.image_arrays import opened, pixels
+from ir_interp.views.image_arrays import opened, orientation, pixels
 from ir_interp.views.likeness import Likeness, call_on_bytes, compared
 
 from ..verify.graphs import ModelInput, read, shape_text
@@ -246,6 +246,7 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
     """Yield the image that is given, or random ones: larger and smaller than the model takes, and of usual shapes."""
     mode = _MODES[channels]
     if path is not None:
+        _check_upright(orientation(path), path)
         with opened(path) as found:
             x = np.asarray(found.convert(mode))
         check_bytes(x.size * _BYTES_A_VALUE, f"the resize of {path.name}")
@@ -256,6 +257,13 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
         check_bytes(height * width * channels * _BYTES_A_VALUE, f"a random image of {height}x{width}")
         shape = (height, width) if channels == 1 else (height, width, channels)
         yield f"random {height}x{width}", np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+
+
+def _check_upright(exif: int, path: Path) -> None:
+    """Raise ReadError for a photo that some libraries turn as they open it, so that no two start from its pixels."""
+    if exif != 1:
+        turned = "OpenCV, transformers and Ultralytics turn such a photo as they open it, Pillow and torchvision do not"
+        raise ReadError(f"its EXIF orientation is {exif}: {turned}; expected an upright one", path.name)
 
 
 def measured(

@@ -74,18 +74,17 @@ int main(int count, char** arguments) {
 def rule(draw: random.Random) -> OutputSize:
     """Return a rule of sizes."""
     height, width, rounding = draw.randint(8, 60), draw.randint(8, 60), draw.choice(list(SizeRounding))
-    return draw.choice(
-        [
-            Exactly(height=height, width=width),
-            ShorterSide(size=height, longest=draw.choice([None, height + width])),
-            SidesWithin(shortest=height, longest=height + width),
-            Inside(height=height, width=width, rounding=rounding),
-            ByRatio(height=height, width=width, covers=draw.random() < 0.5),
-            Multiple(of_size=draw.randint(2, 9), rounding=rounding),
-            NearestMultiple(height=height, width=width, of_size=draw.randint(1, 6)),
-            ShareOfShorterSide(height=draw.random() + 0.2, width=draw.random() + 0.2),
-        ]
-    )
+    rules: list[OutputSize] = [
+        Exactly(height=height, width=width),
+        ShorterSide(size=height, longest=draw.choice([None, height + width])),
+        SidesWithin(shortest=height, longest=height + width),
+        Inside(height=height, width=width, rounding=rounding),
+        ByRatio(height=height, width=width, covers=draw.random() < 0.5),
+        Multiple(of_size=draw.randint(2, 9), rounding=rounding),
+        NearestMultiple(height=height, width=width, of_size=draw.randint(1, 6)),
+        ShareOfShorterSide(height=draw.random() + 0.2, width=draw.random() + 0.2),
+    ]
+    return draw.choice(rules)
 
 
 def drawn(draw: random.Random) -> Pipeline:
