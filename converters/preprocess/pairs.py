@@ -25,20 +25,20 @@ def rounded(x: NodeTensor) -> NodeTensor:
     return x.minimum(_FINITE)
 
 
-def _sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def exact_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a sum and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _quick_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def quick_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a sum and its rounding error, where ``a`` is the larger one."""
     total = a + b
     return total, b - (total - a)
 
 
-def _product(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def exact_product(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a product and its rounding error."""
     product = rounded(a * b)
     (c, d), (e, f) = (halves(x, _ROUNDING) for x in (a, b))
@@ -82,9 +82,9 @@ class Pair:
 
     def __add__(self, other: Operand) -> Pair:
         that = self.like(other)
-        high, low = _sum(self.high, that.high)
+        high, low = exact_sum(self.high, that.high)
         lows = [x for x in (self.low, that.low) if x is not None]
-        return Pair(*_quick_sum(high, reduce(operator.add, [low, *lows])) if lows else (high, low))
+        return Pair(*quick_sum(high, reduce(operator.add, [low, *lows])) if lows else (high, low))
 
     __radd__ = __add__
 
@@ -101,9 +101,9 @@ class Pair:
         if isinstance(other, float) and math.frexp(other)[0] == 0.5:  # a power of 2: no error
             return Pair(self.high * other, None if self.low is None else self.low * other)
         that = self.like(other)
-        high, low = _product(self.high, that.high)
+        high, low = exact_product(self.high, that.high)
         crossed = [rounded(x * y) for x, y in ((self.high, that.low), (that.high, self.low)) if y is not None]
-        return Pair(*_quick_sum(high, reduce(operator.add, [low, *crossed])) if crossed else (high, low))
+        return Pair(*quick_sum(high, reduce(operator.add, [low, *crossed])) if crossed else (high, low))
 
     __rmul__ = __mul__
 
@@ -112,7 +112,7 @@ class Pair:
         that = self.like(other)
         first = self.high / that.high
         rest = self - that * first
-        return Pair(*_quick_sum(first, rest.high / that.high))
+        return Pair(*quick_sum(first, rest.high / that.high))
 
     def __rtruediv__(self, other: Operand) -> Pair:
         return self.like(other) / self
@@ -124,16 +124,7 @@ class Pair:
         """Return the largest integers that are not larger."""
         high = self.high.floor()
         low = (high == self.high).where(self.rest.floor(), 0.0)
-        return Pair(*_quick_sum(high, low))
-
-    def ceil(self) -> Pair:
-        """Return the smallest integers that are not smaller."""
-        return -(-self).floor()
-
-    @property
-    def integer(self) -> NodeTensor:
-        """The high part as int64: all of an integer below 2**24."""
-        return self.high.cast("int64")
+        return Pair(*quick_sum(high, low))
 
     def __lt__(self, other: Operand) -> NodeTensor:
         return (self - other).high < 0.0
@@ -180,25 +171,3 @@ def select(condition: NodeTensor, yes: Pair | float, no: Pair | float) -> Pair:
     assert isinstance(pair, Pair)
     first, second = (pair.like(x) for x in (yes, no))
     return Pair(condition.where(first.high, second.high), condition.where(first.rest, second.rest))
-
-
-class _PairFunctions:
-    """NumPy's functions for pairs, which rules of sizes call."""
-
-    floor = staticmethod(Pair.floor)
-    ceil = staticmethod(Pair.ceil)
-    where = staticmethod(select)
-    minimum = staticmethod(Pair.minimum)
-    maximum = staticmethod(Pair.maximum)
-    abs = staticmethod(abs)
-
-    @staticmethod
-    def rint(x: Pair) -> Pair:
-        """Return the nearest integers, ties to even."""
-        half = x * 0.5
-        down = (x + 0.5).floor()
-        is_tie = ~((down - x).high < 0.5)
-        return select(is_tie, (half + 0.5).floor() * 2.0, down)
-
-
-PAIRS = _PairFunctions()

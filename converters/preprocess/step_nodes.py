@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
 from ir_interp.pipelines.openvino_steps import Interpolate, Scale
-from ir_interp.pipelines.output_size import NUMPY, Exactly, Multiple, OutputSize, ShorterSide, SizeRounding
+from ir_interp.pipelines.output_size import NUMPY, ByRatio, OutputSize, SizeRounding
 from ir_interp.pipelines.steps import (
     CentreCrop,
     ImageStep,
@@ -31,7 +31,7 @@ from .any_size_resize import lengths_of, resized
 from .any_size_single import resized_in_float32
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
-from .pairs import PAIRS, Pair
+from .triples import TRIPLES, Triple
 
 _CHANNELS = 3
 
@@ -209,15 +209,11 @@ def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
     if image.wide:
         height, width = (length.cast("float64") for length in lengths)
         return [length.cast("int64") for length in rule.of(height, width, Functions(height.ops))]
-    if not isinstance(rule, _OF_INTEGERS):
-        reason = "the library rounds a product of float64 to this size; give image_size"
+    if isinstance(rule, ByRatio):
+        reason = "its sizes are quotients of two numbers of float64, for which no nodes are known; give image_size"
         raise InexactError(f"a resize {rule.text}", "an IR of any image size", reason=reason)
-    sizes = rule.of(Pair.of(lengths[0]), Pair.of(lengths[1]), PAIRS)
-    return [(size if isinstance(size, Pair) else Pair.of(lengths[0].of([size], "float32"))).integer for size in sizes]
-
-
-_OF_INTEGERS = (Exactly, ShorterSide, Multiple)
-"""Rules that round quotients of integers once: a pair of float32 is then as good as float64."""
+    tall, wide = map(Triple.of, lengths)
+    return [tall.like(size).integer for size in rule.of(tall, wide, TRIPLES)]
 
 
 def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise | Scale]:
