@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ir_interp.pipelines.output_size import RULES
 from ir_interp.pipelines.steps import STEPS
 
 PATH = Path(__file__).parent / "pipelines.md"
+EFFECTS = Path(__file__).parents[1] / "tests" / "pipelines" / "effects.json"
 _FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 _OWN = ("crop_pct", "include_top", "rescale_offset", "size_divisor", "keep_aspect_ratio", "ensure_multiple_of")
 _INTRODUCTION = """# Pipelines that are read
@@ -39,13 +41,31 @@ tests.sweeps.pipelines`).
 """
 
 
+_EFFECTS = """
+## What each key does
+
+`python -m tests.sweeps.pipeline_effects` gives each class other values of each key, alone, beside a crop and beside \
+padding, with both backends. Every result has the bits of transformers, or the configuration is refused by name. \
+"Changes" says that some value changes the image; "refused" that some value is refused and none changes it.
+
+| class | changes the image | refused | no effect |
+|---|---|---|---|
+"""
+
+
 def text() -> str:
     """Return the page."""
     kinds = "".join(f"| `{kind.__name__}` | {_first_line(kind)} |\n" for kind in STEPS)
     rules = "".join(f"| `{kind.__name__}` | {_first_line(kind)} |\n" for kind in RULES)
     sizes = f"\n| rule | height and width |\n|---|---|\n{rules}"
     classes = "".join(_row(name) for name in PROCESSORS)
-    return _INTRODUCTION + kinds + sizes + _CLASSES + classes
+    effects = "".join(_effects(name, those) for name, those in json.loads(EFFECTS.read_text("utf-8")).items())
+    return _INTRODUCTION + kinds + sizes + _CLASSES + classes + _EFFECTS + effects
+
+
+def _effects(name: str, effects: dict[str, str]) -> str:
+    by_kind = [[f"`{key}`" for key, kind in effects.items() if kind == each] for each in ("changes", "refused", "none")]
+    return f"| {name} | {' | '.join(', '.join(those) or 'none' for those in by_kind)} |\n"
 
 
 def _first_line(kind: type) -> str:

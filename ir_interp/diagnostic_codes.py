@@ -392,7 +392,9 @@ RULES = _by_code(
                 "Pillow filters and most calls of OpenCV do not, so that edges differ by a hundred and more. Without "
                 "`--image` it takes random images, the worst case, in the shapes of photos, video frames, screens and "
                 "banners. The finding shows the image on which most values differ. A dynamic height or width is tried "
-                "at 224 and 640; `--shape` names another. A difference of 1 is rounding, and a note."
+                "at 224 and 640; `--shape` names another. A difference of 1 is rounding, and a note. Two pipelines "
+                "(`--preprocess preprocessor_config.json:pil`) are compared as a whole, then step by step: what each "
+                "step of the deployment costs in place of that of the training."
             ),
             remedy=(
                 "Resize with the library of the training, or let `ir-interp preprocess` put its resize in front of "

@@ -85,7 +85,7 @@ def _preprocessing(options: AuditOptions) -> Preprocessing | None:
         if options.image is not None:
             raise SpecError("image has no effect without preprocess and trained")
         return None
-    return Preprocessing(deployed=options.preprocess, trained=options.trained, image=options.image)
+    return Preprocessing.of(options.preprocess, options.trained, options.image)
 
 
 def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:

@@ -18,14 +18,16 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.library_registry import is_call
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.views.image_arrays import opened, pixels
+from ir_interp.views.image_arrays import opened, orientation, pixels
 from ir_interp.views.likeness import Likeness, call_on_bytes, compared
 
 from ..verify.graphs import ModelInput, read, shape_text
 from ..verify.run.image_inputs import is_channel_last
+from . import pipeline_costs
 from .chosen_shapes import chosen
 from .findings import Finding
 from .mishaps import noted
+from .pipeline_costs import PipelinePair, StepCost, pair_of
 
 Array = NDArray[Any]
 Size = tuple[int, int, int]
@@ -46,32 +48,42 @@ _CACHED = 16  # sizes of inputs: the models of a folder often share one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocessing:
-    """Two calls of image libraries: the one that is deployed, that of the training; and an image to compare them on.
+    """Two calls of image libraries, or two pipelines: what is deployed, and the training; and an image to compare on.
 
-    Raises SpecError for calls that repeat what the model determines, and ReadError for what is no image.
+    Raises SpecError for calls that repeat what the model determines, and ReadError for what is no image or pipeline.
     """
 
     deployed: str
     trained: str
     image: Path | None = None
+    pipelines: PipelinePair | None = None
+
+    @staticmethod
+    def of(deployed: str, trained: str, image: Path | None) -> Preprocessing:
+        """Return a comparison of what two texts name."""
+        return Preprocessing(deployed=deployed, trained=trained, image=image, pipelines=pair_of(deployed, trained))
 
     def __post_init__(self) -> None:
-        for text in (self.deployed, self.trained):
-            _checked(text)
+        if self.pipelines is None:
+            for text in (self.deployed, self.trained):
+                _checked(text)
         if self.image is not None:
             pixels(self.image)
 
     @property
     def is_same(self) -> bool:
-        """Whether both calls are the same resize, whatever the image."""
+        """Whether both are the same, whatever the image."""
+        if self.pipelines is not None:
+            return self.pipelines.is_same
         return _checked(self.deployed).spec == _checked(self.trained).spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """How far two resizes of an image differ where it enters a model: ``beyond`` counts values that do by more than 1.
+    """How far two resizes or pipelines differ where an image enters a model.
 
-    ``where`` is the model and its input, ``image`` what was resized. ``is_same``: both calls are the same resize.
+    ``beyond`` counts the values that differ by more than one level of a pixel. ``where`` is the model and its input,
+    ``image`` what was resized. ``is_same``: both are the same. ``steps`` are those in which two pipelines differ.
     """
 
     file: str
@@ -80,12 +92,14 @@ class Cost:
     likeness: Likeness
     beyond: int
     is_same: bool = False
+    steps: tuple[StepCost, ...] = ()
 
     @property
     def text(self) -> str:
         """The same as a line."""
-        rounding = f"; {self.beyond} by more than 1" if self.likeness.unequal else ""
-        return f"{self.image}: {self.likeness.text}{rounding}"
+        level = "one level of a pixel" if self.steps else "1"
+        rounding = f"; {self.beyond} by more than {level}" if self.likeness.unequal else ""
+        return "; ".join((f"{self.image}: {self.likeness.text}{rounding}", *(step.text for step in self.steps)))
 
     def record(self) -> dict[str, Any]:
         """Return it as data for JSON."""
@@ -108,7 +122,8 @@ class InputCosts:
         """The image on which most differs, and how many images show a difference at all."""
         likeness = self.costs[0].likeness
         if self.costs[0].is_same:
-            return f"{likeness.first} and {likeness.second}: the same resize"
+            kind = "resize" if is_call(likeness.first) else "pipeline"
+            return f"{likeness.first} and {likeness.second}: the same {kind}"
         if len(self.costs) == 1:
             return self.costs[0].text
         unequal = [cost for cost in self.costs if cost.likeness.unequal]
@@ -140,11 +155,16 @@ def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tu
     lengths, is_any = chosen(path, shapes), False
     for each in read(path).inputs:
         dimensions = lengths.get(each.name, each.lengths)
-        for size in _sizes(each, dimensions):
+        sizes = _sizes(each, dimensions)
+        if sizes and wanted.pipelines is not None:
+            sizes = sizes[:1]  # a pipeline decides the size by itself
+            _check_taken(wanted.pipelines, dimensions, f"{label}: input {each.name!r}")
+        for size in sizes:
             is_any = True
             dynamic = f" of {shape_text(dimensions)}" if None in dimensions[-3:] else ""
-            where = f"{label}: input {each.name!r}, {size[0]}x{size[1]}{dynamic}"
-            for name, likeness, beyond in _compared(wanted, size):
+            taken = "" if wanted.pipelines and dynamic else f", {size[0]}x{size[1]}"
+            where = f"{label}: input {each.name!r}{taken}{dynamic}"
+            for name, likeness, beyond, steps in _compared(wanted, size):
                 yield Cost(
                     file=str(path),
                     where=where,
@@ -152,21 +172,29 @@ def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tu
                     likeness=likeness,
                     beyond=beyond,
                     is_same=wanted.is_same,
+                    steps=steps,
                 )
     if not is_any:
         raise ReadError("no input takes an image of 1 or 3 channels, so that no resize stands before it", path.name)
 
 
+Difference = tuple[str, Likeness, int, tuple[StepCost, ...]]
+"""An image by its name, how far two results differ, in how many values by more than one level, and by which steps."""
+
+
 @lru_cache(maxsize=_CACHED)
-def _compared(wanted: Preprocessing, size: Size) -> Sequence[tuple[str, Likeness, int]]:
-    """Return how far the calls differ on each image, by its name, and in how many values by more than 1."""
+def _compared(wanted: Preprocessing, size: Size) -> Sequence[Difference]:
+    """Return how far the calls or pipelines differ on each image."""
     height, width, channels = size
-    rows = []
-    for name, x in _images(wanted.image, (height, width), channels):
+    images = _images(wanted.image, (height, width), channels)
+    if wanted.pipelines is not None:
+        return [(name, *pipeline_costs.compared(wanted.pipelines, x)) for name, x in images]
+    rows: list[Difference] = []
+    for name, x in images:
         calls = (wanted.deployed, wanted.trained)
         likeness, (first, second) = compared(calls, x, _MODES[channels], (height, width), None)
         apart = np.abs(first.astype(np.float64) - second)
-        rows.append((name, likeness, int(np.count_nonzero(apart > 1))))
+        rows.append((name, likeness, int(np.count_nonzero(apart > 1)), ()))
     return rows
 
 
@@ -200,6 +228,15 @@ def _sizes(each: ModelInput, lengths: PartialShape) -> list[Size]:
     return list(dict.fromkeys(usual))
 
 
+def _check_taken(pipelines: PipelinePair, lengths: PartialShape, where: str) -> None:
+    """Raise ReadError for an input that does not take what pipelines give: 3 channels, of their size."""
+    places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
+    height, width, channels = (lengths[place] for place in places)
+    if channels not in (None, 3):
+        raise ReadError(f"takes {channels} channels; pipelines give 3", where)
+    pipelines.check((height, width), where)
+
+
 def _at_most(length: int | None, most: int | None, usual: int) -> int:
     """Return a static dimension, and for a dynamic one the usual value unless that is too large."""
     return min(usual, most or usual) if length is None else length
@@ -209,6 +246,7 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
     """Yield the image that is given, or random ones: larger and smaller than the model takes, and of usual shapes."""
     mode = _MODES[channels]
     if path is not None:
+        _check_upright(orientation(path), path)
         with opened(path) as found:
             x = np.asarray(found.convert(mode))
         check_bytes(x.size * _BYTES_A_VALUE, f"the resize of {path.name}")
@@ -219,6 +257,13 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
         check_bytes(height * width * channels * _BYTES_A_VALUE, f"a random image of {height}x{width}")
         shape = (height, width) if channels == 1 else (height, width, channels)
         yield f"random {height}x{width}", np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+
+
+def _check_upright(exif: int, path: Path) -> None:
+    """Raise ReadError for a photo that some libraries turn as they open it, so that no two start from its pixels."""
+    if exif != 1:
+        turned = "OpenCV, transformers and Ultralytics turn such a photo as they open it, Pillow and torchvision do not"
+        raise ReadError(f"its EXIF orientation is {exif}: {turned}; expected an upright one", path.name)
 
 
 def measured(

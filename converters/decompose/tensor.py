@@ -167,7 +167,7 @@ class Tensor(Generic[Builder]):
 
     def like(self, value: Value, dtype: str = "") -> Tensor[Builder]:
         """Return another tensor of the same graph, of the same element type unless ``dtype`` names one."""
-        return Tensor(self.ops, value, dtype or self.dtype)
+        return type(self)(self.ops, value, dtype or self.dtype)
 
     def of(self, value: Any, dtype: str = "") -> Tensor[Builder]:
         """Return a constant, of the same element type unless ``dtype`` names one; a tensor stays as it is."""

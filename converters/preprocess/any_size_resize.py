@@ -6,7 +6,9 @@ any order: whole numbers below 2**53 are summed exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.plan.axes.coordinates import of_lengths
@@ -39,7 +41,7 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
     if spec.box is not None or spec.before is not None:
         raise InexactError(op.name, "an ONNX subgraph", reason="a box, or blocks first, need lengths that are known")
     if isinstance(spec.kernel, Nearest):
-        own = _of_sizes(op, sizes)
+        own = sizes_known(op, sizes)
         for axis in (0, 1):
             x = x.take(_nearest(op, own, lengths[axis], sizes[axis]), axis)
         return x
@@ -78,6 +80,7 @@ def _in_floats(
     assert isinstance(kernel, Box | Linear | Cubic)
     for axis in (1, 0):
         weights, _ = axis_weights(spec, lengths[axis], sizes[axis])
+        weights = weights if axis == 0 else weights.transposed(1, 0)
         y = windowed(y, weights, windows(kernel, lengths[axis], sizes[axis]), axis)
     return y.transposed(1, 2, 0)
 
@@ -89,7 +92,7 @@ def lengths_of(x: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     return height, width
 
 
-def _of_sizes(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
+def sizes_known(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
     """Return a spec as it is for outputs of these lengths. Raises InexactError where only run time knows it."""
     known = [size.known for size in sizes if size.known is not None]
     if len(known) == len(sizes):
@@ -174,23 +177,33 @@ def _in_passes(
 
     def along(y: NodeTensor, axis: int) -> NodeTensor:
         weights, unit = tables[axis]
+        weights = weights if axis == 0 else weights.transposed(1, 0)
         return _rounded(windowed(y, weights, pieces[axis], axis), unit)
 
+    return ordered(along, planes, rounds, lengths, sizes).transposed(1, 2, 0)
+
+
+def ordered(
+    along: Callable[[NodeTensor, int], NodeTensor],
+    planes: NodeTensor,
+    rounds: FixedPoint,
+    lengths: tuple[NodeTensor, NodeTensor],
+    sizes: tuple[Size, Size],
+) -> NodeTensor:
+    """Return planes [channels, height, width] after a pass ``along`` both axes, in the order of the library."""
     if rounds.passes is Passes.LAST_FIRST:
-        planes = along(along(planes, 1), 0)
-    else:
-        lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
-        is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
-        first = (lost[0] > 0) & is_tall
-        planes = _either(first, lambda: along(along(planes, 0), 1), lambda: along(along(planes, 1), 0))
-    return planes.transposed(1, 2, 0)
+        return along(along(planes, 1), 0)
+    lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
+    is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
+    first = (lost[0] > 0) & is_tall
+    return _either(first, lambda: along(along(planes, 0), 1), lambda: along(along(planes, 1), 0))
 
 
 def _rounded(sums: NodeTensor, unit: NodeTensor) -> NodeTensor:
     return ((sums + unit * 0.5) / unit).floor().maximum(0.0).minimum(255.0)
 
 
-def _either(condition: NodeTensor, yes: object, no: object) -> NodeTensor:
+def _either(condition: NodeTensor, yes: Callable[[], NodeTensor], no: Callable[[], NodeTensor]) -> NodeTensor:
     """Return what one of two functions gives, of which run time makes one only."""
     from onnx import helper
 
@@ -198,9 +211,10 @@ def _either(condition: NodeTensor, yes: object, no: object) -> NodeTensor:
     outer = condition.ops.graph
     for name, make in (("then_branch", yes), ("else_branch", no)):
         start = len(outer.nodes)
-        made = make()  # type: ignore[operator]
+        made = make()
         inner, outer.nodes[start:] = outer.nodes[start:], []
-        output = helper.make_tensor_value_info(made.value, 11, None)
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(made.dtype))
+        output = helper.make_tensor_value_info(made.value, element, None)
         branches[name] = helper.make_graph(inner, name, [], [output])
     scalar = outer.node("Squeeze", condition.value)
-    return condition.like(outer.node("If", scalar, **branches), "float64")
+    return condition.like(outer.node("If", scalar, **branches), made.dtype)

@@ -19,17 +19,16 @@ from ir_interp.spec import (
     ResizeSpec,
 )
 
-from ..onnx.graph import Graph
-from ..onnx.onnx_primitives import NodeTensor, node, tensor
+from ..onnx.onnx_primitives import NodeTensor, node
 
 _WIDEST = 22  # bits of a weight at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Size:
-    """The length of an axis of the output, as int64 and float64 of one entry, and the numbers of its pixels.
+    """The length of an axis of the output, as int64 and as a float of one entry, and the numbers of its pixels.
 
-    ``known`` is the length itself, where it is known.
+    ``known`` is the length itself, where it is known. Floats are float64, and float32 for OpenVINO.
     """
 
     length: NodeTensor
@@ -38,26 +37,19 @@ class Size:
     known: int | None = None
 
     @staticmethod
-    def of(graph: Graph, length: int) -> Size:
-        """Return a length that is known."""
-        whole, real = np.array([length]), np.arange(length, dtype=np.float64)
-        return Size(
-            tensor(graph, graph.constant(whole), "int64"),
-            tensor(graph, graph.constant(whole.astype(np.float64)), "float64"),
-            tensor(graph, graph.constant(real), "float64"),
-            length,
-        )
+    def of(x: NodeTensor, length: int, dtype: str) -> Size:
+        """Return a length that is known, in the graph of ``x``."""
+        return Size(x.of([length], "int64"), x.of([length], dtype), x.of(np.arange(length), dtype), length)
 
     @staticmethod
-    def at_run_time(length: NodeTensor) -> Size:
+    def at_run_time(length: NodeTensor, dtype: str) -> Size:
         """Return a length that run time knows, an int64 of one entry."""
-        return Size(length, length.cast("float64"), _below(length))
+        return Size(length, length.cast(dtype), below(length, dtype))
 
 
-def _below(count: NodeTensor) -> NodeTensor:
-    """Return the integers from 0 to below a count of one entry, as float64."""
-    scalar = node("Squeeze", count)
-    return node("Range", count.of(0), scalar, count.of(1)).cast("float64")
+def below(count: NodeTensor, dtype: str) -> NodeTensor:
+    """Return the integers from 0 to below a count of one entry."""
+    return node("Range", count.of(0), node("Squeeze", count), count.of(1)).cast(dtype)
 
 
 def inverse(x: NodeTensor) -> NodeTensor:
@@ -82,7 +74,7 @@ def neighbours(
 def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[NodeTensor, NodeTensor]:
     """Return the weight of every pixel for every output [out, in], and the most it is while taps are added up."""
     kernel, n, index = spec.kernel, length.cast("float64"), size.index
-    j = _below(length)
+    j = below(length, "float64")
     assert isinstance(kernel, Box | Linear | Cubic)
     if kernel.is_antialiased:
         step = n / size.count
@@ -167,32 +159,36 @@ class Window:
 
 def windows(kernel: Box | Linear | Cubic, length: NodeTensor, size: Size) -> list[Window]:
     """Return the windows of an axis, with a margin: weights of pixels beyond are 0."""
-    n = length.cast("float64")
+    n, dtype = length.cast(size.count.dtype), size.count.dtype
     step = n / size.count
     margin = step.maximum(1.0) * float(kernels.radius(kernel)) + step + 2.0
     bounds = [_share(size, group) for group in range(_GROUPS + 1)]
-    starts = [(bound.cast("float64") * step - margin).floor().maximum(0.0).cast("int64") for bound in bounds[:-1]]
-    ends = [(bound.cast("float64") * step + margin).ceil().minimum(n).cast("int64") for bound in bounds[1:]]
+    starts = [(bound.cast(dtype) * step - margin).floor().maximum(0.0).cast("int64") for bound in bounds[:-1]]
+    ends = [(bound.cast(dtype) * step + margin).ceil().minimum(n).cast("int64") for bound in bounds[1:]]
     return list(map(Window, bounds[:-1], bounds[1:], starts, ends))
 
 
 def _share(size: Size, group: int) -> NodeTensor:
+    if group == _GROUPS:
+        return size.length
     if size.known is not None:
         return size.length.of([size.known * group // _GROUPS])
     return size.length * group / _GROUPS
 
 
 def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis: int) -> NodeTensor:
-    """Return planes [channels, height, width] times weights [out, in] along height (0) or width (1), in float64.
+    """Return planes [channels, height, width] times weights, in their type.
 
-    The windows are made outside of subgraphs: onnxruntime warns of nodes there that it could share, and cannot.
+    Weights are [out, in] along height (0), and [in, out] along width (1). The windows are made outside of subgraphs:
+    onnxruntime warns of nodes there that it could share, and cannot.
     """
     results = []
     for piece in pieces:
         window = _slice(x, piece.start, piece.end, axis + 1)
-        table = _slice(_slice(weights, piece.first, piece.stop, 0), piece.start, piece.end, 1)
-        window = window if window.dtype == "float64" else window.cast("float64")
-        results.append(table @ window if axis == 0 else window @ table.transposed(1, 0))
+        table = _slice(_slice(weights, piece.first, piece.stop, axis), piece.start, piece.end, 1 - axis)
+        window = window if window.dtype == weights.dtype else window.cast(weights.dtype)
+        table = table.unsqueeze(0)  # OpenVINO replaces a MatMul of two ranks: see ``single_precision``
+        results.append(table @ window if axis == 0 else window @ table)
     return node("Concat", *results, axis=axis + 1)
 
 

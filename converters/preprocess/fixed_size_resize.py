@@ -123,7 +123,7 @@ def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int, 
         halves = _halves(weights, shift) if shift else (weights,)
         y, *rest = products(x, halves, each.axis, dtype)
         for low in rest:
-            y = y + (low / 2.0**shift).floor()
+            y = y + (low.minimum(LARGEST) / 2.0**shift).floor()  # else OpenVINO divides the weights
         bits = each.bits_after - shift
         largest *= _most(weights)
     if bits:

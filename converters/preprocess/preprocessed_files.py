@@ -5,29 +5,27 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from ir_interp.errors import ReadError, SpecError
+from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import MODELS, FileKind, expect
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import options_set
 from ir_interp.options.preprocess_options import STATED, PreprocessOptions
-from ir_interp.pipelines import ultralytics_metadata
-from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.pipeline_source import of_call, of_file
+from ir_interp.pipelines.pipeline_source import of_call
 
 from ..conversion.converting import convert
-from ..onnx.onnx_files import read_file
 from ..sources.model_summary import parts
-from .preprocessed_model import Preprocess, write
+from ..sources.pipeline_files import of_path
+from .preprocessed_model import LAYER, Preprocess, write
+from .single_precision import keep_single
 
 
 def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> str:
     """Write a model that takes raw images, of one that takes resized ones, and return the name of its input.
 
-    What is or becomes an IR is converted, and run in both runtimes. Raises SpecError for an IR to be written of images
-    of any lengths, beside what ``model.write`` raises.
+    What is or becomes an IR is converted, and run in both runtimes. Raises what ``preprocessed_model.write`` raises.
     """
     pipeline, name = pipeline_of(options), options.name
     wanted = Preprocess(
@@ -39,11 +37,6 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
     )
     kinds = expect(source, *MODELS), expect(destination, *MODELS)
     as_ir = kinds[1] is FileKind.IR
-    if as_ir and wanted.batch == 0:
-        raise SpecError(f"{destination.name}: a batch of any number of images is for .onnx; give the number")
-    if as_ir and wanted.image_size is None:
-        found = f"{destination.name}: weights of images of any size need float64, which OpenVINO computes in float32"
-        raise SpecError(f"{found}; expected image_size, as in (480, 640): they are tables then")
     check_outputs([destination, *([destination.with_suffix(".bin")] if as_ir else [])], parts(source))
     with ExitStack() as stack:
         folder = stack.enter_context(scratch())
@@ -54,11 +47,15 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
             read = source
         if not as_ir:
             (temporary,) = stack.enter_context(replacing(destination))
-            return write(read, temporary, wanted, name)
-        whole = folder / f"{destination.stem}.whole.onnx"
+            return write(read, temporary, wanted, name).name
+        whole, ir = folder / f"{destination.stem}.whole.onnx", folder / destination.with_suffix(".xml").name
         image = write(read, whole, wanted, name, wide=False)
-        convert(whole, destination, ConvertOptions())
-        return image
+        convert(whole, ir, ConvertOptions())
+        keep_single(ir, image.model_input, f"{LAYER}/")
+        written = stack.enter_context(replacing(destination, destination.with_suffix(".bin")))
+        for path, temporary in zip((ir, ir.with_suffix(".bin")), written, strict=True):
+            path.replace(temporary)
+        return image.name
 
 
 def pipeline_of(options: PreprocessOptions) -> Pipeline:
@@ -85,16 +82,3 @@ def pipeline_of(options: PreprocessOptions) -> Pipeline:
     if options.like is None or options.size is None:
         raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
     return of_call(options.like, options.size, options.letterbox, options.images)
-
-
-def of_path(path: Path, backend: Backend | None) -> Pipeline:
-    """Return the pipeline of a configuration file, or of the metadata of a model."""
-    if FileKind.of(path) is not FileKind.ONNX:
-        return of_file(path, backend)
-    if backend is not None:
-        raise SpecError("backend has no effect on the metadata of a model")
-    metadata = {entry.key: entry.value for entry in read_file(path).metadata_props}
-    try:
-        return ultralytics_metadata.read(metadata)
-    except (ReadError, SpecError) as error:
-        raise ReadError(str(error), path.name) from None

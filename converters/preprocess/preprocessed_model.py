@@ -14,6 +14,7 @@ from onnx import helper
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.sources import is_beside
+from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import Normalise, Rescale
 
@@ -23,8 +24,11 @@ from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_primitives import NodeTensor, tensor
 from ..onnx.onnx_save import LARGEST
+from .single_precision import SumPrimitives, SumTensor
 from .step_nodes import ImageTensor, written
 
+LAYER = "preprocess"
+"""What the names of all new nodes start with."""
 _OLDEST = 11
 _UINT8 = 2
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
@@ -59,8 +63,16 @@ class Preprocess:
         return [*batch, *(self.image_size or ("height", "width")), self.channels]
 
 
-def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> str:
-    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return that name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInput:
+    """The name of the image, and of the tensor that was the model's input."""
+
+    name: str
+    model_input: str
+
+
+def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
+    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return the new input.
 
     What float32 does not hold is in float64 only where the model may be ``wide``: not for OpenVINO.
 
@@ -73,11 +85,13 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name, wanted.batch)
     _check_dtype(wanted.pipeline, given)
-    graph = Graph(opset=opset, layer="preprocess")
+    graph = Graph(opset=opset, layer=LAYER)
     for each in _names(model):
         graph.fresh(each)
     image = graph.fresh("image")
-    x = tensor(graph, image, "uint8")
+    rank = 3 if wanted.batch is None else 4
+    x: NodeTensor = tensor(graph, image, "uint8")
+    x = x if wide else SumTensor(SumPrimitives.of(graph, image, rank), image, "uint8")
     x = x if wanted.batch is None else x.transposed(1, 2, 0, 3)
     x = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], 2 if wanted.batch is None else 3)
     raw = ImageTensor(tensor=x, size=wanted.image_size, is_batch=wanted.batch is not None, wide=wide)
@@ -96,7 +110,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     del model.graph.value_info[:]
     _check(model, source.name)
     output.write_bytes(model.SerializeToString(deterministic=True))
-    return image
+    return NewInput(name=image, model_input=given.name)
 
 
 def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
@@ -107,7 +121,7 @@ def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
             raise SpecError(f"{call.like} makes floats; input {given.name!r} takes {dtype}")
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
-    if "float" not in dtype and any(isinstance(step, Rescale | Normalise) for step in pipeline.steps):
+    if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
         raise SpecError(f"mean and scale have no effect on an input of {dtype}")
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.pipelines.output_size import NUMPY, OutputSize, SizeRounding
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
+from ir_interp.pipelines.output_size import NUMPY, ByRatio, OutputSize, SizeRounding
 from ir_interp.pipelines.steps import (
     CentreCrop,
     ImageStep,
@@ -27,8 +28,10 @@ from ir_interp.pipelines.steps import (
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_resize import lengths_of, resized
+from .any_size_single import resized_in_float32
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
+from .triples import TRIPLES, Triple
 
 _CHANNELS = 3
 
@@ -47,6 +50,11 @@ class ImageTensor:
     is_integral: bool = True
     is_batch: bool = False
     wide: bool = True
+
+    @property
+    def real(self) -> str:
+        """The widest type of floats."""
+        return "float64" if self.wide else "float32"
 
     @property
     def channel_axis(self) -> int:
@@ -84,10 +92,10 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
     else:
         sizes = step.size.fixed
         if sizes is not None:
-            height, width = (Size.of(x.ops.graph, length) for length in sizes)
+            height, width = (Size.of(x, length, image.real) for length in sizes)
         else:
-            height, width = (Size.at_run_time(length) for length in _run_time_size(step.size, x))
-        y = resized(op, planes, (height, width))
+            height, width = (Size.at_run_time(length, image.real) for length in _run_time_size(step.size, image))
+        y = (resized if image.wide else resized_in_float32)(op, planes, (height, width))
     y = node("Reshape", y, y.of([0, 0, -1, _CHANNELS], "int64")) if image.is_batch else y
     return replace(image, tensor=y, size=sizes, least=step.size.least)
 
@@ -96,14 +104,14 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
 def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
     if image.size is not None:
         return _cropped(step, image, image.size)
-    crop = _crop_size(step.size, image.tensor)  # of the image before it is enlarged
+    crop = _crop_size(step.size, image)  # of the image before it is enlarged
     x = image.tensor
     if step.size.fixed is None or max(step.size.fixed) > image.least:
         missing = [(size - length).maximum(0) for length, size in zip(lengths_of(x), crop, strict=True)]
-        before = [_halved(count, step.padding) for count in missing]
+        before = [_halved(count, step.padding, image) for count in missing]
         x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = _differences(lengths_of(x), crop)
-    first = [_halved(count, step.start) for count in surplus]
+    first = [_halved(count, step.start, image) for count in surplus]
     last = [start + length for start, length in zip(first, crop, strict=True)]
     bounds = [node("Concat", *places, axis=0) for places in (first, last)]
     return replace(image, tensor=node("Slice", x, *bounds, x.of([0, 1], "int64")), size=step.size.fixed)
@@ -124,19 +132,24 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
     return replace(image, tensor=x, size=crop)
 
 
+@after.register
+def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
+    raise InexactError(step.text, "an ONNX subgraph", reason="it stands in an IR already")
+
+
 def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
     return [one - other for one, other in zip(of, less, strict=True)]
 
 
-def _crop_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
+def _crop_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
     """Return height and width of a crop, int64 of one element each."""
     if rule.fixed is not None:
-        return [x.of([length], "int64") for length in rule.fixed]
-    return _run_time_size(rule, x)
+        return [image.tensor.of([length], "int64") for length in rule.fixed]
+    return _run_time_size(rule, image)
 
 
-def _halved(count: NodeTensor, rounding: SizeRounding) -> NodeTensor:
-    half: NodeTensor = rounding.apply(count.cast("float64") / 2.0, Functions(count.ops))
+def _halved(count: NodeTensor, rounding: SizeRounding, image: ImageTensor) -> NodeTensor:
+    half: NodeTensor = rounding.apply(count.cast(image.real) / 2.0, Functions(count.ops))
     return half.cast("int64")
 
 
@@ -150,7 +163,7 @@ def _(step: PadTo, image: ImageTensor) -> ImageTensor:
             raise SpecError(f"an image of {image.size[0]}x{image.size[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
         before = [count // 2 if is_centred else 0 for count in rest]
         return replace(image, tensor=_padded(image, x, before, _differences(rest, before), step.colour), size=sizes)
-    rest = _differences(_crop_size(step.size, x), lengths_of(x))
+    rest = _differences(_crop_size(step.size, image), lengths_of(x))
     before = [count / 2 if is_centred else count.of([0]) for count in rest]
     y = _padded(image, x, before, _differences(rest, before), step.colour)
     return replace(image, tensor=y, size=step.size.fixed, least=max(image.least, step.size.least))
@@ -187,17 +200,27 @@ def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _run_time_size(rule: OutputSize, x: NodeTensor) -> list[NodeTensor]:
-    """Return the height and width of a rule as nodes, int64 of one element each."""
-    height, width = (length.cast("float64") for length in lengths_of(x))
-    return [length.cast("int64") for length in rule.of(height, width, Functions(x.ops))]
+def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
+    """Return the height and width of a rule as nodes, int64 of one element each.
+
+    Raises InexactError where no float64 may be used, and float32 would round a size otherwise.
+    """
+    lengths = lengths_of(image.tensor)
+    if image.wide:
+        height, width = (length.cast("float64") for length in lengths)
+        return [length.cast("int64") for length in rule.of(height, width, Functions(height.ops))]
+    if isinstance(rule, ByRatio):
+        reason = "its sizes are quotients of two numbers of float64, for which no nodes are known; give image_size"
+        raise InexactError(f"a resize {rule.text}", "an IR of any image size", reason=reason)
+    tall, wide = map(Triple.of, lengths)
+    return [tall.like(size).integer for size in rule.of(tall, wide, TRIPLES)]
 
 
-def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise]:
+def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normalise | Scale]:
     """Return the steps from ``start`` on that only scale and shift values."""
-    run: list[Rescale | Normalise] = []
+    run: list[Rescale | Normalise | Scale] = []
     for step in steps[start:]:
-        if not isinstance(step, Rescale | Normalise):
+        if not isinstance(step, Rescale | Normalise | Scale):
             break
         run.append(step)
     return run
@@ -209,13 +232,15 @@ def affine(steps: Sequence[ImageStep]) -> tuple[NDArray[np.float64], NDArray[np.
     for step in steps:
         if isinstance(step, Rescale):
             factor, offset = factor * step.factor, offset * step.factor + step.offset
+        elif isinstance(step, Scale):
+            factor, offset = factor * np.array(step.factors), offset * np.array(step.factors)
         elif isinstance(step, Normalise):
             deviation = np.array(step.deviation)
             factor, offset = factor / deviation, (offset - np.array(step.mean)) / deviation
     return -offset / factor, 1 / factor
 
 
-def _scaled(steps: Sequence[Rescale | Normalise], image: ImageTensor) -> ImageTensor:
+def _scaled(steps: Sequence[Rescale | Normalise | Scale], image: ImageTensor) -> ImageTensor:
     """Return an image after steps that scale and shift: one difference and one quotient in float32.
 
     With mean and scale rounded to float32 and u = 2**-24, the result is off by at most

@@ -80,5 +80,5 @@ def _windows(tables: Tables) -> Iterator[tuple[slice, int, int]]:
 
 
 def _product(x: NodeTensor, weights: NDArray[Any], axis: int) -> NodeTensor:
-    table = x.of((weights if axis == 0 else weights.T).astype(x.dtype))
+    table = x.of((weights if axis == 0 else weights.T)[None])  # of the rank of x: see ``single_precision``
     return table @ x if axis == 0 else x @ table

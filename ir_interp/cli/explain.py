@@ -16,10 +16,12 @@ from ir_interp import diagnostic_codes
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
-from ir_interp.options.declaration import check_place, keywords
+from ir_interp.files.kinds import FileKind
+from ir_interp.options.declaration import check_place, keywords, options_set
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
 from ir_interp.options.shared_options import named_layer
-from ir_interp.pipelines import source_code
+from ir_interp.pipelines import cpp_code, openvino_preprocessor, source_code, torch_code
+from ir_interp.pipelines.code_language import CodeLanguage
 from ir_interp.pipelines.pipeline_source import is_pipeline
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
@@ -55,7 +57,7 @@ def explain(
         check_place(options, RULE, "on a code; it goes with the file of a resize")
         _explain_rule(diagnostic_codes.find(subject), form == "json")
         return
-    if is_pipeline(Path(subject)):
+    if is_pipeline(Path(subject)) or _is_preprocessed(Path(subject), options):
         check_place(options, PIPELINE, "on a configuration; it goes with the file of a resize")
         if options.code and form == "json":
             raise IrInterpError("--code has no effect with --json")
@@ -67,6 +69,14 @@ def explain(
         print(json.dumps(explanation.record(), indent=2))
     else:
         _show(explanation, options.every)
+
+
+def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
+    """Say whether to explain the head of an IR: it takes uint8 images, and no option asks for a resize."""
+    if FileKind.of(path) is not FileKind.IR or not path.is_file():
+        return False
+    is_of_resize = any(PIPELINE not in each.places for each in options_set(options) if each.places)
+    return not is_of_resize and openvino_preprocessor.takes_images(path)
 
 
 def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
@@ -81,9 +91,17 @@ def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
         console.say(line)
 
 
-def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, as_code: bool) -> None:
-    if as_json or as_code:
-        print(pipeline.json() if as_json else source_code.python(pipeline), end="" if as_code else "\n")
+_WRITERS = {
+    CodeLanguage.NUMPY: source_code.numpy,
+    CodeLanguage.OPENCV: source_code.opencv,
+    CodeLanguage.CPP: cpp_code.cpp,
+    CodeLanguage.TORCH: torch_code.torch,
+}
+
+
+def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, language: CodeLanguage | None) -> None:
+    if as_json or language:
+        print(_WRITERS[language](pipeline) if language else pipeline.json(), end="" if language else "\n")
         return
     from ir_interp.cli.terminal import Console
 

@@ -76,9 +76,13 @@ class AuditOptions:
         PATH, "For --html, an image that shows what changes; for --preprocess, one to resize.", "--image"
     )
     preprocess: str | None = option(
-        WORD, "The resize before the models, as deployed: opencv:linear. With --trained.", "--preprocess"
+        WORD,
+        "What stands before the models as deployed: opencv:linear, or a pipeline, preprocessor_config.json:pil.",
+        "--preprocess",
     )
     trained: str | None = option(
-        WORD, "That of their training, pillow:bilinear: what the difference costs a pixel.", "--trained"
+        WORD,
+        "What stood there in training: pillow:bilinear, or a pipeline. Reports what the difference costs a pixel.",
+        "--trained",
     )
     progress: shared.Progress = shared.progress()

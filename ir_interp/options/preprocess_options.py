@@ -36,7 +36,7 @@ class PreprocessOptions:
     )
     image_size: tuple[int, int] | None = option(
         PAIR,
-        "Height and width of all images, where known: 480,640. More calls, and IRs, can be written then.",
+        "Height and width of all images, where known: 480,640. More calls can be written then.",
         "--image-size",
     )
     config: Path | None = option(

@@ -9,6 +9,7 @@ from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
 from ir_interp.pipelines.backends import Backend
+from ir_interp.pipelines.code_language import CodeLanguage
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
 
@@ -104,8 +105,12 @@ class ExplainOptions:
     scales: tuple[float, ...] | None = shared.scales(places=(RESIZE,))
     every: bool = shared.of_command_line(SWITCH, "Show every output.", "--all", places=(RESIZE,))
     backend: Backend | None = shared.backend(is_keyword=False, places=(PIPELINE,))
-    code: bool = shared.of_command_line(
-        SWITCH, "Print a pipeline as Python that needs its own libraries only.", "--code", places=(PIPELINE,)
+    code: CodeLanguage | None = shared.of_command_line(
+        member(CodeLanguage, "CodeLanguage | str", "LANGUAGE"),
+        "Print a pipeline as source code: numpy (Python, its own libraries), opencv (Python), cpp (OpenCV) or torch.",
+        "--code",
+        default=None,
+        places=(PIPELINE,),
     )
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

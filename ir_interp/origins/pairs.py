@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,10 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.origins.jpeg_likelihood import Jpeg, read_jpeg
 from ir_interp.origins.layouts import Array
 from ir_interp.views import likeness
-from ir_interp.views.image_arrays import opened
+from ir_interp.views.image_arrays import orientation
 
 SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
 """Height and width of images, and those that they are resized to, which tell most calls apart."""
-
-
-_ORIENTATION = 0x0112  # the tag of EXIF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,16 +53,8 @@ def read_pair(before: Path, after: Path) -> Pair:
         before=images[0],
         after=images[1],
         jpeg=read_jpeg(after) if is_image[1] else None,
-        orientation=_orientation(before) if is_image[0] else 1,
+        orientation=orientation(before) if is_image[0] else 1,
     )
-
-
-def _orientation(path: Path) -> int:
-    """Return the orientation in the EXIF of an image, 1 (upright) where that has none."""
-    with opened(path) as image, suppress(ValueError, TypeError, struct.error):  # of EXIF that is damaged
-        value = image.getexif().get(_ORIENTATION)
-        return value if isinstance(value, int) else 1
-    return 1
 
 
 def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, depth: int) -> list[Pair]:

@@ -5,11 +5,12 @@ For those who keep the preprocessing outside of the model. The tests run it, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import singledispatch
 from typing import Any
 
 from ir_interp.errors import InexactError
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import (
     ByRatio,
     Exactly,
@@ -25,13 +26,13 @@ from ir_interp.pipelines.output_size import (
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import CentreCrop, Normalise, PadTo, Place, Product, Rescale, Resize, ReverseChannels
 
-_ROUNDED = {
+ROUNDED = {
     SizeRounding.DOWN: "math.floor({})",
     SizeRounding.UP: "math.ceil({})",
     SizeRounding.HALF_UP: "math.floor({} + 0.5)",
     SizeRounding.HALF_EVEN: "round({})",
 }
-_OPENCV = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
+OPENCV = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 _IMPORTS = {
     "pillow": "from PIL import Image",
     "opencv": "import cv2",
@@ -40,15 +41,24 @@ _IMPORTS = {
 }
 
 
-def python(pipeline: Pipeline) -> str:
+def numpy(pipeline: Pipeline) -> str:
     """Return a module with a function ``preprocess`` of an image, uint8 RGB [height, width, 3].
 
     Raises InexactError for a resize of another library.
     """
+    return _module(pipeline, _IMPORTS)
+
+
+def opencv(pipeline: Pipeline) -> str:
+    """Return the same with OpenCV as the only library beside NumPy."""
+    return _module(pipeline, ("opencv",))
+
+
+def _module(pipeline: Pipeline, known: Collection[str]) -> str:
     libraries = dict.fromkeys(call.like.partition(":")[0].partition("@")[0] for call in pipeline.calls)
     for library in libraries:
-        if library not in _IMPORTS:
-            raise InexactError(library, "Python", reason=f"expected resizes of {', '.join(_IMPORTS)}")
+        if library not in known:
+            raise InexactError(library, "Python", reason=f"expected resizes of {', '.join(known)}")
     body = [line for step in pipeline.steps for line in lines(step)]
     body.append("return np.ascontiguousarray(x.transpose(2, 0, 1))" if pipeline.layout == "nchw" else "return x")
     uses_math = any("math." in line for line in body)
@@ -70,14 +80,14 @@ def lines(step: Any) -> Iterator[str]:
 
 @lines.register
 def _(step: Resize) -> Iterator[str]:
-    yield from _sized(step.size)
+    yield from sized(step.size)
     library, _, word = step.like.partition(":")
     word, *arguments = word.split(",")
     name = library.partition("@")[0]
     if name == "pillow" and not arguments:
         yield f"x = np.asarray(Image.fromarray(x).resize((width, height), Image.Resampling.{word.upper()}))"
-    elif name == "opencv" and word in _OPENCV and not arguments:
-        yield f"x = cv2.resize(x, (width, height), interpolation=cv2.{_OPENCV[word]})"
+    elif name == "opencv" and word in OPENCV and not arguments:
+        yield f"x = cv2.resize(x, (width, height), interpolation=cv2.{OPENCV[word]})"
     elif name == "torchvision" and {argument.partition("=")[0] for argument in arguments} <= {"antialias"}:
         antialias = "antialias=false" not in arguments
         mode = word.upper().replace("-", "_")
@@ -91,18 +101,18 @@ def _(step: Resize) -> Iterator[str]:
 
 @lines.register
 def _(step: CentreCrop) -> Iterator[str]:
-    yield from _sized(step.size)
+    yield from sized(step.size)
     yield "missing = [max(height - x.shape[0], 0), max(width - x.shape[1], 0)]"
-    yield f"before = [{_ROUNDED[step.padding].format('count / 2')} for count in missing]"
+    yield f"before = [{ROUNDED[step.padding].format('count / 2')} for count in missing]"
     yield from _padding("[count - first for count, first in zip(missing, before)]", step.colour)
-    starts = _ROUNDED[step.start].format("(length - size) / 2")
+    starts = ROUNDED[step.start].format("(length - size) / 2")
     yield f"top, left = ({starts} for length, size in zip(x.shape, (height, width)))"
     yield "x = x[top : top + height, left : left + width]"
 
 
 @lines.register
 def _(step: PadTo) -> Iterator[str]:
-    yield from _sized(step.size)
+    yield from sized(step.size)
     yield "rest = [height - x.shape[0], width - x.shape[1]]"
     yield f"before = [{'count // 2' if step.place is Place.CENTRE else '0'} for count in rest]"
     yield from _padding("[count - first for count, first in zip(rest, before)]", step.colour)
@@ -140,12 +150,22 @@ def _(step: Normalise) -> Iterator[str]:
     yield f"x = x / np.array({list(step.deviation)}, np.float32)"
 
 
-def _sized(rule: OutputSize) -> Iterator[str]:
-    """Yield lines that set ``height`` and ``width`` by a rule."""
+@lines.register
+def _(step: Scale) -> Iterator[str]:
+    yield f"x = x.astype(np.float32) * np.array({list(step.factors)}, np.float32)"
+
+
+@lines.register
+def _(step: Interpolate) -> Iterator[str]:
+    raise InexactError(step.text, "Python", reason="only OpenVINO resizes so")
+
+
+def sized(rule: OutputSize, shape: str = "x.shape[:2]") -> Iterator[str]:
+    """Yield lines that set ``height`` and ``width`` by a rule, from what ``shape`` holds."""
     if isinstance(rule, Exactly):
         yield f"height, width = {rule.height}, {rule.width}"
         return
-    yield "height, width = x.shape[:2]"
+    yield f"height, width = {shape}"
     yield from _formula(rule)
 
 
@@ -166,13 +186,13 @@ def _formula(rule: OutputSize) -> Iterator[str]:
             yield "height, width = (long, short) if width < height else (short, long)"
         case Inside(height=height, width=width, rounding=rounding):
             yield f"scale = min({height} / height, {width} / width)"
-            rounded = _ROUNDED[rounding].format("size * scale")
+            rounded = ROUNDED[rounding].format("size * scale")
             yield f"height, width = (max({rounded}, 1) for size in (height, width))"
         case ByRatio(height=height, width=width, covers=covers):
             yield f"ratio = {'min' if covers else 'max'}(height / {height}, width / {width})"
             yield "height, width = round(height / ratio), round(width / ratio)"
         case Multiple(of_size=multiple, rounding=rounding):
-            rounded = _ROUNDED[rounding].format(f"size / {multiple}")
+            rounded = ROUNDED[rounding].format(f"size / {multiple}")
             yield f"height, width = ({rounded} * {multiple} for size in (height, width))"
         case NearestMultiple(height=height, width=width, of_size=multiple):
             yield f"tall, wide = {height} / height, {width} / width"

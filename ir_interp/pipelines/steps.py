@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError, ShapeError, SpecError
 from ir_interp.library_registry import load, named
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import NUMPY, Exactly, Inside, OutputSize, SizeRounding
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.likeness import resized
@@ -255,7 +256,7 @@ def _listed(numbers: tuple[float, ...]) -> str:
     return ", ".join(f"{number:.6g}" for number in numbers)
 
 
-STEPS: tuple[type, ...] = (Resize, CentreCrop, PadTo, ReverseChannels, Rescale, Normalise)
+STEPS: tuple[type, ...] = (Resize, CentreCrop, PadTo, ReverseChannels, Rescale, Normalise, Interpolate, Scale)
 """All steps, for readers of JSON."""
 
 

@@ -87,9 +87,10 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
     """Return what happens to an image in training, as data that runs, prints, and stands in front of a model.
 
     ``source`` is a path: ``preprocessor_config.json`` of Hugging Face, ``config.json`` of timm, the text of printed
-    torchvision transforms, a model that Ultralytics exported, or JSON that ``Pipeline.json`` wrote. Or it is what
-    Python holds: the mapping of such a file, an image processor of transformers, or transforms of torchvision.
-    ``backend`` ("pil", "torchvision") says which library resizes, where the source does not.
+    torchvision transforms, a model that Ultralytics exported, an IR with OpenVINO's PrePostProcessor at its head, or
+    JSON that ``Pipeline.json`` wrote. Or it is what Python holds: the mapping of such a file, an image processor of
+    transformers, or transforms of torchvision. ``backend`` ("pil", "torchvision") says which library resizes, where
+    the source does not.
 
     Raises ReadError for a class, step or key that is not supported, SpecError for a value.
 
@@ -105,12 +106,12 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
         (3, 8, 8)
 
     """
-    from ir_interp.converters.preprocess import preprocessed_files
+    from ir_interp.converters.sources import pipeline_files
     from ir_interp.pipelines import pipeline_source
 
     chosen = None if backend is None else arguments.member(Backend, backend, "backend")
     if isinstance(source, str | os.PathLike):
-        return preprocessed_files.of_path(arguments.path(source, "source"), chosen)
+        return pipeline_files.of_path(arguments.path(source, "source"), chosen)
     read = pipeline_source.of_mapping if isinstance(source, Mapping) else pipeline_source.of_object
     return read(source, chosen)
 
@@ -137,10 +138,10 @@ def preprocess(
     That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
     ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
     With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
-    ``image_size`` is height and width of all images, where they are known: then more calls have such a form, and an IR
-    can be written. A ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``,
-    stands for ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of
-    one size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
+    ``image_size`` is height and width of all images, where they are known: then more calls have such a form. A
+    ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``, stands for
+    ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of one
+    size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
     (grey, repeated), or 4 (alpha is dropped).
 
     Raises ReadError for what cannot be read, InexactError for a step that has no such form, SpecError for options that

@@ -52,8 +52,9 @@ def audit(
     ``multiprocessing``.
 
     ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
-    ("pillow:bilinear"). ``preprocessing`` of the result has the difference of both at each input, for ``image`` or for
-    random images of usual shapes.
+    ("pillow:bilinear"). Both may be pipelines instead: a path that ``pipeline`` reads or a class of Hugging Face, with
+    ":pil" or ":torchvision" behind it where it needs a backend. ``preprocessing`` of the result has the difference of
+    both at each input, for ``image`` or for random images of usual shapes, and of pipelines the cost of each step.
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
 

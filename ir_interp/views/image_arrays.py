@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import struct
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -46,6 +47,9 @@ FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 
 
+_ORIENTATION = 0x0112  # the tag of EXIF
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """Yield an image of Pillow. Raises ReadError where a file is none, or one that grows beyond reason."""
@@ -64,6 +68,14 @@ def opened(path: Path) -> Iterator[Any]:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
         raise ReadError(problem, path.name) from error
+
+
+def orientation(path: Path) -> int:
+    """Return the orientation in the EXIF of an image, 1 (upright) where that has none."""
+    with opened(path) as image, suppress(ValueError, TypeError, struct.error):  # of EXIF that is damaged
+        value = image.getexif().get(_ORIENTATION)
+        return value if isinstance(value, int) else 1
+    return 1
 
 
 def pixels(path: Path) -> NDArray[Any]:

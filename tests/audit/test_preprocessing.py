@@ -73,6 +73,17 @@ def test_random_images_rounding_and_equality(tmp_path: Path) -> None:
     assert not ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:box", ignore=["IRI04"]).findings
 
 
+def test_a_photo_that_some_libraries_turn(tmp_path: Path, photo: Path) -> None:
+    source, turned = model(tmp_path / "a.onnx", 1, 3, 96, 128), tmp_path / "turned.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    with Image.open(photo) as upright:
+        upright.save(turned, exif=exif)
+    report = ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:bilinear", image=turned)
+    (error,) = report.errors
+    assert "turned.jpg: its EXIF orientation is 6: OpenCV, transformers and Ultralytics turn" in str(error)
+
+
 def test_rounding_alone_is_a_note(tmp_path: Path, photo: Path) -> None:
     source = model(tmp_path / "a.onnx", 1, 3, 96, 128)
     (finding,) = ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:bilinear", image=photo).findings
@@ -156,7 +167,7 @@ def test_on_the_command_line(tmp_path: Path, photo: Path, capsys: Say) -> None:
     [
         ("opencv:linear", None, "trained is missing"),
         (None, "opencv:linear", "preprocess is missing"),
-        ("model.onnx", "pillow:box", "'model.onnx' is no resize before a model"),
+        ("model.onnx", "pillow:box", "pillow:box is a resize alone, the other a pipeline"),
         ("pillow:box,mode=F", "opencv:linear", "images of mode F enter no model"),
         ("torch:linear", "opencv:linear", "resizes 1 axes; an image has two"),
         ("opencv:liner", "pillow:box", "unknown value 'liner'"),

@@ -80,7 +80,7 @@ def test_source_code(row: dict[str, Any]) -> None:
     pipeline = ir_interp.pipeline(row["config"], backend=row["backend"])
     names: dict[str, Any] = {}
     hostile = replace(pipeline, name="x\nraise SystemExit")
-    exec(source_code.python(hostile), names)
+    exec(source_code.numpy(hostile), names)
     x = drawn(*row["shape"])
     assert np.array_equal(names["preprocess"](x), pipeline(x))
 

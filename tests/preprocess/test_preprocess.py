@@ -193,8 +193,6 @@ def test_batches_that_are_refused(tmp_path: Path) -> None:
     given: dict[str, Any] = {"like": "pillow:bilinear", "size": SIZE}
     with pytest.raises(ReadError, match="takes 4 images at once; expected 2"):
         ir_interp.preprocess(source, whole, **given, batch=2)
-    with pytest.raises(SpecError, match=r"a batch of any number of images is for \.onnx; give the number"):
-        ir_interp.preprocess(source, tmp_path / "b.xml", **given, batch=0, image_size=(30, 30))
     with pytest.raises(SpecError, match="channels is 2; expected 1"):
         ir_interp.preprocess(source, whole, **given, batch=4, channels=2)
     with pytest.raises(InexactError, match="of a batch no nodes are known"):

@@ -31,7 +31,7 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, IrInterpError, Pipeline
-from ir_interp.pipelines import source_code, timm_config
+from ir_interp.pipelines import source_code, timm_config, torch_code
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.torchvision_transforms import read_text
@@ -223,10 +223,23 @@ def outcome(case: Case, x: Array, source: Path) -> tuple[str, str]:
     if y.shape != expected.shape or not np.array_equal(y, expected):
         return "WRONG", f"{y.shape} and {expected.shape}"
     names: dict[str, Any] = {}
-    exec(source_code.python(pipeline), names)
+    exec(source_code.numpy(pipeline), names)
     if not np.array_equal(names["preprocess"](x), y):
-        return "WRONG in source code", source_code.python(pipeline)
+        return "WRONG in source code", source_code.numpy(pipeline)
+    if not of_torch(pipeline, x, y):
+        return "WRONG in torch", torch_code.torch(pipeline)
     return of_nodes(pipeline, x, y, source)
+
+
+def of_torch(pipeline: Pipeline, x: Array, y: Array) -> bool:
+    """Say whether the source code of torch has the same bits, where there is one."""
+    torch = module("torch")
+    if torch is None or not all(call.like.startswith("torchvision") for call in pipeline.calls):
+        return True
+    names: dict[str, Any] = {}
+    exec(torch_code.torch(pipeline), names)
+    result = names["preprocess"](torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))).numpy()
+    return np.array_equal(result, y)
 
 
 def of_nodes(pipeline: Pipeline, x: Array, y: Array, source: Path) -> tuple[str, str]:

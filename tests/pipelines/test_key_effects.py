@@ -1,0 +1,25 @@
+"""What each key of each image processor does: the table that the sweep wrote, where transformers agreed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ir_interp.pipelines.huggingface_classes import PROCESSORS
+from tests.pipelines.key_effects import CHANGES, NOTHING, REFUSED, effects
+
+EFFECTS = json.loads((Path(__file__).parent / "effects.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_every_key(name: str) -> None:
+    assert effects(name) == EFFECTS[name]
+
+
+def test_keys_that_were_once_ignored() -> None:
+    assert EFFECTS["MobileViT"]["do_flip_channel_order"] == CHANGES
+    assert EFFECTS["EfficientNet"]["include_top"] == CHANGES
+    assert EFFECTS["CLIP"]["include_top"] == REFUSED
+    assert EFFECTS["Segformer"]["do_pad"] == NOTHING
