@@ -30,7 +30,7 @@ from ir_interp.spec import (
     Step,
 )
 
-from .node_geometry import changing_axes, geometry
+from .node_geometry import changing_axes, geometry, settled
 from .outcome import Outcome, computes, differs, unknown
 
 Floats = NDArray[np.float32]
@@ -43,6 +43,8 @@ _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
 _TIES = "float32 decides ties otherwise"
+_MOVED = "its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel"
+NO_TIE = "float32 decides no tie otherwise"
 _LONG = 1024  # longer than images are when they are resized by integers
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
@@ -75,21 +77,23 @@ def image_outcome(
     uncovered = _no_image(op, dtypes)
     if uncovered:
         return unknown(uncovered)
+    op, stated = settled(op), op
     spec, told, provided = op.spec, [], []
     if changing_axes(op, may_change) - axes:
-        spec, told = _of_last_two(spec), ["it resizes the last two axes only"]
+        spec, told = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their lengths")
     spec, readings_told = _read(spec, readings)
     if _places_matter(spec):
-        if _keeping(op):
-            return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+        kept = _keeping(op, spec)
+        if kept:
+            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in kept)
+            return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
     if _moves_ties(known, spec, place or _shifted_twice, rounded or to_pixels):
         return differs(_TIES)
-    if isinstance(spec.kernel, Nearest) and may_change and geometry(known) is None:
-        provided.append("float32 decides no tie otherwise")
+    provided += [NO_TIE] if may_change and ties_are_open(op) else []
     return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
 
 
@@ -117,7 +121,7 @@ def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, li
     return spec, told
 
 
-def _of_last_two(spec: ResizeSpec) -> ResizeSpec:
+def of_last_two(spec: ResizeSpec) -> ResizeSpec:
     """Return a resize of every axis without the first two."""
     return replace(spec, axes=tuple(range(_RANK))).only(sorted(_RESIZED))
 
@@ -132,6 +136,11 @@ def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
     if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
         return "a crop, or a keep_aspect_ratio_policy"
     return ""
+
+
+def ties_are_open(op: ResizeOp) -> bool:
+    """Say whether dynamic dimensions decide what float32 makes of the ties of a nearest resize."""
+    return isinstance(op.spec.kernel, Nearest) and geometry(_of_whole_scales(op)) is None
 
 
 def _of_whole_scales(op: ResizeOp) -> ResizeOp:
@@ -149,11 +158,12 @@ def _places_matter(spec: ResizeSpec) -> bool:
     return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
 
 
-def _keeping(op: ResizeOp) -> Set[int]:
-    """Return the axes of height and width that are known to keep their length."""
+def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
+    """Return the axes of height and width that are known to keep their pixels: their length, or by scales a 1."""
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
-        return {axis for axis in _RESIZED - at.changing if at.lengths[axis] > 1}
+        resized = at.changing if spec.step is Step.RATIO else at.scaled
+        return {axis for axis in _RESIZED - resized if at.lengths[axis] > 1}
     values = target.values if isinstance(target, Sizes | Scales) else ()
     same = (1.0,) * len(values) if isinstance(target, Scales) else shape
     kept = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
@@ -223,12 +233,12 @@ def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
 
 
 def is_longer_in_singles(op: ResizeOp) -> bool:
-    """Say whether float32 makes another length of a scale for the known dimensions."""
-    shape = static_shape(op.shape)
-    if not op.spec.gives_scales or shape is None or op.spec.waits:
+    """Say whether float32 makes another length of a scale for a static dimension."""
+    if not op.spec.gives_scales or op.shape is None or op.spec.waits:
         return False
-    exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
-    return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
+    shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)
+    ends = zip(op.shape, plan(exact, shape).out_shape, plan(op.spec, shape).out_shape, strict=True)
+    return any(known and one != other for known, one, other in ends)
 
 
 # How several of them read what they do not have

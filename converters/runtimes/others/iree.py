@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime, Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
+from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
@@ -22,42 +22,42 @@ from ..image_runtimes import (
     is_longer_in_singles,
 )
 from ..node_geometry import changing_axes, geometry, settled
-from ..outcome import Outcome, differs, refused
+from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _HEIGHT, _WIDTH = 2, 3
-_LOST = "its half_pixel_symmetric makes some outputs 0 where a length is rounded"
+_LOST = "its half_pixel_symmetric reads beyond the image where a growing length is rounded; it varies from run to run"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
-    reason = _refusal(op, may_change)
+    reason = _refusal(stated, may_change)
     if reason:
         return refused(reason)
-    if is_longer_in_singles(op):
+    if is_longer_in_singles(stated):
         return differs("it multiplies lengths and scales exactly")
-    if (
-        isinstance(op.spec.kernel, Linear)
-        and op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-        and op.spec.gives_scales
-        and _may_round_up_to(op)
-    ):
-        return differs(_LOST, "" if geometry(op) else "a growing length is rounded")
+    rounded = _rounded(op)
+    if rounded is not None:
+        return rounded
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
     return image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
 
 
-def _may_round_up_to(op: ResizeOp) -> bool:
-    """Say whether the length of a growing axis is rounded; as far as is known."""
-    at = geometry(op)
-    return at is None or any(
-        at.outputs[axis] > at.lengths[axis] and np.float32(at.lengths[axis] * at.scales[axis]) % 1
-        for axis in at.changing
-    )
+def _rounded(op: ResizeOp) -> Outcome | None:
+    """Return what comes of half_pixel_symmetric where a length is rounded; None of any other resize."""
+    is_symmetric = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and op.spec.gives_scales
+    if not is_symmetric or not isinstance(op.spec.kernel, Linear):
+        return None
+    at = geometry(settled(op))
+    if at is None:
+        return differs(_LOST, "a growing length is rounded")
+    rounded = {axis for axis in at.changing if np.float32(at.lengths[axis] * at.scales[axis]) % 1}
+    if any(at.outputs[axis] > at.lengths[axis] for axis in rounded):
+        return differs(_LOST)
+    return unknown("a half_pixel_symmetric resize by scales that round a length") if rounded else None
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
@@ -90,12 +90,6 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
         return "" if coordinates in _OF_NEAREST else "its nearest has half_pixel and asymmetric only"
     if kernel.is_antialiased:
         return "it has no antialias"
-    if (
-        coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-        and op.spec.target is AtRunTime.SIZES
-        and isinstance(kernel, Linear)
-    ):
-        return "its half_pixel_symmetric takes no sizes of run time"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "it has no exclude_outside"
     if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:

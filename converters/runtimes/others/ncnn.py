@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from ..image_runtimes import (
     FLOATS,
@@ -24,25 +23,25 @@ from ..image_runtimes import (
     image_outcome,
     own_cubic,
 )
-from ..node_geometry import changing_axes, geometry, settled
+from ..node_geometry import changing_axes
 from ..outcome import Outcome, crashes, differs, refused
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _HEIGHT, _WIDTH = 2, 3
+_ALWAYS_LONGER = 2  # the scale from which on no length stays
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
     reason = _refusal(op, may_change)
     if reason:
         return refused(reason)
     if "int" in (op.dtype or ""):
         is_cubic = isinstance(op.spec.kernel, Cubic)
         return crashes("its converter dies of a cubic of integers") if is_cubic else differs("it returns float32")
-    old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
-    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
+    old = (FLOOR, HALF_PIXEL_LINEAR, _COPYING)
+    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _COPYING)
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
 
 
@@ -70,21 +69,16 @@ def _places(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, coordinates=Coordinates.HALF_PIXEL)
 
 
-def _copying(op: ResizeOp) -> Reading:
-    """Return the reading of axes that keep their length, though their scale is not 1."""
-    at = geometry(op)
-
-    def taken(spec: ResizeSpec) -> ResizeSpec:
-        if at is None or not isinstance(spec.kernel, Linear) or not isinstance(spec.target, Scales):
-            return spec
-        axes = resolve_axes(spec.axes, len(at.lengths))
-        scales = (1.0 if axis in at.keeping else each for axis, each in zip(axes, spec.target.values, strict=True))
-        return replace(spec, target=Scales(tuple(scales)))
-
-    return Reading("its linear copies an axis that keeps its length", taken)
+def _copying(spec: ResizeSpec) -> ResizeSpec:
+    scales = spec.target.values if isinstance(spec.target, Scales) else ()
+    if not any(1 < scale < _ALWAYS_LONGER for scale in scales):
+        return spec
+    is_linear = isinstance(spec.kernel, Linear)
+    return replace(spec, step=Step.GIVEN_UNLESS_EQUAL if is_linear else Step.GIVEN_UNLESS_ALL_EQUAL)
 
 
 _OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)
+_COPYING = Reading("it copies what keeps its length: in a linear one an axis, else the image", _copying)
 _OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
 
 
