@@ -144,9 +144,13 @@ def ties_are_open(op: ResizeOp) -> bool:
 
 
 def _of_whole_scales(op: ResizeOp) -> ResizeOp:
-    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone."""
+    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone.
+
+    Those of align_corners do not: they depend on the lengths.
+    """
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else (0.5,)
-    if op.shape is None or any(value % 1 for value in values):
+    by_lengths = op.spec.coordinates is Coordinates.ALIGN_CORNERS
+    if op.shape is None or by_lengths or any(value % 1 for value in values):
         return op
     return replace(op, shape=tuple(n or _LONG for n in op.shape))
 
@@ -207,6 +211,11 @@ def offset_first(output: Floats, axis: AxisPlan, before: np.float32, after: np.f
 def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
     """Return (i + before) / scale - after."""
     return (output + before) / np.float32(float(axis.scale)) - after
+
+
+def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
+    """Return i / (out / in) by the inverse of that quotient in float64, as OpenCV's own resize does."""
+    return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 
 def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from ..image_runtimes import (
     RESIZE_10,
     UPSAMPLE,
     image_outcome,
+    in_doubles,
     of_last_two,
 )
 from ..node_geometry import copying, geometry, settled
@@ -41,7 +42,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if _copies_unmoved(op):
         return computes(copying(op.spec), "it copies where neither height nor width changes")
     own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
-    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), dtypes=ALL_TYPES)
+    place = in_doubles if op.version in UPSAMPLE else None
+    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), place, dtypes=ALL_TYPES)
     if found.spec is None or not isinstance(found.spec.kernel, Linear):
         return found
     if _is_a_row(op):
