@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from . import OtherRuntime
 _COEFFICIENT = -0.75
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _HEIGHT, _WIDTH = 2, 3
-_LOST = "its half_pixel_symmetric reads beyond the image where a growing length is rounded; it varies from run to run"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
@@ -39,25 +39,24 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused(reason)
     if is_longer_in_singles(stated):
         return differs("it multiplies lengths and scales exactly")
-    rounded = _rounded(op)
-    if rounded is not None:
-        return rounded
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
-    return image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    found = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    return found if found.spec is None or not _is_centred_by_scales(op) else _centred(op, found)
 
 
-def _rounded(op: ResizeOp) -> Outcome | None:
-    """Return what comes of half_pixel_symmetric where a length is rounded; None of any other resize."""
-    is_symmetric = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and op.spec.gives_scales
-    if not is_symmetric or not isinstance(op.spec.kernel, Linear):
-        return None
+def _is_centred_by_scales(op: ResizeOp) -> bool:
+    is_symmetric = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+    return is_symmetric and op.spec.gives_scales and isinstance(op.spec.kernel, Linear)
+
+
+def _centred(op: ResizeOp, found: Outcome) -> Outcome:
+    """Return what comes of half_pixel_symmetric: where a length is rounded, a pixel may be weighed twice."""
     at = geometry(settled(op))
     if at is None:
-        return differs(_LOST, "a growing length is rounded")
-    rounded = {axis for axis in at.changing if np.float32(at.lengths[axis] * at.scales[axis]) % 1}
-    if any(at.outputs[axis] > at.lengths[axis] for axis in rounded):
-        return differs(_LOST)
-    return unknown("a half_pixel_symmetric resize by scales that round a length") if rounded else None
+        return replace(found, provided="no length is rounded")
+    if any(np.float32(at.lengths[axis] * at.scales[axis]) % 1 for axis in at.changing):
+        return unknown("half_pixel_symmetric by scales that round a length, where it weighs some pixel twice")
+    return found
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
@@ -112,7 +111,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
     name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
     results = made[name](x)
-    host = np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
+    host = np.array((results if hasattr(results, "to_host") else results[0]).to_host())  # its memory goes with it
     return host.view(x.dtype) if host.itemsize == x.itemsize else host  # its integers have no sign
 
 

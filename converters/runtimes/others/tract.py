@@ -157,7 +157,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     loaded = tract.onnx().load(model)
     loaded.set_input_fact(0, ",".join([*map(str, x.shape), element]))
     (made,) = loaded.into_model().into_runnable().run([x])
-    return np.asarray(made.to_numpy())
+    return np.array(made.to_numpy())
 
 
 RUNTIME = OtherRuntime(

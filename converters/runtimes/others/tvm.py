@@ -114,7 +114,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     built = tvm.compile(from_onnx(onnx.load(model), keep_params_in_input=False), target="llvm")
     machine = relax.VirtualMachine(built, tvm.cpu())
     made: Any = machine["main"](tvm.runtime.tensor(x))
-    return np.asarray((made if hasattr(made, "numpy") else made[0]).numpy())
+    return np.array((made if hasattr(made, "numpy") else made[0]).numpy())
 
 
 RUNTIME = OtherRuntime(
