@@ -91,8 +91,9 @@ def image_outcome(
             return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
-    if _moves_ties(known, spec, place or _shifted_twice, rounded or to_pixels):
-        return differs(_TIES)
+    moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
+    if moved is not None:
+        return moved
     provided += [NO_TIE] if may_change and ties_are_open(op) else []
     return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
 
@@ -106,9 +107,8 @@ def read_outcome(
     how a pixel is found there.
     """
     spec, told = _read(op.spec, readings)
-    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
-        return differs(_TIES)
-    return computes(spec, "; ".join(told))
+    moved = _of_ties(op, spec, place or _shifted_twice, rounded or to_pixels)
+    return computes(spec, "; ".join(told)) if moved is None else moved
 
 
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
@@ -174,21 +174,31 @@ def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
     return {axis for axis in kept if shape[axis] != 1} & _RESIZED
 
 
-def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> bool:
-    """Say whether a nearest resize of known lengths takes other pixels where float32 makes the coordinate."""
+def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
+    """Return what comes of a nearest resize of known lengths where float32 makes other pixels than ``spec`` has.
+
+    None where it makes the same. They may be the pixels that the node means: its rounding is another than ``spec``'s.
+    """
     shape = static_shape(op.shape)
     if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
-        return False
-    bound = plan(spec, shape)
+        return None
     before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
-    after = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0
-    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+    after, pixels = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0, {}
+    for axis in plan(spec, shape).axes:
         outputs = np.arange(axis.out_size, dtype=np.float32)
         at = place(outputs, axis, np.float32(before), np.float32(after))
-        pixels = rounded(at, _along(axis, spec.kernel.rounding))
-        if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
-            return True
-    return False
+        taken = rounded(at, _along(axis, spec.kernel.rounding))
+        pixels[axis.axis] = np.clip(taken, 0, axis.in_size - 1).astype(int).tolist()
+    if pixels == _pixels_of(spec, shape):
+        return None
+    is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
+    return computes(op.spec) if is_meant else differs(_TIES)
+
+
+def _pixels_of(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, list[int]]:
+    """Return the pixels that a nearest resize takes along each axis."""
+    bound = plan(spec, shape)
+    return {axis.axis: taps.indices[:, 0].tolist() for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
 
 
 def _along(axis: AxisPlan, rounding: Rounding) -> Rounding:

@@ -28,13 +28,16 @@ from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_HEIGHT, _WIDTH = 2, 3
+_IMAGE = {2, 3}
+_IMAGES_ONLY = "it resizes height and width only"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
     reason = _refusal(stated, may_change)
+    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - _IMAGE:
+        reason = _IMAGES_ONLY  # as it sees when it runs
     if reason:
         return refused(reason)
     if is_longer_in_singles(stated):
@@ -72,11 +75,11 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
         return "it has no Upsample-7, and no Resize-10"
     if op.attributes.get("axes") is not None:
         return "it takes no axes"
-    others = changing_axes(op, may_change) - {_HEIGHT, _WIDTH}
+    others = changing_axes(op, may_change) - _IMAGE
     if op.version in UPSAMPLE:
         others = {axis for axis in others if _is_stated(op, axis)}
     if others:
-        return "it resizes height and width only"
+        return _IMAGES_ONLY
     if op.dtype != "float32" and not isinstance(kernel, Nearest):
         return f"it does not sum {op.dtype}"
     return "" if op.version in UPSAMPLE else _attribute_refusal(op, kernel, coordinates)
