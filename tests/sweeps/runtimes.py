@@ -79,7 +79,7 @@ class Drawn:
         return bool(apart <= self.tolerance)  # False of NaN
 
     def is_equal(self, output: Array) -> bool:
-        """Say whether an output is what the node means to the last bit of integers."""
+        """Say whether an output is what the node means, its integers to the last bit."""
         return self.is_meant(output) and (output.dtype.kind == "f" or np.array_equal(output, self.wanted))
 
     def is_meant_by(self, spec: ResizeSpec) -> bool:
