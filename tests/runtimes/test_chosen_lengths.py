@@ -43,7 +43,7 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
     ("mnn", 13, (1, 4, 7, 3), (0,), {**LINEAR, **MOVED}, {"scales": (1, 1, 1.1, 1.3)}, Kind.SAME, ""),
     ("mnn", 19, (1, 3, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1, 1, 1, 1)}, Kind.DIFFERS, "moves an axis"),
     ("mnn", 11, (1, 3, 9, 14), ALL, {**NEAREST, **CORNERS}, {"scales": (1, 1, 1, 3)}, Kind.SAME, ""),
-    ("ncnn", 9, (1, 3, 6, 5), (), NEAREST, {"scales": (1, 1, 1.1, 1)}, Kind.DIFFERS, "copies what keeps its length"),
+    ("ncnn", 9, (1, 3, 6, 5), (), NEAREST, {"scales": (1, 1, 1.1, 1)}, Kind.DIFFERS, "copies what keeps both lengths"),
     ("ncnn", 11, (1, 3, 21, 3), (), {**NEAREST, **ASYMMETRIC}, {"sizes": (1, 3, 6, 1)}, Kind.SAME, ""),
     ("tvm", 11, (1, 6, 9, 1), (0,), {**LINEAR, **CORNERS}, {"scales": (1, 1, 1, 1)}, Kind.REFUSED, "divides by 0"),
     ("tvm", 13, (1, 3, 1, 26), IMAGE, {**LINEAR, **CORNERS}, {"scales": (1, 1, 1.5, 0.7)}, Kind.DIFFERS, "makes NaN"),

@@ -23,7 +23,7 @@ from ..image_runtimes import (
     image_outcome,
     own_cubic,
 )
-from ..node_geometry import changing_axes
+from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, crashes, differs, refused
 from . import OtherRuntime
 
@@ -40,8 +40,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if "int" in (op.dtype or ""):
         is_cubic = isinstance(op.spec.kernel, Cubic)
         return crashes("its converter dies of a cubic of integers") if is_cubic else differs("it returns float32")
-    old = (FLOOR, HALF_PIXEL_LINEAR, _COPYING)
-    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _COPYING)
+    old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
+    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
 
 
@@ -69,16 +69,23 @@ def _places(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, coordinates=Coordinates.HALF_PIXEL)
 
 
-def _copying(spec: ResizeSpec) -> ResizeSpec:
-    scales = spec.target.values if isinstance(spec.target, Scales) else ()
-    if not any(1 < scale < _ALWAYS_LONGER for scale in scales):
-        return spec
-    is_linear = isinstance(spec.kernel, Linear)
-    return replace(spec, step=Step.GIVEN_UNLESS_EQUAL if is_linear else Step.GIVEN_UNLESS_ALL_EQUAL)
+def _copying(op: ResizeOp) -> Reading:
+    """Return the reading of what keeps its length, or may, though its scale is not 1."""
+    at, is_linear = geometry(settled(op)), isinstance(op.spec.kernel, Linear)
+    scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    may_keep = any(1 < scale < _ALWAYS_LONGER for scale in scales)
+    keeps = may_keep if at is None else bool(at.keeping) and (is_linear or not at.changing)
+
+    def taken(spec: ResizeSpec) -> ResizeSpec:
+        step = Step.GIVEN_UNLESS_EQUAL if is_linear else Step.GIVEN_UNLESS_ALL_EQUAL
+        return replace(spec, step=step) if keeps and spec.gives_scales else spec
+
+    return Reading(
+        "its linear copies an axis that keeps its length" if is_linear else "it copies what keeps both lengths", taken
+    )
 
 
 _OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)
-_COPYING = Reading("it copies what keeps its length: in a linear one an axis, else the image", _copying)
 _OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
 
 
