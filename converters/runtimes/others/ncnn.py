@@ -38,11 +38,17 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     if "int" in (op.dtype or ""):
-        is_cubic = isinstance(op.spec.kernel, Cubic)
-        return crashes("its converter dies of a cubic of integers") if is_cubic else differs("it returns float32")
+        return _of_integers(op, may_change)
     old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
     new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
+
+
+def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    if isinstance(op.spec.kernel, Cubic):
+        return crashes("its converter dies of a cubic of integers")
+    others = sorted(may_change - {_HEIGHT, _WIDTH})
+    return differs("it returns float32", f"axes {others} keep their lengths" if others else "")
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
