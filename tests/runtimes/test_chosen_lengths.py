@@ -106,3 +106,12 @@ def test_sizes_of_run_time_that_change_no_length(tmp_path: Path) -> None:
     assert verdicts[-1].reason == "no cubic Resize of uint8; provided that axes [2, 3] change"
     x = values(np.random.default_rng(0), shape, "uint8")
     np.testing.assert_array_equal(onnxruntime_resize(model, {"x": x}), x)
+
+
+def test_the_target_any_notes_the_conditions_of_all(tmp_path: Path) -> None:
+    """OpenCV reads beyond images of height 1, which other runtimes resize."""
+    model = onnx_model("Resize", 13, (1, 3, 4, 5), "float32", LINEAR, sizes=(1, 3, 2, 5))
+    loosen(model, IMAGE)
+    onnx.save(model, tmp_path / "a.onnx")
+    (row,) = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="any", verify=False).rows
+    assert (row.form, row.note) == ("Resize-13, kept", "but for images of height 1, beyond which its linear reads")
