@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -38,16 +39,19 @@ def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int,
 
 def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
     """Return every Resize and Upsample of an ONNX model whose inputs have the lengths that are chosen."""
+    stated = read_model(path)
     model = onnx.ModelProto()
-    model.CopyFrom(read_model(path))
+    model.CopyFrom(stated)
     for each in model.graph.input:
         for dim, length in zip(each.type.tensor_type.shape.dim, shapes.get(each.name, ()), strict=False):
             dim.dim_value = length
-    if shapes:
-        del model.graph.value_info[:]  # what an exporter noted of the dynamic model
-        for output in model.graph.output:
-            output.type.tensor_type.ClearField("shape")
-    return nodes_in(model, path)
+    if not shapes:
+        return nodes_in(model, path)
+    del model.graph.value_info[:]  # what an exporter noted of the dynamic model
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    pairs = zip(nodes_in(model, path), nodes_in(stated, path), strict=True)
+    return [replace(node, dynamic=before.op) for node, before in pairs]
 
 
 @contextmanager

@@ -129,7 +129,10 @@ def _model(found: Found, runtime: str, folder: Path) -> Path | None:
 
 
 def single(node: FoundNode) -> onnx.ModelProto | None:
-    """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some."""
+    """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some.
+
+    Dimensions that are dynamic in its file are so here: runtimes compile others than those that they know.
+    """
     op = node.op
     if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
         return None
@@ -142,7 +145,8 @@ def single(node: FoundNode) -> onnx.ModelProto | None:
             return None
         constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
     element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
-    x = helper.make_tensor_value_info(copy.input[0], element, op.shape)
+    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(node.stated.shape or op.shape)]
+    x = helper.make_tensor_value_info(copy.input[0], element, dims)
     y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
     graph = helper.make_graph([copy], "resize", [x], [y], constants)
     opset = helper.make_opsetid("", node.values.opset)

@@ -49,7 +49,7 @@ def _other(other: OtherRuntime) -> Runtime:
     return Runtime(
         title=other.title,
         version=other.version,
-        forecast=lambda op: other.outcome(op, resized(op)),
+        forecast=lambda op: other.outcome(op, resized(op), op),
         of_node=lambda node: of_other(other, node),
         is_asked=False,
     )
@@ -58,7 +58,7 @@ def _other(other: OtherRuntime) -> Runtime:
 def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
     """Return what comes of a node of a model in one of the other runtimes."""
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
-        return other.outcome(node.op, may_change(node))
+        return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
     reason = "it finds roi and scales by their place among the inputs that are not left out"
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)

@@ -55,11 +55,20 @@ def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNode:
-    """A node as it stands in a model: what it is read as, and the values that it sees."""
+    """A node as it stands in a model: what it is read as, and the values that it sees.
+
+    ``dynamic`` is what it is read as in the file, where ``op`` has the lengths that somebody chose for its inputs.
+    """
 
     op: ResizeOp
     node: onnx.NodeProto
     values: Values
+    dynamic: ResizeOp | None = None
+
+    @property
+    def stated(self) -> ResizeOp:
+        """What the file states: a runtime chooses by it what it compiles, whatever lengths come at run time."""
+        return self.dynamic or self.op
 
     def tensor(self, kind: str) -> str:
         """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; nothing where it has none."""

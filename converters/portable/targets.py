@@ -132,10 +132,13 @@ def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
 
 
 def _in_all(node: FoundNode) -> Outcome:
-    """Return what the runtime makes of a node that computes it least exactly."""
-    found = ((each.name, each.forecast(node)) for each in _IN_ANY)
+    """Return what the runtime makes of a node that computes it least exactly, on the conditions of all."""
+    found = [(each.name, each.forecast(node)) for each in _IN_ANY]
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
-    return replace(worst, reason=f"{name}: {worst.reason}" if worst.reason else "")
+    reason = f"{name}: {worst.reason}" if worst.reason else ""
+    provided = " and ".join(dict.fromkeys(each.provided for _, each in found if each.spec and each.provided))
+    but_for = " and ".join(dict.fromkeys(each.but_for for _, each in found if each.but_for))
+    return replace(worst, reason=reason, provided=provided if worst.spec else worst.provided, but_for=but_for)
 
 
 def _inexactness(op: ResizeOp, outcome: Outcome) -> int:

@@ -148,7 +148,7 @@ def _written(source: Found, case: Case, path: Path) -> Path | None:
         ir = path.with_suffix(".xml")
         return ir if write_layer(op, source.layer.attributes, ir) else None
     assert source.node is not None
-    model = single(replace(source.node, op=op))
+    model = single(replace(source.node, op=op, dynamic=None))
     if model is None:
         return None
     if case.sizes:

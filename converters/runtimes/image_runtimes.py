@@ -30,7 +30,7 @@ from ir_interp.spec import (
     Step,
 )
 
-from .node_geometry import changing_axes, geometry
+from .node_geometry import changing_axes, geometry, settled
 from .outcome import Outcome, computes, differs, unknown
 
 Floats = NDArray[np.float32]
@@ -43,6 +43,8 @@ _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
 _TIES = "float32 decides ties otherwise"
+_MOVED = "its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel"
+NO_TIE = "float32 decides no tie otherwise"
 _LONG = 1024  # longer than images are when they are resized by integers
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
@@ -75,21 +77,24 @@ def image_outcome(
     uncovered = _no_image(op, dtypes)
     if uncovered:
         return unknown(uncovered)
+    op, stated = settled(op), op
     spec, told, provided = op.spec, [], []
     if changing_axes(op, may_change) - axes:
-        spec, told = _of_last_two(spec), ["it resizes the last two axes only"]
+        spec, told = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their lengths")
     spec, readings_told = _read(spec, readings)
     if _places_matter(spec):
-        if _keeping(op):
-            return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+        kept = _keeping(op, spec)
+        if kept:
+            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in kept)
+            return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
-    if _moves_ties(known, spec, place or _shifted_twice, rounded or to_pixels):
-        return differs(_TIES)
-    if isinstance(spec.kernel, Nearest) and may_change and geometry(known) is None:
-        provided.append("float32 decides no tie otherwise")
+    moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
+    if moved is not None:
+        return moved
+    provided += [NO_TIE] if may_change and ties_are_open(op) else []
     return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
 
 
@@ -102,9 +107,8 @@ def read_outcome(
     how a pixel is found there.
     """
     spec, told = _read(op.spec, readings)
-    if _moves_ties(op, spec, place or _shifted_twice, rounded or to_pixels):
-        return differs(_TIES)
-    return computes(spec, "; ".join(told))
+    moved = _of_ties(op, spec, place or _shifted_twice, rounded or to_pixels)
+    return computes(spec, "; ".join(told)) if moved is None else moved
 
 
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
@@ -117,7 +121,7 @@ def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, li
     return spec, told
 
 
-def _of_last_two(spec: ResizeSpec) -> ResizeSpec:
+def of_last_two(spec: ResizeSpec) -> ResizeSpec:
     """Return a resize of every axis without the first two."""
     return replace(spec, axes=tuple(range(_RANK))).only(sorted(_RESIZED))
 
@@ -134,10 +138,19 @@ def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
     return ""
 
 
+def ties_are_open(op: ResizeOp) -> bool:
+    """Say whether dynamic dimensions decide what float32 makes of the ties of a nearest resize."""
+    return isinstance(op.spec.kernel, Nearest) and geometry(_of_whole_scales(op)) is None
+
+
 def _of_whole_scales(op: ResizeOp) -> ResizeOp:
-    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone."""
+    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone.
+
+    Those of align_corners do not: they depend on the lengths.
+    """
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else (0.5,)
-    if op.shape is None or any(value % 1 for value in values):
+    by_lengths = op.spec.coordinates is Coordinates.ALIGN_CORNERS
+    if op.shape is None or by_lengths or any(value % 1 for value in values):
         return op
     return replace(op, shape=tuple(n or _LONG for n in op.shape))
 
@@ -149,32 +162,43 @@ def _places_matter(spec: ResizeSpec) -> bool:
     return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
 
 
-def _keeping(op: ResizeOp) -> Set[int]:
-    """Return the axes of height and width that are known to keep their length."""
+def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
+    """Return the axes of height and width that are known to keep their pixels: their length, or by scales a 1."""
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
-        return {axis for axis in _RESIZED - at.changing if at.lengths[axis] > 1}
+        resized = at.changing if spec.step is Step.RATIO else at.scaled
+        return {axis for axis in _RESIZED - resized if at.lengths[axis] > 1}
     values = target.values if isinstance(target, Sizes | Scales) else ()
     same = (1.0,) * len(values) if isinstance(target, Scales) else shape
     kept = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
     return {axis for axis in kept if shape[axis] != 1} & _RESIZED
 
 
-def _moves_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> bool:
-    """Say whether a nearest resize of known lengths takes other pixels where float32 makes the coordinate."""
+def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
+    """Return what comes of a nearest resize of known lengths where float32 makes other pixels than ``spec`` has.
+
+    None where it makes the same. They may be the pixels that the node means: its rounding is another than ``spec``'s.
+    """
     shape = static_shape(op.shape)
     if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
-        return False
-    bound = plan(spec, shape)
+        return None
     before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
-    after = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0
-    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
+    after, pixels = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0, {}
+    for axis in plan(spec, shape).axes:
         outputs = np.arange(axis.out_size, dtype=np.float32)
         at = place(outputs, axis, np.float32(before), np.float32(after))
-        pixels = rounded(at, _along(axis, spec.kernel.rounding))
-        if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
-            return True
-    return False
+        taken = rounded(at, _along(axis, spec.kernel.rounding))
+        pixels[axis.axis] = np.clip(taken, 0, axis.in_size - 1).astype(int).tolist()
+    if pixels == _pixels_of(spec, shape):
+        return None
+    is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
+    return computes(op.spec) if is_meant else differs(_TIES)
+
+
+def _pixels_of(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, list[int]]:
+    """Return the pixels that a nearest resize takes along each axis."""
+    bound = plan(spec, shape)
+    return {axis.axis: taps.indices[:, 0].tolist() for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
 
 
 def _along(axis: AxisPlan, rounding: Rounding) -> Rounding:
@@ -197,6 +221,11 @@ def offset_first(output: Floats, axis: AxisPlan, before: np.float32, after: np.f
 def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
     """Return (i + before) / scale - after."""
     return (output + before) / np.float32(float(axis.scale)) - after
+
+
+def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
+    """Return i / (out / in) by the inverse of that quotient in float64, as OpenCV's own resize does."""
+    return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 
 def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
@@ -223,12 +252,12 @@ def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
 
 
 def is_longer_in_singles(op: ResizeOp) -> bool:
-    """Say whether float32 makes another length of a scale for the known dimensions."""
-    shape = static_shape(op.shape)
-    if not op.spec.gives_scales or shape is None or op.spec.waits:
+    """Say whether float32 makes another length of a scale for a static dimension."""
+    if not op.spec.gives_scales or op.shape is None or op.spec.waits:
         return False
-    exact = replace(op.spec, arithmetic=Arithmetic.EXACT)
-    return plan(exact, shape).out_shape != plan(op.spec, shape).out_shape
+    shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)
+    ends = zip(op.shape, plan(exact, shape).out_shape, plan(op.spec, shape).out_shape, strict=True)
+    return any(known and one != other for known, one, other in ends)
 
 
 # How several of them read what they do not have

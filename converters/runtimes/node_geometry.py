@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import Aspect, AtRunTime, Scales, Sizes
+from ir_interp.spec import Aspect, AtRunTime, Coordinates, ResizeSpec, Scales, Sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +77,22 @@ def sure_axes(op: ResizeOp) -> frozenset[int]:
     return frozenset(axis for axis, size in pairs if shape[axis] not in (None, size))
 
 
+_SEVERAL = 2  # runtimes treat a length of 1 otherwise
+
+
 def settled(op: ResizeOp) -> ResizeOp:
-    """Return a resize whose dynamic dimensions are 1 along the axes that it leaves alone, whatever their length."""
+    """Return a resize with some static length for the dynamic dimensions that it leaves alone, whatever these are."""
     target, shape = op.spec.target, op.shape
     if shape is None or op.spec.aspect is not Aspect.STRETCH:
         return op
     values = target.values if isinstance(target, Scales) else (None,) * len(shape)
     entries = dict(zip(resolve_axes(op.spec.axes, len(shape)), values, strict=False))
-    return replace(op, shape=tuple(n or (1 if entries.get(axis, 1) == 1 else n) for axis, n in enumerate(shape)))
+    return replace(op, shape=tuple(n or (_SEVERAL if entries.get(axis, 1) == 1 else n) for axis, n in enumerate(shape)))
+
+
+def copying(spec: ResizeSpec) -> ResizeSpec:
+    """Return the resize that copies its input, whatever ``spec`` asks for."""
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC, axes=(), target=Sizes(()), aspect=Aspect.STRETCH)
 
 
 def changing_axes(op: ResizeOp, may_change: Set[int]) -> Set[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
-from typing import Any
 
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
@@ -28,7 +27,7 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from .node_geometry import Geometry, changing_axes, geometry, resized, sure_axes
+from .node_geometry import Geometry, changing_axes, copying, geometry, resized, sure_axes
 from .outcome import Outcome, computes, differs, refused, unknown
 
 VERSION = "1.32"
@@ -49,7 +48,8 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     sure = changing_axes(taken, may_change)
     reason = refusal(taken, sure)
     if reason:
-        return refused(reason)
+        assumed = sorted(sure - sure_axes(taken))
+        return refused(reason, f"axes {assumed} change" if assumed and not refusal(taken, sure_axes(taken)) else "")
     if _has_a_kernel(taken, sure) is None:
         return unknown("a cubic Resize of images whose channels come last that may shrink")
     other = deviation(taken, sure)
@@ -191,14 +191,14 @@ def _rounds_twice(op: ResizeOp, at: Geometry) -> Outcome | None:
 def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
     if at.changing or not at.keeping:
         return None
-    copy: dict[str, Any] = {"axes": (), "target": Sizes(()), "aspect": Aspect.STRETCH}
-    return computes(replace(op.spec, coordinates=Coordinates.ASYMMETRIC, **copy), "it copies where no length changes")
+    return computes(copying(op.spec), "it copies where no length changes")
 
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
     cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
-    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or (cubic and keeps)):
+    moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
+    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or moves):
         return differs("it mixes up the axes of crops and cubics whose channels come last")
     return None
 

@@ -212,13 +212,9 @@ def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
 
     ``changing`` are the axes that are taken for resized, by default all that are not known to keep their length.
     """
-    coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
-    if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
-        return refused(f"the frontend knows no {coordinates}")
-    if (op.dtype or "float32") not in TYPES:
-        return refused(f"Interpolate does not take {op.dtype}")
-    if min(op.spec.axes or (0,)) < 0:
-        return refused("the frontend takes no negative axes")
+    reason = _frontend_refusal(op)
+    if reason:
+        return refused(reason)
     try:
         made = plugin(interpolate(op, frontend_mode(op), changing))
         return made or computes(DIALECT.parse(_attributes(op), Context(version=11, shape=op.shape)), _dropped(op))
@@ -226,10 +222,21 @@ def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
         return refused(str(error))
 
 
+def _frontend_refusal(op: ResizeOp) -> str:
+    """Return why the frontend refuses a node, whatever its lengths."""
+    coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
+    if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
+        return f"the frontend knows no {coordinates}"
+    if (op.dtype or "float32") not in TYPES:
+        return f"Interpolate does not take {op.dtype}"
+    return "the frontend takes no negative axes" if min(op.spec.axes or (0,)) < 0 else ""
+
+
 def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
     """Return what comes of a node of a graph; it is given for axes that keep their length, where that is open."""
     sure = frozenset(changing_axes(op, may_change))
-    if op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE:
+    is_batch = op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE
+    if is_batch and not _frontend_refusal(op):
         return differs(
             "the plugin makes another length, or garbage, of a batch that is resized where a dimension is dynamic"
         )

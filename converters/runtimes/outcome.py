@@ -48,9 +48,9 @@ def computes(spec: ResizeSpec, reason: str = "", provided: str = "") -> Outcome:
     return Outcome(spec=spec, reason=reason, provided=provided)
 
 
-def refused(reason: str) -> Outcome:
+def refused(reason: str, provided: str = "") -> Outcome:
     """Return that a runtime does not take a resize."""
-    return Outcome(kind=Kind.REFUSED, reason=reason)
+    return Outcome(kind=Kind.REFUSED, reason=reason, provided=provided)
 
 
 def unknown(what: str) -> Outcome:

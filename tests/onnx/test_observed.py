@@ -78,7 +78,7 @@ def test_a_target_computes_what_onnxruntime_did(
         return
     ir_interp.convert(path, made, target=name, semantics="observed")
     found = nodes(made)
-    predicted = [others()[name].outcome(node.op, may_change(node)).spec for node in found]
+    predicted = [others()[name].outcome(node.op, may_change(node), node.op).spec for node in found]
     outputs = [resize(x, spec) for spec in predicted if spec] if found else onnxruntime_outputs(made, {"x": x})
     (output,) = outputs
     np.testing.assert_allclose(output, wanted, atol=1e-3 if dtype == "float32" else 0)

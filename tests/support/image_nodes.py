@@ -78,7 +78,7 @@ def random_image_node(rng: np.random.Generator) -> ImageNode:
     model = onnx_model(op, opset, shape, dtype, attributes, sizes=sizes, scales=scales)
     computes = opset > OF_ATTRIBUTES and bool(dynamic) and "sizes" in target and not axes and rng.random() < 0.5
     if computes:
-        _compute_sizes(model, opset, shape, spatial, target["sizes"])
+        compute_sizes(model, opset, shape, spatial, target["sizes"])
     loosen(model, dynamic)
     has_relu = layout == "transposed" and dtype == "float32" and bool(rng.random() < 0.3)
     if layout == "transposed":
@@ -147,7 +147,7 @@ def _target(
     return {"sizes": tuple(int(length * ratio) + extra for length, ratio, extra in pairs)}
 
 
-def _compute_sizes(
+def compute_sizes(
     model: onnx.ModelProto, opset: int, shape: Sequence[int], spatial: Sequence[int], sizes: Sequence[int]
 ) -> None:
     """Let a model take the entries of other axes than height and width from its input's lengths, as exporters do."""

@@ -17,9 +17,12 @@ from ..runner import Runner
 
 
 class Outcomes(Protocol):
-    """Tells what comes of a node, of whose input the axes ``may_change`` are resized, or may be."""
+    """Tells what comes of a node, of whose input the axes ``may_change`` are resized, or may be.
 
-    def __call__(self, op: ResizeOp, may_change: Set[int]) -> Outcome:
+    ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
+    """
+
+    def __call__(self, op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         """Return what comes of it. ``op.attributes`` are those of the node."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime, Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
+from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
@@ -22,42 +23,43 @@ from ..image_runtimes import (
     is_longer_in_singles,
 )
 from ..node_geometry import changing_axes, geometry, settled
-from ..outcome import Outcome, differs, refused
+from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_HEIGHT, _WIDTH = 2, 3
-_LOST = "its half_pixel_symmetric makes some outputs 0 where a length is rounded"
+_IMAGE = {2, 3}
+_IMAGES_ONLY = "it resizes height and width only"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
-    reason = _refusal(op, may_change)
+    reason = _refusal(stated, may_change)
+    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - _IMAGE:
+        reason = _IMAGES_ONLY  # as it sees when it runs
     if reason:
         return refused(reason)
-    if is_longer_in_singles(op):
+    if is_longer_in_singles(stated):
         return differs("it multiplies lengths and scales exactly")
-    if (
-        isinstance(op.spec.kernel, Linear)
-        and op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-        and op.spec.gives_scales
-        and _may_round_up_to(op)
-    ):
-        return differs(_LOST, "" if geometry(op) else "a growing length is rounded")
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
-    return image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    found = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    return found if found.spec is None or not _is_centred_by_scales(op) else _centred(op, found)
 
 
-def _may_round_up_to(op: ResizeOp) -> bool:
-    """Say whether the length of a growing axis is rounded; as far as is known."""
-    at = geometry(op)
-    return at is None or any(
-        at.outputs[axis] > at.lengths[axis] and np.float32(at.lengths[axis] * at.scales[axis]) % 1
-        for axis in at.changing
-    )
+def _is_centred_by_scales(op: ResizeOp) -> bool:
+    is_symmetric = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+    return is_symmetric and op.spec.gives_scales and isinstance(op.spec.kernel, Linear)
+
+
+def _centred(op: ResizeOp, found: Outcome) -> Outcome:
+    """Return what comes of half_pixel_symmetric: where a length is rounded, a pixel may be weighed twice."""
+    at = geometry(settled(op))
+    if at is None:
+        return replace(found, provided="no length is rounded")
+    if any(np.float32(at.lengths[axis] * at.scales[axis]) % 1 for axis in at.changing):
+        return unknown("half_pixel_symmetric by scales that round a length, where it weighs some pixel twice")
+    return found
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
@@ -73,11 +75,11 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
         return "it has no Upsample-7, and no Resize-10"
     if op.attributes.get("axes") is not None:
         return "it takes no axes"
-    others = changing_axes(op, may_change) - {_HEIGHT, _WIDTH}
+    others = changing_axes(op, may_change) - _IMAGE
     if op.version in UPSAMPLE:
         others = {axis for axis in others if _is_stated(op, axis)}
     if others:
-        return "it resizes height and width only"
+        return _IMAGES_ONLY
     if op.dtype != "float32" and not isinstance(kernel, Nearest):
         return f"it does not sum {op.dtype}"
     return "" if op.version in UPSAMPLE else _attribute_refusal(op, kernel, coordinates)
@@ -90,12 +92,6 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
         return "" if coordinates in _OF_NEAREST else "its nearest has half_pixel and asymmetric only"
     if kernel.is_antialiased:
         return "it has no antialias"
-    if (
-        coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-        and op.spec.target is AtRunTime.SIZES
-        and isinstance(kernel, Linear)
-    ):
-        return "its half_pixel_symmetric takes no sizes of run time"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "it has no exclude_outside"
     if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
@@ -118,7 +114,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
     name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
     results = made[name](x)
-    host = np.asarray((results if hasattr(results, "to_host") else results[0]).to_host())
+    host = np.array((results if hasattr(results, "to_host") else results[0]).to_host())  # its memory goes with it
     return host.view(x.dtype) if host.itemsize == x.itemsize else host  # its integers have no sign
 
 

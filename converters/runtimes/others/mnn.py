@@ -30,7 +30,7 @@ from ..image_runtimes import (
     own_cubic,
     to_pixels,
 )
-from ..node_geometry import changing_axes, geometry, settled
+from ..node_geometry import changing_axes, geometry
 from ..outcome import Outcome, crashes, differs, unknown
 from . import OtherRuntime
 
@@ -44,9 +44,8 @@ _NOT_OF_CHANNELS = (Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ASYMMETRIC)
 _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
     axes = op.attributes.get("axes")
     if axes is not None:
         is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from ..image_runtimes import (
     FLOATS,
@@ -30,20 +29,26 @@ from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _HEIGHT, _WIDTH = 2, 3
+_ALWAYS_LONGER = 2  # the scale from which on no length stays
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
     reason = _refusal(op, may_change)
     if reason:
         return refused(reason)
     if "int" in (op.dtype or ""):
-        is_cubic = isinstance(op.spec.kernel, Cubic)
-        return crashes("its converter dies of a cubic of integers") if is_cubic else differs("it returns float32")
+        return _of_integers(op, may_change)
     old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
     new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
+
+
+def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
+    if isinstance(op.spec.kernel, Cubic):
+        return crashes("its converter dies of a cubic of integers")
+    others = sorted(may_change - {_HEIGHT, _WIDTH})
+    return differs("it returns float32", f"axes {others} keep their lengths" if others else "")
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
@@ -71,17 +76,19 @@ def _places(spec: ResizeSpec) -> ResizeSpec:
 
 
 def _copying(op: ResizeOp) -> Reading:
-    """Return the reading of axes that keep their length, though their scale is not 1."""
-    at = geometry(op)
+    """Return the reading of what keeps its length, or may, though its scale is not 1."""
+    at, is_linear = geometry(settled(op)), isinstance(op.spec.kernel, Linear)
+    scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
+    may_keep = any(1 < scale < _ALWAYS_LONGER for scale in scales)
+    keeps = may_keep if at is None else bool(at.keeping) and (is_linear or not at.changing)
 
     def taken(spec: ResizeSpec) -> ResizeSpec:
-        if at is None or not isinstance(spec.kernel, Linear) or not isinstance(spec.target, Scales):
-            return spec
-        axes = resolve_axes(spec.axes, len(at.lengths))
-        scales = (1.0 if axis in at.keeping else each for axis, each in zip(axes, spec.target.values, strict=True))
-        return replace(spec, target=Scales(tuple(scales)))
+        step = Step.GIVEN_UNLESS_EQUAL if is_linear else Step.GIVEN_UNLESS_ALL_EQUAL
+        return replace(spec, step=step) if keeps and spec.gives_scales else spec
 
-    return Reading("its linear copies an axis that keeps its length", taken)
+    return Reading(
+        "its linear copies an axis that keeps its length" if is_linear else "it copies what keeps both lengths", taken
+    )
 
 
 _OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Linear, Scales
+from ir_interp.spec import Coordinates, Linear, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
@@ -22,28 +22,33 @@ from ..image_runtimes import (
     RESIZE_10,
     UPSAMPLE,
     image_outcome,
+    in_doubles,
+    of_last_two,
 )
-from ..node_geometry import geometry, settled
-from ..outcome import Outcome, differs, refused
+from ..node_geometry import copying, geometry, settled
+from ..outcome import Outcome, computes, differs, refused
 from . import OtherRuntime
 
 _WHOLE_SCALES = 7  # the version of Upsample that takes no others
 _HEIGHT = 2
+_RANK = 4
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    op = settled(op)
     reason = _refusal(op)
     if reason:
         return refused(reason)
+    if _copies_unmoved(op):
+        return computes(copying(op.spec), "it copies where neither height nor width changes")
     own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
-    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), dtypes=ALL_TYPES)
+    place = in_doubles if op.version in UPSAMPLE else None
+    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), place, dtypes=ALL_TYPES)
     if found.spec is None or not isinstance(found.spec.kernel, Linear):
         return found
     if _is_a_row(op):
         return differs("its linear reads beyond an image of height 1, and what lies there varies from run to run")
-    is_open = geometry(op) is None and op.shape is not None and op.shape[_HEIGHT] is None
+    is_open = op.shape is not None and op.shape[_HEIGHT] is None
     return replace(found, but_for="images of height 1, beyond which its linear reads") if is_open else found
 
 
@@ -59,9 +64,18 @@ def _refusal(op: ResizeOp) -> str:
     return "its Upsample-7 takes whole scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
 
 
+def _copies_unmoved(op: ResizeOp) -> bool:
+    """Say whether an image keeps its height and width under the coordinates that would move one of these alone."""
+    is_moved = op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and op.dtype in ALL_TYPES
+    if not is_moved or op.shape is None or len(op.shape) != _RANK:
+        return False
+    at = geometry(settled(replace(op, spec=of_last_two(op.spec), shape=(1, 1, *op.shape[_HEIGHT:]))))
+    return at is not None and not at.changing
+
+
 def _is_a_row(op: ResizeOp) -> bool:
     """Say whether an image has one row, and changes, or may."""
-    at = geometry(op)
+    at = geometry(settled(op))
     if at is None:
         return op.shape is not None and op.shape[_HEIGHT] == 1
     return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # alone a node may find zeros there, among others it does not

@@ -15,10 +15,31 @@ from numpy.typing import NDArray
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, IntegerRounding, Length, Nearest, ResizeSpec, Rounding
+from ir_interp.spec import (
+    Aspect,
+    Coordinates,
+    Crop,
+    Cubic,
+    IntegerRounding,
+    Length,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Sizes,
+)
 
-from ..image_runtimes import FLOATS_ONLY, RESIZE_10, UPSAMPLE, Floats, Reading, divided, read_outcome
-from ..node_geometry import geometry
+from ..image_runtimes import (
+    FLOATS_ONLY,
+    NO_TIE,
+    RESIZE_10,
+    UPSAMPLE,
+    Floats,
+    Reading,
+    divided,
+    read_outcome,
+    ties_are_open,
+)
+from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 
@@ -30,8 +51,9 @@ _OWN_ROUNDINGS = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IN_ORDER = "its optimiser takes the entries of all axes for those in order"
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
+    op = settled(op)
     if op.version in UPSAMPLE:
         return refused("it has no Upsample")
     if op.dtype not in _HELD:
@@ -46,7 +68,9 @@ def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
         return differs("it puts a single output at -1/2")
     if _orders_axes(op):
         return _in_order(op)
-    return read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
+    found = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
+    is_open = found.spec is not None and bool(may_change) and ties_are_open(op)
+    return replace(found, provided=NO_TIE) if is_open else found
 
 
 def _readings(op: ResizeOp) -> tuple[Reading, ...]:
@@ -79,11 +103,14 @@ def _in_order(op: ResizeOp) -> Outcome:
 
 def _filters_single_output(op: ResizeOp) -> bool:
     """Say whether an axis is known to have one output, which more than the first pixel makes from -1/2."""
-    kernel, at = op.spec.kernel, geometry(op)
+    kernel, at, target = op.spec.kernel, geometry(op), op.spec.target
     if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
         return False
     if not isinstance(kernel, Cubic) and not kernel.is_antialiased:
         return False
+    if at is None and op.shape and isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH:
+        pairs = zip(resolve_axes(op.spec.axes, len(op.shape)), target.values, strict=True)
+        return any(size == 1 and (op.shape[axis] or 1) > 1 for axis, size in pairs)
     return at is not None and any(at.outputs[axis] == 1 and at.lengths[axis] > 1 for axis in at.scaled)
 
 
@@ -130,7 +157,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     loaded = tract.onnx().load(model)
     loaded.set_input_fact(0, ",".join([*map(str, x.shape), element]))
     (made,) = loaded.into_model().into_runnable().run([x])
-    return np.asarray(made.to_numpy())
+    return np.array(made.to_numpy())
 
 
 RUNTIME = OtherRuntime(

@@ -3,45 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Scales, Sizes
+from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Scales, Sizes
 
 from ..image_runtimes import (
     ALL_TYPES,
     BY_RATIO,
     FLOOR,
     NO_ANTIALIAS,
+    Floats,
     has_weights_of,
     image_outcome,
     is_longer_in_singles,
+    to_pixels,
 )
 from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
+_NO_NUMBER = "it makes NaN where align_corners makes a dynamic dimension 1"
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _IMAGE = {2, 3}
+_ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
 
 
-def outcome(op: ResizeOp, may_change: Set[int]) -> Outcome:
+def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
-    reason = _refusal(op)
+    reason = _refusal(stated)
     if reason:
         return refused(reason)
-    op = settled(op)
-    at = geometry(op)
+    at = geometry(settled(op))
     if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
         return differs("its Upsample-7 rounds the places of nearest, where others take the floor")
     if op.version == _OF_SCALES and is_longer_in_singles(op):
         return differs("it multiplies lengths and scales exactly")
-    found = image_outcome(op, may_change, (FLOOR, BY_RATIO, NO_ANTIALIAS), dtypes=ALL_TYPES)
+    if _divides_by_0(op):
+        return differs(_NO_NUMBER)
+    readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
+    found = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
+    if found.spec is not None and _divides_by_0(op) is None:
+        found = replace(found, but_for="images of length 1, of which its align_corners makes NaN")
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
     if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
         return differs("its cubic wraps integers around", found.provided)
@@ -67,9 +76,22 @@ def _refusal(op: ResizeOp) -> str:
     return _shortened(op)
 
 
+def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+    """Return pixels: floor and ceil leave some room for what float32 lost."""
+    return to_pixels(at + np.float32(_ROOM.get(rounding, 0)), rounding)
+
+
+def _divides_by_0(op: ResizeOp) -> bool | None:
+    """Say whether a length of 1 comes of align_corners; None where run time decides."""
+    if op.spec.coordinates is not Coordinates.ALIGN_CORNERS or isinstance(op.spec.kernel, Nearest):
+        return False
+    at = geometry(settled(op))
+    return None if at is None else 1 in at.outputs[-2:]
+
+
 def _shortened(op: ResizeOp) -> str:
     """Return why a formula is refused that becomes shorter as it is compiled."""
-    at, target, corners = geometry(op), op.spec.target, op.spec.coordinates is Coordinates.ALIGN_CORNERS
+    at, target, corners = geometry(settled(op)), op.spec.target, op.spec.coordinates is Coordinates.ALIGN_CORNERS
     sizes = target.values[-2:] if isinstance(target, Sizes) else at.outputs[-2:] if at else ()
     if corners and 1 in sizes:
         return "it divides by 0 where align_corners makes a length of 1"
@@ -92,7 +114,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     built = tvm.compile(from_onnx(onnx.load(model), keep_params_in_input=False), target="llvm")
     machine = relax.VirtualMachine(built, tvm.cpu())
     made: Any = machine["main"](tvm.runtime.tensor(x))
-    return np.asarray((made if hasattr(made, "numpy") else made[0]).numpy())
+    return np.array((made if hasattr(made, "numpy") else made[0]).numpy())
 
 
 RUNTIME = OtherRuntime(

@@ -1,0 +1,117 @@
+"""Nodes whose prediction depends on lengths, static or chosen for a dynamic file: predicted and run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import ir_interp
+from ir_interp.converters.audit.probe import INSTALLED
+from ir_interp.converters.runtimes.outcome import Kind
+from tests.support.image_nodes import compute_sizes, loosen, values
+from tests.support.runtimes import onnx_model, onnxruntime_resize
+
+IMAGE, ALL = (2, 3), (0, 1, 2, 3)
+LINEAR, NEAREST, CUBIC = {"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}
+FLOOR, CEIL = {**NEAREST, "nearest_mode": "floor"}, {**NEAREST, "nearest_mode": "ceil"}
+MODE = "coordinate_transformation_mode"
+CORNERS, ASYMMETRIC, MOVED = {MODE: "align_corners"}, {MODE: "asymmetric"}, {MODE: "tf_half_pixel_for_nn"}
+SYMMETRIC, TORCH = {MODE: "half_pixel_symmetric"}, {MODE: "pytorch_half_pixel"}
+ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[str, Any], Kind, str], ...] = (
+    # runtime, operator set, shape, dynamic dimensions, attributes, target, what is predicted, and why
+    ("onnxruntime", 11, (1, 3, 8, 2), (), {**CUBIC, **CORNERS}, {"scales": (1, 1.3, 2, 1)}, Kind.SAME, ""),
+    ("onnxruntime", 11, (1, 3, 8, 2), (), CUBIC, {"scales": (1, 1.3, 2, 1)}, Kind.DIFFERS, "mixes up the axes"),
+    (
+        "openvino",
+        13,
+        (2, 3, 9, 4),
+        IMAGE,
+        {**LINEAR, **SYMMETRIC},
+        {"scales": (0.5, 1, 2, 2)},
+        Kind.REFUSED,
+        "knows no",
+    ),
+    ("opencv-dnn", 11, (1, 1, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1.5, 1, 1, 1)}, Kind.SAME, ""),
+    ("opencv-dnn", 11, (2, 5, 6, 4), (0,), {**CUBIC, **MOVED}, {"sizes": (2, 5, 6, 4)}, Kind.SAME, ""),
+    ("opencv-dnn", 11, (2, 5, 6, 4), (), {**CUBIC, **MOVED}, {"scales": (1, 1, 2, 1)}, Kind.DIFFERS, "moves an axis"),
+    ("opencv-dnn", 9, (1, 1, 20, 5), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 2)}, Kind.DIFFERS, "ties otherwise"),
+    ("opencv-dnn", 9, (1, 1, 10, 5), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 2)}, Kind.SAME, ""),
+    ("mnn", 13, (1, 4, 7, 3), (0,), {**LINEAR, **MOVED}, {"scales": (1, 1, 1.1, 1.3)}, Kind.SAME, ""),
+    ("mnn", 19, (1, 3, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1, 1, 1, 1)}, Kind.DIFFERS, "moves an axis"),
+    ("mnn", 11, (1, 3, 9, 14), ALL, {**NEAREST, **CORNERS}, {"scales": (1, 1, 1, 3)}, Kind.SAME, ""),
+    ("ncnn", 9, (1, 3, 6, 5), (), NEAREST, {"scales": (1, 1, 1.1, 1)}, Kind.DIFFERS, "copies what keeps both lengths"),
+    ("ncnn", 11, (1, 3, 21, 3), (), {**NEAREST, **ASYMMETRIC}, {"sizes": (1, 3, 6, 1)}, Kind.SAME, ""),
+    ("tvm", 11, (1, 6, 9, 1), (0,), {**LINEAR, **CORNERS}, {"scales": (1, 1, 1, 1)}, Kind.REFUSED, "divides by 0"),
+    ("tvm", 13, (1, 3, 1, 26), IMAGE, {**LINEAR, **CORNERS}, {"scales": (1, 1, 1.5, 0.7)}, Kind.DIFFERS, "makes NaN"),
+    ("tvm", 13, (2, 1, 2, 30), (), {**CEIL, **TORCH}, {"sizes": (2, 1, 7, 46)}, Kind.SAME, ""),
+    ("iree", 19, (1, 4, 15, 8), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 0.5)}, Kind.SAME, ""),
+    ("iree", 19, (1, 4, 15, 8), (), NEAREST, {"scales": (1, 1, 2.6, 0.5)}, Kind.DIFFERS, "scales exactly"),
+    ("iree", 9, (1, 1, 6, 5), (0,), NEAREST, {"scales": (2, 1.1, 2, 2)}, Kind.DIFFERS, "the last two axes only"),
+    ("iree", 13, (1, 9, 8, 4), ALL, LINEAR, {"sizes": (1, 12, 9, 2)}, Kind.REFUSED, "height and width only"),
+    (
+        "iree",
+        13,
+        (1, 1, 5, 15),
+        (),
+        {**LINEAR, **SYMMETRIC},
+        {"scales": (1, 1, 2, 0.7)},
+        Kind.UNKNOWN,
+        "pixel twice",
+    ),
+    ("iree", 13, (1, 1, 5, 10), (), {**LINEAR, **SYMMETRIC}, {"scales": (1, 1, 2, 1.5)}, Kind.SAME, ""),
+    ("tract", 13, (1, 4, 30, 38), (0,), {**NEAREST, **SYMMETRIC}, {"scales": (1, 1, 1.3, 1.1)}, Kind.DIFFERS, "ties"),
+    ("tract", 19, (2, 1, 9, 7), IMAGE, {**CUBIC, **TORCH}, {"sizes": (1, 1, 5, 11)}, Kind.DIFFERS, "at -1/2"),
+)
+
+
+@pytest.mark.parametrize(("name", "opset", "shape", "dynamic", "attributes", "target", "kind", "why"), ROWS, ids=str)
+def test_what_is_predicted_is_seen(
+    name: str,
+    opset: int,
+    shape: tuple[int, ...],
+    dynamic: tuple[int, ...],
+    attributes: dict[str, Any],
+    target: dict[str, Any],
+    kind: Kind,
+    why: str,
+    tmp_path: Path,
+) -> None:
+    op = "Resize" if opset > 9 else "Upsample"
+    model = onnx_model(op, opset, shape, "float32", attributes, **target)
+    loosen(model, dynamic)
+    onnx.save(model, tmp_path / "a.onnx")
+    run = name in INSTALLED and kind is not Kind.UNKNOWN
+    (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=[name], shapes={"x": shape}, run=run).rows
+    predicted = row.forecast[name]
+    assert (predicted.kind, why in predicted.reason) == (kind, True), predicted
+    assert row.seen.get(name, predicted).kind is kind, row.seen[name]
+
+
+def test_sizes_of_run_time_that_change_no_length(tmp_path: Path) -> None:
+    """A cubic Resize of integers is refused in onnxruntime where a length changes, and copies where none does."""
+    path, shape = tmp_path / "a.onnx", (2, 3, 6, 5)
+    model = onnx_model("Resize", 13, shape, "uint8", CUBIC, sizes=shape)
+    compute_sizes(model, 13, shape, IMAGE, shape)
+    loosen(model, ALL)
+    onnx.save(model, path)
+    verdicts = []
+    for lengths in ((2, 3, 7, 5), shape, None):
+        (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": lengths} if lengths else None).rows
+        verdicts.append(row.forecast["onnxruntime"])
+    assert [each.kind for each in verdicts] == [Kind.REFUSED, Kind.SAME, Kind.REFUSED]
+    assert verdicts[-1].reason == "no cubic Resize of uint8; provided that axes [2, 3] change"
+    x = values(np.random.default_rng(0), shape, "uint8")
+    np.testing.assert_array_equal(onnxruntime_resize(model, {"x": x}), x)
+
+
+def test_the_target_any_notes_the_conditions_of_all(tmp_path: Path) -> None:
+    """OpenCV reads beyond images of height 1, which other runtimes resize."""
+    model = onnx_model("Resize", 13, (1, 3, 4, 5), "float32", LINEAR, sizes=(1, 3, 2, 5))
+    loosen(model, IMAGE)
+    onnx.save(model, tmp_path / "a.onnx")
+    (row,) = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="any", verify=False).rows
+    assert (row.form, row.note) == ("Resize-13, kept", "but for images of height 1, beyond which its linear reads")
