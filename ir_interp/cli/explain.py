@@ -17,6 +17,7 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
+from ir_interp.files.paths import is_file
 from ir_interp.options.declaration import check_place, keywords, options_set
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
 from ir_interp.options.shared_options import named_layer
@@ -73,7 +74,7 @@ def explain(
 
 def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
     """Say whether to explain the head of an IR: it takes uint8 images, and no option asks for a resize."""
-    if FileKind.of(path) is not FileKind.IR or not path.is_file():
+    if FileKind.of(path) is not FileKind.IR or not is_file(path):
         return False
     is_of_resize = any(PIPELINE not in each.places for each in options_set(options) if each.places)
     return not is_of_resize and openvino_preprocessor.takes_images(path)

@@ -53,7 +53,7 @@ NUMBERS = ("float32", "float64", "float16", "bfloat16", *INTEGERS)
 COPIED = (*NUMBERS, "bool", "str")
 LONGEST = (13, 11, 7, 5, 3, 3)  # of an axis, by rank
 
-EVERY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EVERY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 AREAS = st.sampled_from([Area(), Mean()])
 NEAREST = st.builds(Nearest, rounding=st.sampled_from(Rounding))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -35,9 +34,11 @@ def pillow(x: Array, height: int, width: int, name: str = "BICUBIC") -> Array:
     return np.asarray(Image.fromarray(np.ascontiguousarray(x)).resize((width, height), Image.Resampling[name]))
 
 
-def opencv(x: Array, height: int, width: int) -> Array:
-    y: Array = cv2.resize(np.ascontiguousarray(x), (width, height))
-    return y
+def opencv(x: Array, height: int | None = None, width: int | None = None, **factors: float) -> Array:
+    """Return what cv2.resize makes of an image, whose bytes the sweep of libraries compares."""
+    sizes = None if height is None or width is None else (height, width)
+    scales = (factors["fy"], factors["fx"]) if factors else None
+    return ir_interp.resize(np.ascontiguousarray(x), ir_interp.spec("opencv"), sizes=sizes, scales=scales)
 
 
 def padded(y: Array, height: int, width: int, top: int, left: int, colour: int) -> Array:
@@ -48,8 +49,8 @@ def padded(y: Array, height: int, width: int, top: int, left: int, colour: int) 
 
 X = picture(70, 90)
 RESULTS: dict[str, tuple[Array, Array, str, str]] = {
-    "factors": (X, cv2.resize(X, None, fx=0.47, fy=0.47), "opencv:INTER_LINEAR", "by factors fy=0.47, fx=0.47"),
-    "two factors": (X, cv2.resize(X, None, fx=0.4, fy=0.53), "opencv:INTER_LINEAR", "by factors fy=0.53, fx=0.4"),
+    "factors": (X, opencv(X, fx=0.47, fy=0.47), "opencv:INTER_LINEAR", "by factors fy=0.47, fx=0.47"),
+    "two factors": (X, opencv(X, fx=0.4, fy=0.53), "opencv:INTER_LINEAR", "by factors fy=0.53, fx=0.4"),
     "BGR": (X, pillow(X, 30, 40)[:, :, ::-1], "pillow:BICUBIC", "channels reversed (BGR)"),
     "grey": (X[:, :, 0], pillow(np.repeat(X[:, :, :1], 3, 2), 30, 40), "pillow:BICUBIC", "grey to RGB"),
     "alpha": (picture(70, 90, 4), pillow(picture(70, 90, 4)[:, :, :3], 30, 40), "pillow:BICUBIC", "alpha dropped"),
