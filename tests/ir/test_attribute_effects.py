@@ -41,7 +41,7 @@ def test_each_attribute_has_a_row(tmp_path: Path) -> None:
 
 def test_each_change_shows() -> None:
     """In processes of its own: some values end OpenVINO's, or spoil its memory."""
-    command = [sys.executable, "-m", "tests.sweeps.attributes", "--check", str(ROWS_FILE), "--every", "16"]
+    command = [sys.executable, "-m", "tests.sweeps.attributes", "--check", str(ROWS_FILE), "--every", "32"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == ""
     assert done.returncode == 0, done.stderr
