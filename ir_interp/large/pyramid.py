@@ -5,16 +5,19 @@ Source: ngff.openmicroscopy.org/0.5, "multiscales" metadata, and the same of 0.4
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ir_interp.arrays.labelled import centres
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.large.layout import Work
 from ir_interp.shapes import resolve_axes
+
+if TYPE_CHECKING:
+    from ir_interp.large.zarr_arrays import ZarrArray
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel"} | dict.fromkeys("zyx", "space")
 _ORDER = ("time", "channel", "space")
@@ -35,12 +38,12 @@ class Image:
     others: Mapping[str, Any]
 
 
-def image_of(path: Path, source: Any, work: Work) -> Image:
+def image_of(source: ZarrArray, work: Work) -> Image:
     """Return what is known of an array: from the OME-Zarr group around it, else by the names of its dimensions.
 
     Raises SpecError for axes that OME-Zarr does not have.
     """
-    image = _in_group(path, len(source.shape)) or _by_names(source, work)
+    image = source.image or _by_names(source.names, work)
     types = [axis.get("type") for axis in image.axes]
     known = [each for each in types if each in _ORDER]
     in_order = known == sorted(known, key=_ORDER.index)
@@ -50,26 +53,33 @@ def image_of(path: Path, source: Any, work: Work) -> Image:
     return image
 
 
-def _by_names(source: Any, work: Work) -> Image:
-    rank = len(source.shape)
-    names = getattr(source.metadata, "dimension_names", None) or source.attrs.get("_ARRAY_DIMENSIONS")
-    resized = set(resolve_axes(work.spec.axes, rank))
-    if not names:
-        names = [f"axis{i}" for i in range(rank - 2)] + ["y", "x"]
-    axes = []
-    for number, name in enumerate(map(str, names)):
-        kind = _TYPES.get(name.lower(), "space" if number in resized else None)
-        axes.append({"name": name, "type": kind} if kind else {"name": name})
+def _by_names(names: Sequence[Any], work: Work) -> Image:
+    rank = len(work.shape)
+    resized = resolve_axes(work.spec.axes, rank)
+    names = names or [f"axis{i}" for i in range(rank - 2)] + ["y", "x"]
+    axes = described_axes(names, resized)
     return Image(axes=axes, scale=[1.0] * rank, translation=[0.0] * rank, others={})
 
 
-def _in_group(path: Path, rank: int) -> Image | None:
+def described_axes(names: Sequence[Any], spatial: Collection[int] = ()) -> list[dict[str, Any]]:
+    """Return axes as OME-Zarr describes them: their types follow from their names, or from being ``spatial``."""
+    axes = []
+    for number, name in enumerate(map(str, names)):
+        kind = _TYPES.get(name.lower(), "space" if number in spatial else None)
+        axes.append({"name": name, "type": kind} if kind else {"name": name})
+    return axes
+
+
+def group_image(path: Path, rank: int) -> Image | None:
     """Return what the group around an array says of it, if there is one."""
     import zarr
 
+    from ir_interp.large.store_files import store_of
+
     for group_path in (path.parent, path.parent.parent):
         try:
-            attributes: dict[str, Any] = dict(zarr.open_group(group_path, mode="r").attrs)
+            store, inner = store_of(group_path)
+            attributes: dict[str, Any] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
         except (OSError, ValueError, TypeError, KeyError):  # no group, or one of another kind
             continue
         ome: Any = attributes.get("ome", attributes)
