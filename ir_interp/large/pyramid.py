@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ir_interp.arrays.labelled import centres
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.large.layout import Work
 from ir_interp.shapes import resolve_axes
-
-if TYPE_CHECKING:
-    from ir_interp.large.zarr_arrays import ZarrArray
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel"} | dict.fromkeys("zyx", "space")
 _ORDER = ("time", "channel", "space")
@@ -38,15 +35,15 @@ class Image:
     others: Mapping[str, Any]
 
 
-def image_of(source: ZarrArray, work: Work) -> Image:
-    """Return what is known of an array: from the OME-Zarr group around it, else by the names of its dimensions.
+def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
+    """Return what is ``known`` of an image from its metadata, else from the names of its dimensions.
 
     Raises SpecError for axes that OME-Zarr does not have.
     """
-    image = source.image or _by_names(source.names, work)
+    image = known or _by_names(names, work)
     types = [axis.get("type") for axis in image.axes]
-    known = [each for each in types if each in _ORDER]
-    in_order = known == sorted(known, key=_ORDER.index)
+    ordered = [kind for kind in types if kind in _ORDER]
+    in_order = ordered == sorted(ordered, key=_ORDER.index)
     if len(types) not in _RANKS or types.count("space") not in _SPATIAL or not in_order or types[-1] != "space":
         names = ", ".join(str(axis["name"]) for axis in image.axes)
         raise SpecError(f"levels are OME-Zarr, whose axes are time, channel, then 2 or 3 of space; these are {names}")

@@ -72,7 +72,9 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
     works = [layout.work for layout in layouts]
-    image = pyramid.image_of(source, works[-1]) if request.levels and not isinstance(source, Raster) else None
+    image = None
+    if request.levels is not None and not isinstance(source, Raster):
+        image = pyramid.image_of(source.image, source.names, works[-1])
     is_group = request.levels is not None or isinstance(source, Raster)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))

@@ -26,6 +26,7 @@ from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.large import budget, stores
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
+from ir_interp.large.zarr_arrays import ZarrArray
 from tests.support.graphs import save_model
 
 Array = NDArray[Any]
@@ -269,7 +270,7 @@ class _Counted:
 def test_each_chunk_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     x = _store(tmp_path / "big.zarr", (320, 330), (64, 64))
     source = _Counted(zarr.open_array(tmp_path / "big.zarr", mode="r"))
-    monkeypatch.setattr(stores, "_opened", lambda _: source)
+    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source))
     request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT)
     resize_store(replace(request, target={"scales": (scale, scale)}), _nothing)
     assert len(source.read) == 30
