@@ -26,6 +26,7 @@ class FileKind(Enum):
     PAGE = ".html"
     LINES = ".jsonl"
     CSV = ".csv"
+    PARQUET = ".parquet"
     STORE = ".zarr"
 
     @classmethod
