@@ -16,7 +16,6 @@ from ir_interp.large.rasters import Raster
 
 _LOSSLESS = ("LZW", "DEFLATE", "ZSTD", "LERC_DEFLATE", "LERC_ZSTD")
 _STALE = "STATISTICS_"  # tags that describe the pixels before the resize
-_CACHE = 2**26  # bytes of GDAL's block cache
 
 
 def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> None:
@@ -38,13 +37,12 @@ def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequ
     }
     image = levels[0].parent / "image.vrt"
     image.write_bytes(_virtual(source, levels, works))
-    with rasterio.Env(GDAL_CACHEMAX=_CACHE):
-        try:
-            rasterio.shutil.copy(image, destination, driver="COG", **options)
-        except MemoryError:
-            raise
-        except Exception as error:  # of GDAL, whose classes rasterio does not publish
-            raise IrInterpError(f"no GeoTIFF file can be written: {error}") from None
+    try:
+        rasterio.shutil.copy(image, destination, driver="COG", **options)
+    except MemoryError:
+        raise
+    except Exception as error:  # of GDAL, whose classes rasterio does not publish
+        raise IrInterpError(f"no GeoTIFF file can be written: {error}") from None
 
 
 def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> bytes:

@@ -20,6 +20,7 @@ from ir_interp.shapes import Shape
 
 _ADVICE = "pip install 'ir-interp[geo]'"
 _STRIPS = 2**20  # elements of a row of blocks that are read at once, where blocks are rows of pixels
+_CACHE = 2**26  # bytes of GDAL's block cache
 _DRIVER = "GTiff"  # the only one that opens a file: a .tif that holds a VRT could name any other file
 
 
@@ -35,6 +36,7 @@ class Raster:
     profile: Any
     chunks: Shape
     idle: list[Any]
+    resources: ExitStack
 
     @property
     def shape(self) -> Shape:
@@ -76,8 +78,7 @@ class Raster:
 
     def close(self) -> None:
         """Close the file."""
-        for dataset in self.idle:
-            dataset.close()
+        self.resources.close()
 
     def aligned(self, chunks: Shape) -> Shape:
         """Return the chunks to write."""
@@ -111,13 +112,13 @@ def opened(path: Path) -> Raster:
         raise IrInterpError(f"rasterio is not installed: {_ADVICE}") from None
     check_regular(path)
     with ExitStack() as stack:
-        with reported(path, "GeoTIFF", "rasterio"), rasterio.Env(), warnings.catch_warnings():
+        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE))
+        with reported(path, "GeoTIFF", "rasterio"), warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # an image that is only large
             idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
             _check(idle[0], path)
-            raster = Raster(path, idle[0].profile, _chunks(idle[0]), idle)
-        stack.pop_all()
-        return raster
+            profile, chunks = idle[0].profile, _chunks(idle[0])
+        return Raster(path, profile, chunks, idle, stack.pop_all())
 
 
 def _dataset(path: Path) -> Any:
