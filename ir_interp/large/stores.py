@@ -18,6 +18,7 @@ from ir_interp.errors import IrInterpError, ShapeError, SpecError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import is_tiff
+from ir_interp.files.memory import resident_bytes
 from ir_interp.files.paths import exists
 from ir_interp.large import budget, cloud_optimised, ome_tiff, pyramid, rasters, zarr_arrays
 from ir_interp.large.dealing import Dealer
@@ -78,12 +79,12 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     is_group = request.levels is not None or isinstance(source, Raster)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
-    memory = budget.left(request.memory)
+    run = _Run(request=request, source=source, memory=budget.left(request.memory), progress=progress)
     with journal:
         paths = [partial / str(level) if is_group else partial for level in range(len(layouts))]
         array: Source = source
         for level, (layout, path) in enumerate(zip(layouts, paths, strict=True), start=0 if request.levels else 1):
-            array = _level(array, source, path, layout, Ledger(journal, level), memory, progress)
+            array = run.level(array, path, layout, Ledger(journal, level))
         result = partial
         if isinstance(source, Raster):
             result = partial / "result.tif"
@@ -149,27 +150,38 @@ def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[s
     }
 
 
-def _level(
-    image: Source, source: Source, path: Path, layout: Layout, ledger: Ledger, memory: int, progress: Told
-) -> ZarrArray:
-    """Return one array made from an image, in the format of the source, all of whose chunks are written."""
-    import zarr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What the levels of a resize share; ``memory`` is the part of the request's that the program leaves."""
 
-    target = source.created(path, layout)
-    left = {place for place in layout.places if not ledger.is_done(place)}
-    total = math.prod(map(len, layout.chunks))
-    done = itertools.count(total - len(left) + 1)
-    what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}"
-    lock = threading.Lock()
+    request: Request
+    source: Source
+    memory: int
+    progress: Told
 
-    def write(place: Place, values: Array) -> None:
-        target[layout.piece(place)] = values
-        ledger.add(place)
-        with lock:
-            progress(what, next(done), total)
+    def level(self, image: Source, path: Path, layout: Layout, ledger: Ledger) -> ZarrArray:
+        """Return one array made from an image, in the format of the source, all of whose chunks are written."""
+        import zarr
 
-    progress(what, total - len(left), total)
-    for strip in budget.strips(layout, memory):
-        places = [place for place in strip if place in left]
-        Dealer(layout, places, image.read, write).run(budget.threads(layout, memory))
-    return ZarrArray(array=zarr.open_array(path, mode="r"))
+        target = self.source.created(path, layout)
+        left = {place for place in layout.places if not ledger.is_done(place)}
+        total = math.prod(map(len, layout.chunks))
+        done = itertools.count(total - len(left) + 1)
+        lock = threading.Lock()
+
+        def report(count: int) -> None:
+            used, allowed = resident_bytes() >> 20, self.request.memory >> 20
+            what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}, {used} of {allowed} MiB"
+            self.progress(what, count, total)
+
+        def write(place: Place, values: Array) -> None:
+            target[layout.piece(place)] = values
+            ledger.add(place)
+            with lock:
+                report(next(done))
+
+        report(total - len(left))
+        for strip in budget.strips(layout, self.memory):
+            places = [place for place in strip if place in left]
+            Dealer(layout, places, image.read, write).run(budget.threads(layout, self.memory))
+        return ZarrArray(array=zarr.open_array(path, mode="r"))
