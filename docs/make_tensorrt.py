@@ -21,14 +21,14 @@ from ir_interp.translation.translate import write
 PATH = Path(__file__).with_name("tensorrt.md")
 _TF, _TF_OPSET, _OPSET = "tf_half_pixel_for_nn", 12, 19
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric", _TF)
-_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_LAYER_ROUNDINGS = {"round_prefer_floor": "HALF_DOWN", "round_prefer_ceil": "HALF_UP", "floor": "FLOOR", "ceil": "CEIL"}
 _SAID = {"resize_mode", "coordinate_transformation", "selector_for_single_pixel", "nearest_rounding"}
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
     """Yield what is asked of a Resize: a name, its attributes, and its inputs after the data."""
     sizes, scales = ("none", "none", "sizes"), ("none", "scales")
-    for coordinates, rounding in itertools.product(_COORDINATES, _ROUNDINGS):
+    for coordinates, rounding in itertools.product(_COORDINATES, _LAYER_ROUNDINGS):
         yield f"nearest, {coordinates}, {rounding}", _words("nearest", coordinates, nearest_mode=rounding), sizes
     for mode, coordinates in itertools.product(("linear", "cubic"), _COORDINATES):
         yield f"{mode}, {coordinates}", _words(mode, coordinates), sizes
@@ -86,9 +86,24 @@ def mapping() -> str:
             audited, errors = auditing.audit([path], runtimes=["tensorrt"])
             if errors:
                 raise ExceptionGroup("the model cannot be read", errors)
-            for each in audited:
-                lines.append(f"| {each.op.name} | {' | '.join(_written(each.op))} | {each.forecast['tensorrt']} |")
+            rows_of_opset = [(each.op.name, *_written(each.op), str(each.forecast["tensorrt"])) for each in audited]
+            lines += [f"| {' | '.join(row)} |" for row in folded(rows_of_opset)]
     return "\n".join(lines)
+
+
+def folded(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows, one in place of the four of a nearest Resize where the layer has the same rounding in each."""
+    for _, group in itertools.groupby(rows, lambda row: row[0].split(", ")[:2]):
+        several = list(group)
+        once = {_with_any_rounding(*row) for row in several}
+        yield from once if len(once) == 1 and len(several) == len(_LAYER_ROUNDINGS) else several
+
+
+def _with_any_rounding(name: str, settings: str, *others: str) -> tuple[str, ...]:
+    *words, rounding = name.split(", ")
+    of_layer = _LAYER_ROUNDINGS.get(rounding, "")
+    same = [("the same rounding" if word == of_layer else word) for word in settings.split(", ")]
+    return ", ".join((*words, "any rounding")), ", ".join(same), *others
 
 
 def _written(op: ResizeOp) -> tuple[str, str]:
@@ -117,8 +132,8 @@ def limits() -> str:
     return "\n".join(
         (
             f"- element types: {', '.join(tensorrt.LAYER_TYPES)}",
-            f"- rank: 1 to {tensorrt.MAX_RANK}, of CUBIC from 2",
-            f"- innermost axes that a mode resizes: {innermost}; the others keep their lengths",
+            f"- rank: 1 to {tensorrt.MAX_RANK}, CUBIC from 2",
+            f"- innermost axes that a mode resizes: {innermost}; other axes keep their sizes",
             f"- elements of the input, and of the output: up to 2^31 = {tensorrt.MAX_VOLUME:,}",
         )
     )

@@ -50,6 +50,14 @@ def test_what_is_not_shown_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_modules_that_pages_name_exist(page: Path) -> None:
+    """They are named from the root, or from a package that a page is about."""
+    packages = [ROOT, ROOT / "ir_interp", ROOT / "ir_interp" / "executor", ROOT / "converters"]
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not any((package / path).exists() for package in packages)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
