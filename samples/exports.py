@@ -1,4 +1,4 @@
-"""Write models as exporters write them, for docs/cookbook.md: ``python samples/exports.py torch-antialias soft.onnx``.
+"""Write models as exporters write them, for README.md and docs/: ``python samples/exports.py torch-antialias soft.onnx``.
 
 Only what matters to a resize is there: its attributes and inputs, and what exporters put around it.
 """
@@ -152,6 +152,15 @@ def photo(path: Path) -> None:
     Image.fromarray(np.round(picture * 255).astype(np.uint8)).save(path)
 
 
+def scene(path: Path) -> None:
+    """Write a Zarr array of 2,000 x 3,000 pixels of uint8 in chunks of 500 x 500, with names of its dimensions."""
+    import zarr
+
+    y, x = np.mgrid[:2000, :3000]
+    array = zarr.create_array(path, shape=y.shape, dtype="uint8", chunks=(500, 500), dimension_names=("y", "x"))
+    array[:] = (x + y) % 256
+
+
 def vit_config(path: Path) -> None:
     """Write the configuration of an image processor as transformers does: the class, and what is not its default."""
     path.write_text('{"image_processor_type": "ViTImageProcessor", "size": {"height": 64, "width": 96}}\n')
@@ -166,6 +175,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "yolo": yolo,
     "float32-tie": float32_tie,
     "photo": photo,
+    "scene": scene,
     "vit-config": vit_config,
 }
 
