@@ -1,4 +1,4 @@
-"""Write models as exporters write them, for README.md and docs/: ``python samples/exports.py torch-antialias soft.onnx``.
+"""Write models as exporters write them, for README.md and docs/: ``python samples/exports.py road-mask roads.onnx``.
 
 Only what matters to a resize is there: its attributes and inputs, and what exporters put around it.
 """
