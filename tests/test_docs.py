@@ -58,6 +58,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        text = (page.parent / target if target else page).read_text(encoding="utf-8")
+        assert anchor in map(_anchor, re.findall(r"(?m)^#+ (.*)$", text)), f"{target}#{anchor}"
+
+
+def _anchor(heading: str) -> str:
+    """Return a heading's anchor, as GitHub forms it."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
