@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ir_interp.pipelines.huggingface_classes import PROCESSORS
+from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
 from ir_interp.pipelines.output_size import RULES
 from ir_interp.pipelines.steps import STEPS
 
@@ -53,10 +53,11 @@ _CLASSES = """
 
 A class may have the suffix `Fast`, `Pil` or `FeatureExtractor`. A key that the file omits has the default shown \
 here. Any other class, and any other key that is not about labels, texts or files, is refused by name. Both backends \
-match transformers 5.23 bit for bit, floats included (`python -m tests.sweeps.pipelines`).
+match transformers 5.23 bit for bit, floats included (`python -m tests.sweeps.pipelines`). The *standard* steps are \
+resize, crop, rescale, normalise.
 
-| class | order | size | resample | crop | pad | normalised | special keys | ignored |
-|---|---|---|---|---|---|---|---|---|
+| class | steps | size | resample | crop | pad | normalised | special keys |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -111,14 +112,13 @@ def _row(name: str) -> str:
     keys = processor.defaults
     cells = (
         f"{name}ImageProcessor",
-        processor.family.value,
+        "standard" if processor.family is Family.PLAIN else processor.family.value,
         ", ".join(f"{key} {value}" for key, value in keys["size"].items()) or "of the image",
         _FILTERS[keys["resample"]],
         _size(keys["crop_size"]) if keys["do_center_crop"] else "no",
         "yes" if keys["do_pad"] else "no",
         "yes" if keys["do_normalize"] else "no",
         ", ".join(f"{key} {_shown(keys[key])}" for key in _OWN if key in keys) or "none",
-        ", ".join(sorted(processor.ignores)) or "none",
     )
     return f"| {' | '.join(cells)} |\n"
 
