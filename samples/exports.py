@@ -1,4 +1,4 @@
-"""Write models as exporters write them, for docs/cookbook.md: ``python samples/exports.py torch-antialias soft.onnx``.
+"""Write models as exporters write them, for README.md and docs/: ``python samples/exports.py road-mask roads.onnx``.
 
 Only what matters to a resize is there: its attributes and inputs, and what exporters put around it.
 """
@@ -14,13 +14,16 @@ import onnx
 import onnx.parser
 from onnx import numpy_helper
 
-_THUMBNAIL = """
+_SHRINK = """
     <ir_version: 8, opset_import: ["": 18], producer_name: "pytorch">
-    thumbnail (float[1,3,240,320] image) => (float[1,3,60,80] small) <int64[4] size = {{1, 3, 60, 80}}> {{
+    {name} (float[1,{channels},240,320] {data}) => (float[1,{channels},60,80] small)
+    <int64[4] size = {{1, {channels}, 60, 80}}> {{
         [shrink] small = Resize <mode = "cubic", antialias = 1, cubic_coeff_a = {a}, exclude_outside = {exclude},
-                                 coordinate_transformation_mode = "pytorch_half_pixel"> (image, "", "", size)
+                                 coordinate_transformation_mode = "pytorch_half_pixel"> ({data}, "", "", size)
     }}
 """
+_THUMBNAIL = {"name": "thumbnail", "data": "image", "channels": 3}
+_ROADS = {"name": "roads", "data": "mask", "channels": 1}
 _MASK = """
     <ir_version: 6, opset_import: ["": 12], producer_name: "tf2onnx">
     mask (float[1,26,26,1] mask) => (float[1,64,64,1] large)
@@ -97,12 +100,17 @@ _IR_OF_2020 = """\
 
 def torch_antialias(path: Path) -> None:
     """Write interpolate(mode="bicubic", antialias=True) as torch.onnx did for years: with the constants of neither."""
-    onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.75, exclude=0)), path)
+    onnx.save(onnx.parser.parse_model(_SHRINK.format(**_THUMBNAIL, a=-0.75, exclude=0)), path)
 
 
 def torch_antialias_fixed(path: Path) -> None:
     """Write the same as torch.onnx does since 2026: what PyTorch computes."""
-    onnx.save(onnx.parser.parse_model(_THUMBNAIL.format(a=-0.5, exclude=1)), path)
+    onnx.save(onnx.parser.parse_model(_SHRINK.format(**_THUMBNAIL, a=-0.5, exclude=1)), path)
+
+
+def road_mask(path: Path) -> None:
+    """Write the last step of a segmentation model, which shrinks a mask with antialias, as torch.onnx did for years."""
+    onnx.save(onnx.parser.parse_model(_SHRINK.format(**_ROADS, a=-0.75, exclude=0)), path)
 
 
 def tf2onnx_nearest(path: Path) -> None:
@@ -144,6 +152,15 @@ def photo(path: Path) -> None:
     Image.fromarray(np.round(picture * 255).astype(np.uint8)).save(path)
 
 
+def scene(path: Path) -> None:
+    """Write a Zarr array of 2,000 x 3,000 pixels of uint8 in chunks of 500 x 500, with names of its dimensions."""
+    import zarr
+
+    y, x = np.mgrid[:2000, :3000]
+    array = zarr.create_array(path, shape=y.shape, dtype="uint8", chunks=(500, 500), dimension_names=("y", "x"))
+    array[:] = (x + y) % 256
+
+
 def vit_config(path: Path) -> None:
     """Write the configuration of an image processor as transformers does: the class, and what is not its default."""
     path.write_text('{"image_processor_type": "ViTImageProcessor", "size": {"height": 64, "width": 96}}\n')
@@ -152,11 +169,13 @@ def vit_config(path: Path) -> None:
 MODELS: dict[str, Callable[[Path], None]] = {
     "torch-antialias": torch_antialias,
     "torch-antialias-fixed": torch_antialias_fixed,
+    "road-mask": road_mask,
     "tf2onnx-nearest": tf2onnx_nearest,
     "interpolate-1": interpolate_1,
     "yolo": yolo,
     "float32-tie": float32_tie,
     "photo": photo,
+    "scene": scene,
     "vit-config": vit_config,
 }
 

