@@ -16,7 +16,7 @@ COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
 
 
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write the records of audited models as CSV, in UTF-8. Raises OutputError where that is not possible."""
+    """Write the records of audited models as CSV, in UTF-8. Raises OutputError if that fails."""
     with replacing(path) as (temporary,), temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
@@ -25,7 +25,7 @@ def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value that no spreadsheet takes for a formula, whatever a model is called."""
+    """Return a value that no spreadsheet reads as a formula, whatever the model is called."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_BEGINNINGS) else value
 
 
@@ -33,7 +33,7 @@ _BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a model; one without a resize where there is none."""
+    """Yield the rows of a model; one without a resize if there are none."""
     of_file = {name: record[name] for name in _OF_FILE}
     error = "; ".join(each["message"] for each in record["errors"])
     rows = [row for resize in record["resizes"] for row in _of_resize(resize, record)]

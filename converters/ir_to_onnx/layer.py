@@ -56,28 +56,28 @@ class Op:
         return self.layer.version or 0
 
     def has(self, index: int) -> bool:
-        """Say whether an input is connected."""
+        """Return whether an input is connected."""
         return index < len(self.inputs) and bool(self.inputs[index])
 
     def is_used(self, index: int) -> bool:
-        """Say whether anything takes an output."""
+        """Return whether anything takes an output."""
         return bool(self.net.readers(self.layer, self.layer.outputs[index]))
 
     def is_read_elsewhere(self, index: int) -> bool:
-        """Say whether another layer needs what an input reads, and not only lengths of it that are known."""
+        """Return whether another layer needs what an input reads, and not only lengths of it that are known."""
         source = self.net.source(self.layer, index)
         readers = self.net.readers(*source) if source else []
         return sum(not self._measures(each) for each in readers) > 1
 
     def _measures(self, reader: Layer) -> bool:
-        """Say whether a layer only takes lengths, and constants stand for all that is made of them."""
+        """Return whether a layer only takes lengths, and constants stand for all that is made of them."""
         if reader.type.lower() != "shapeof":
             return False
         users = self.net.readers(reader, reader.outputs[0])
         return is_decided(self.net, reader) or all(is_decided(self.net, each) for each in users)
 
     def is_shared(self, index: int) -> bool:
-        """Say whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
+        """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
         found = self.net.source(self.layer, index)
         place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
         same = {

@@ -229,7 +229,7 @@ class _Writer:
         return self.graph.constant(value)
 
     def _is_stored(self, layer: Layer) -> bool:
-        """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
+        """Return whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
         kind = layer.type.lower()
         if kind not in ("convert", "reshape"):
             held = small_weights.is_looked_up(self.net, layer) or small_weights.read(self.net, layer) is not None

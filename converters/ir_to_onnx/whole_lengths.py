@@ -23,7 +23,7 @@ class _Length:
 
 
 def is_whole(net: Net, layer: Layer, index: int, data: int, axis: int) -> bool:
-    """Say whether each number of an input is the length of another input, ``data``, along an axis."""
+    """Return whether each number of an input is the length of another input, ``data``, along an axis."""
     held, given = _read(net, layer, index), _at(net, layer, data, axis)
     return held is not None and given is not None and _origin(net, held).place == _origin(net, given).place
 

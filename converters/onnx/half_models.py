@@ -22,7 +22,7 @@ _TYPES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")  # a
 
 
 def is_half(path: Path) -> bool:
-    """Say whether an ONNX model computes anything in half precision."""
+    """Return whether an ONNX model computes anything in half precision."""
     if FileKind.of(path) is not FileKind.ONNX:
         return False
     model = read_model(path)

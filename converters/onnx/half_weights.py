@@ -53,7 +53,7 @@ def _is_float(tensor: onnx.TensorProto) -> bool:
 
 
 def _is_weight(value: NDArray[Any]) -> bool:
-    """Say whether half precision holds a constant, if less exactly, and saves something."""
+    """Return whether half precision holds a constant, if less exactly, and saves something."""
     return value.dtype == np.float32 and value.size >= MIN_ELEMENTS and float(np.abs(value).max()) <= _LARGEST
 
 

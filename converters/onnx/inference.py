@@ -26,7 +26,7 @@ def infer(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
-    """Say whether propagating data would list every entry, though sizes are never so many."""
+    """Return whether propagating data would list every entry, though sizes are never so many."""
     return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
 
 

@@ -87,7 +87,7 @@ def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
 
 
 def is_long_as_inferred(op: ResizeOp) -> bool:
-    """Say whether float32 makes of known lengths and scales what ONNX's shape inference makes of them."""
+    """Return whether float32 makes of known lengths and scales what ONNX's shape inference makes of them."""
     bare, padded = _without_pads(op.spec, op.shape or ())
     return not isinstance(bare.target, Sizes | Scales) or None in padded or None not in _output_shape(bare, padded)
 

@@ -42,7 +42,7 @@ def in_providers(found: FoundNode) -> Outcome | None:
 
 
 def are_transposes_around(found: FoundNode) -> bool:
-    """Say whether a Transpose in front of a node may meet one behind it."""
+    """Return whether a Transpose in front of a node may meet one behind it."""
 
     def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
         return (reader for name in node.output for reader in found.values.readers(name))
@@ -58,7 +58,7 @@ def _transpose_before(found: FoundNode) -> onnx.NodeProto | None:
 
 
 def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
-    """Say whether a Transpose may be moved to a tensor, which some nodes in order lead to."""
+    """Return whether a Transpose may be moved to a tensor, which some nodes in order lead to."""
     producers = {name: node for node in nodes for name in node.output}
 
     def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:

@@ -91,7 +91,7 @@ class Primitives:
         return self.graph.node("Gather", totals, self.graph.ints([-1]), axis=1)
 
     def range(self, start: str, stop: str) -> str:
-        """Return the whole numbers from ``start`` up to ``stop``, which is left out."""
+        """Return the integers from ``start`` up to ``stop``, which is left out."""
         return self.graph.node("Range", start, stop, self.graph.constant(np.float32(1)))
 
     def lengths(self, x: str) -> str:

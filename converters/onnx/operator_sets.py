@@ -54,7 +54,7 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
 
 
 def lacks_type(node: onnx.NodeProto, dtype: str | None, new: int) -> bool:
-    """Say whether the operator of a node does not take its first input's element type in operator set ``new``."""
+    """Return whether the operator of a node does not take its first input's element type in operator set ``new``."""
     schema = _schema(node.op_type, new)
     if schema is None or dtype is None or not schema.inputs:
         return False
@@ -84,7 +84,7 @@ def _schema(op: str, version: int) -> _Schema | None:
 
 
 def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
-    """Say whether a soft maximum is taken along the last axis: "along it" and "along all from it on" are then one."""
+    """Return whether a softmax is taken along the last axis, which "along all axes from it on" equals."""
     given = [each.i for each in node.attribute if each.name == "axis"]
     return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
 

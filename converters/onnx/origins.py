@@ -28,14 +28,14 @@ def open_axes(found: FoundNode) -> set[int]:
 
 
 def _has_one_length(found: FoundNode, axis: int) -> bool:
-    """Say whether an axis is known to be as long behind the node as before it."""
+    """Return whether an axis is known to be as long behind the node as before it."""
     shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
     before, after = (shape[axis] if shape and axis < len(shape) else None for shape in shapes)  # a file may contradict
     return before is not None and before == after
 
 
 def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
-    """Say whether the target's entry for an axis is a scale of 1, or the axis' own length."""
+    """Return whether the target's entry for an axis is a scale of 1, or the axis' own length."""
     target, values = found.op.spec.target, found.values
     if not isinstance(target, AtRunTime):
         return False
@@ -53,7 +53,7 @@ def _measured(values: Values, name: str) -> str | None:
 
 
 def entries(values: Values, name: str) -> list[int | None] | None:
-    """Return the entries of a vector of whole numbers, None where only run time knows one; None for no known length."""
+    """Return the entries of a vector of integers, None where only run time knows one; None for no known length."""
     whole, shape = values.value(name), values.shape(name)
     if whole is not None:
         return [int(each) for each in whole.ravel()]

@@ -59,7 +59,7 @@ OPERATORS = frozenset(_PLAIN)
 """The types of nodes that compute with integers and scales."""
 
 _BIASES = {"QLinearConv": 8, "QGemm": 6}
-"""Where the bias stands, whole numbers in units of the product of both scales."""
+"""Where the bias stands, integers in units of the product of both scales."""
 
 
 def quantised_operators(model: onnx.ModelProto) -> list[onnx.NodeProto]:
@@ -68,7 +68,7 @@ def quantised_operators(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def has_quantised_operators(path: Path) -> bool:
-    """Say whether a model is one of quantised operators."""
+    """Return whether a model is one of quantised operators."""
     return FileKind.of(path) is FileKind.ONNX and bool(quantised_operators(read_model(path)))
 
 

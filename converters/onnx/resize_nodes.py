@@ -240,7 +240,7 @@ def _implied_shape(
 
 
 def _crops(node: onnx.NodeProto) -> bool:
-    """Say whether a node reads its roi: an empty one is none then, and not one that is left out."""
+    """Return whether a node reads its roi: an empty one is none then, and not one that is left out."""
     return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
 
 

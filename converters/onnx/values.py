@@ -197,7 +197,7 @@ def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:
 
 
 def _is_short(ends: list[Array]) -> bool:
-    """Say whether a Range of these start, limit and step is no longer than what is computed."""
+    """Return whether a Range of these start, limit and step is no longer than what is computed."""
     if len(ends) != 3 or any(end.size != 1 for end in ends):
         return True  # which the evaluator refuses
     start, limit, step = (end.item() for end in ends)

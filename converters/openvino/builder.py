@@ -122,7 +122,7 @@ def _attributes(node: NodeContext) -> dict[str, Any]:
 
 
 def _is_empty(value: np.ndarray[Any, Any]) -> bool:
-    """Say whether a constant means "not given": the frontend makes a scalar of an empty initialiser."""
+    """Return whether a constant means "not given": the frontend makes a scalar of an empty initialiser."""
     return value.ndim == 0 or value.size == 0
 
 

@@ -125,7 +125,7 @@ def _replace(entries: Any, others: Iterable[Any]) -> None:
 
 
 def has_empties(model: onnx.ModelProto) -> bool:
-    """Say whether a model holds a constant without elements."""
+    """Return whether a model holds a constant without elements."""
     return any(
         any(map(_is_empty, graph.initializer)) or any(_constant_is_empty(node) for node in graph.node)
         for graph in graphs(model.graph)

@@ -167,7 +167,7 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
 
 
 def _sums_otherwise(op: ResizeOp) -> bool:
-    """Say whether integers are rounded of sums that OpenVINO makes in another order: a last bit may decide."""
+    """Return whether integers are rounded of sums that OpenVINO makes in another order: a last bit may decide."""
     sums = not isinstance(op.spec.kernel, Nearest) and "int" in (op.dtype or "")
     return sums and op.spec.rounds is not Integers.OPENVINO
 

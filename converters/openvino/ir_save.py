@@ -50,7 +50,7 @@ def _simplify(model: ov.Model) -> None:
 
 
 def _is_half(constant: ov.Node) -> bool:
-    """Say whether half precision holds a constant as it is."""
+    """Return whether half precision holds a constant as it is."""
     if constant.get_element_type() != ov.Type.f32:
         return False
     values = constant.data

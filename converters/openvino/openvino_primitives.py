@@ -52,7 +52,7 @@ def _hidden(divisor: ov.Output, dividend: ov.Output) -> ov.Output:
 
 
 def _is_constant(x: ov.Output) -> bool:
-    """Say whether a value depends on constants alone, or on lengths, which are folded where they are known."""
+    """Return whether a value depends on constants alone, or on lengths, which are folded where they are known."""
     waiting, seen = [x.get_node()], set()
     while waiting:
         node = waiting.pop()

@@ -42,7 +42,7 @@ def _known_sizes(sizes: ov.Output) -> PartialShape:
 
 
 def _keeps(target: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
-    """Say whether an entry of sizes or scales leaves ``axis`` of ``x`` as it is: its own length, or a scale of 1."""
+    """Return whether an entry of sizes or scales leaves ``axis`` of ``x`` as it is: its own length, or a scale of 1."""
     origin, entry = _origin(target, place)
     node = origin.get_node()
     if node.get_type_name() == "ShapeOf":

@@ -47,7 +47,7 @@ class Old:
         return found
 
     def ints(self, name: str, place: int) -> list[int] | None:
-        """Return the whole numbers that an attribute, or an input, holds; None where neither is given."""
+        """Return the integers that an attribute, or an input, holds; None where neither is given."""
         found = self.array(name, place)
         return None if found is None else [int(each) for each in found.ravel()]
 

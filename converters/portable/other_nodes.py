@@ -29,7 +29,7 @@ _ONNX = ("", "ai.onnx")
 
 
 def changes(node: onnx.NodeProto, function: onnx.FunctionProto, opset: int) -> bool:
-    """Say whether a node of a local function does not stand as it is in an operator set."""
+    """Return whether a node of a local function does not stand as it is in an operator set."""
     own = [each.version for each in function.opset_import if each.domain in _ONNX]
     return node.domain in _ONNX and bool(own) and bool(operator_sets.problem(node, own[0], opset))
 
@@ -73,7 +73,7 @@ def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tupl
 
 
 def _takes_rule_for_type(node: onnx.NodeProto, values: Values, opset: int) -> bool:
-    """Say whether a rule says a node otherwise because its operator does not take its element type."""
+    """Return whether a rule says a node otherwise because its operator does not take its element type."""
     return node.op_type in BY_TYPE and operator_sets.lacks_type(node, values.dtype(node.input[0]), opset)
 
 

@@ -142,7 +142,7 @@ class Writer:
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
     def _stands(self, found: FoundNode, new: ResizeOp) -> bool:
-        """Say whether onnxruntime computes a new node in a node's place, where Transposes may be around it."""
+        """Return whether onnxruntime computes a new node in a node's place, where Transposes may be around it."""
         has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
         return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
 
@@ -203,7 +203,7 @@ def deviation(found: FoundNode) -> str:
 
 
 def _sums_integers(found: FoundNode) -> bool:
-    """Say whether integers are made of weighted sums, in which no two runtimes agree."""
+    """Return whether integers are made of weighted sums, in which no two runtimes agree."""
     return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
 
 

@@ -119,7 +119,7 @@ def test_lists_that_name_others_twice_are_read_once(
             "list.txt: not a list of paths: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         ),
         (b"gone.onnx\n", "gone.onnx: cannot be read: No such file or directory"),
-        (b"-\n", "-: standard input is not read; expected names of models, or of folders"),
+        (b"-\n", "-: standard input is not supported; expected paths of models or folders"),
     ],
 )
 def test_a_list_that_makes_no_sense(content: bytes, reason: str, tmp_path: Path, fails: Fails) -> None:

@@ -511,7 +511,7 @@ def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
-GOES_WITH = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
+GOES_WITH = "a target (onnx:11 or the like, tensorrt, openvino, any) is required from .onnx to .onnx, and only there"
 EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *others()))} or any"
 
 

@@ -152,7 +152,7 @@ def test_results_are_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_results_that_are_none(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("r.jsonl").write_text(f"{line}\n")
-    said = "error: r.jsonl: line 1 is no result of a model; choose another name\n"
+    said = "error: r.jsonl: line 1 is not a result of a model; choose another name\n"
     assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
 
 

@@ -54,7 +54,7 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
 
 
 def is_alone(op: Op) -> bool:
-    """Say whether nothing but this layer reads what the convolution before it makes, and what stands between."""
+    """Return whether nothing but this layer reads what the convolution before it makes, and what stands between."""
     layer, index = op.layer, 0
     while (source := op.net.source(layer, index)) is not None:
         if len(op.net.readers(*source)) > 1:

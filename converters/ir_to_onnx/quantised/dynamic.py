@@ -129,7 +129,7 @@ def _sources(net: Net, layer: Layer) -> list[_End]:
 
 
 def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, _End], layers: set[int]) -> bool:
-    """Say whether a tensor is made as a pattern has it; names it in ``seen``, and its layers in ``layers``."""
+    """Return whether a tensor is made as a pattern has it; names it in ``seen``, and its layers in ``layers``."""
     if isinstance(pattern, float):
         return _number(net, end[0]) in (np.float32(pattern), np.float32(np.float16(pattern)))
     name = pattern if isinstance(pattern, str) else pattern.name
@@ -165,7 +165,7 @@ def _number(net: Net, layer: Layer) -> float | None:
 
 
 def _is_right(net: Net, ends: dict[str, _End]) -> bool:
-    """Say whether the attributes are those of the pattern: all axes, 8 bits, halves to even."""
+    """Return whether the attributes are those of the pattern: all axes, 8 bits, halves to even."""
     x, scale, zero, shift = (ends[name][1] for name in ("x", "scale", "zero", "shift"))
     modes = [ends[name][0].attributes.get("mode", "half_to_even").lower() for name in ("rounded", "rounded zero")]
     limits = [ends[name][0].attributes for name in ("in bytes", "zero in bytes")]

@@ -22,7 +22,7 @@ _FEW = 4
 
 
 def are_multiplied(op: Op) -> bool:
-    """Say whether a convolution is to be one of integers: levels go in and come out, of one scale each.
+    """Return whether a convolution is to be one of integers: levels go in and come out, of one scale each.
 
     Scales of channels do where weights take them in: those of the convolution behind, which has to be one of single
     channels, and those of the convolution before.
@@ -41,7 +41,7 @@ def _takes_levels(op: Op) -> bool:
 
 
 def makes_levels(op: Op) -> bool:
-    """Say whether what a convolution makes becomes levels that its weights can be scaled to."""
+    """Return whether what a convolution makes becomes levels that its weights can be scaled to."""
     return _feeds_channels(op) or _feeds_levels(op)
 
 
@@ -65,7 +65,7 @@ def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
 
 
 def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
-    """Say whether a layer is of some types; an Add is one that adds a constant."""
+    """Return whether a layer is of some types; an Add is one that adds a constant."""
     kind = layer.type.lower()
     added = (op.net.source(layer, index) for index in range(len(layer.inputs) if kind == "add" else 0))
     is_bias = any(each is not None and small_weights.constant(op.net, each[0]) is not None for each in added)
@@ -73,13 +73,13 @@ def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
 
 
 def are_taken_in(op: Op) -> bool:
-    """Say whether a convolution of integers, of single channels, reads what a layer makes, and takes in its scales."""
+    """Return whether a depthwise convolution of integers reads a layer's output, and takes in its scales."""
     readers = (replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0]))
     return any(is_of_single_channels(each) and makes_levels(each) for each in readers)
 
 
 def is_of_single_channels(op: Op) -> bool:
-    """Say whether each group of a convolution has one channel."""
+    """Return whether each group of a convolution has one channel."""
     return op.layer.type.lower() == "groupconvolution" and op.lengths(1)[2] == 1
 
 
@@ -88,7 +88,7 @@ def _has_few_channels(op: Op) -> bool:
 
 
 def _takes_scales(op: Op, layer: Layer, passed: AbstractSet[str]) -> bool:
-    """Say whether a layer makes levels of scales of channels that a convolution before it takes in."""
+    """Return whether a layer makes levels of scales of channels that a convolution before it takes in."""
     its = ranges.read(replace(op, layer=layer))
     return its is not None and its.are_of_channels and ("relu" not in passed or its.have_one_zero)
 

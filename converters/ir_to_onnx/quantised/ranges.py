@@ -15,7 +15,7 @@ _Numbers = NDArray[np.float32]
 MOST = 256
 """Levels of 8 bits."""
 
-_WHOLE = 1e-4  # of a level: so far from a whole number a zero point may be that two float32 limits say
+_WHOLE = 1e-4  # of a level: so far from an integer a zero point may be that two float32 limits say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +46,11 @@ class Side:
         return bool(((self.zero % 2 == 1) & (np.frexp(self.scale)[0] == 0.5)).any())
 
     def is_single(self) -> bool:
-        """Say whether there is one scale for all."""
+        """Return whether there is one scale for all."""
         return not self.scale.ndim
 
     def equals(self, other: Side | None) -> bool:
-        """Say whether another has the same numbers."""
+        """Return whether another has the same numbers."""
         return other is not None and np.array_equal(self.scale, other.scale) and np.array_equal(self.zero, other.zero)
 
 
@@ -90,7 +90,7 @@ class Ranges:
 
     @cached_property
     def before(self) -> Side | None:
-        """What integers make of what comes in; None where the level that is zero is no whole number of 8 bits."""
+        """What integers make of what comes in; None where the level that is zero is not an integer of 8 bits."""
         return self._side(self.low, self.high)
 
     @cached_property
@@ -141,7 +141,7 @@ class Ranges:
         return Side(scale=scale, zero=np.zeros(scale.shape))
 
     def are_within(self, low: float, high: float) -> bool:
-        """Say whether what lies beyond two limits becomes the first or the last level, as the limits themselves do."""
+        """Return whether values beyond two limits become the first or last level, as the limits themselves do."""
         step = (self.high - self.low) / np.float32(4 * (self.count - 1))
         return bool((step > 0).all() and (self.low + step >= low).all() and (self.high - step <= high).all())
 

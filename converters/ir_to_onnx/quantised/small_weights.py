@@ -114,7 +114,7 @@ def read(net: Net, product: Layer) -> Weights | None:
 
 
 def is_looked_up(net: Net, product: Layer) -> bool:
-    """Say whether a Multiply scales weights of nf4, which ONNX keeps in a table."""
+    """Return whether a Multiply scales weights of nf4, which ONNX keeps in a table."""
     ends = [net.source(product, index) for index in range(2)] if product.type.lower() == "multiply" else []
     stored = [_stored(net, end[0]) for end in ends if end is not None]
     return None not in stored and any(layer is not None and layer.outputs[0].dtype == "nf4" for layer in stored)
