@@ -34,7 +34,7 @@ def _prior_box(graph: Graph, op: Op) -> str:
 
 
 def _sizes(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return op.known_integers(0, "the lengths of its feature map are"), op.known_integers(1, "those of its image are")
+    return op.known_integers(0, "the size of its feature map is"), op.known_integers(1, "the size of its image is")
 
 
 def _reals(op: Op, name: str) -> _Reals:

@@ -100,7 +100,7 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     made = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
     wanted = [int(length) for length in (made if lengths is None else lengths) if length is not None]
     if len(wanted) < count:
-        op.needs(13, graph.opset, "a split to lengths known only at run time")
+        op.needs(13, graph.opset, "a split into sizes known only at run time")
         return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
     if -1 not in wanted:
         return operators.split(graph, op.inputs[0], wanted, axis)
