@@ -86,7 +86,7 @@ def test_a_source_of_too_long_a_name(line: str, fails: Fails) -> None:
 )
 def test_external_data_of_a_name_that_no_file_has(line: str, location: str, tmp_path: Path, fails: Fails) -> None:
     save_external(tmp_path / "b.onnx", "initialiser", location)
-    assert fails(*line.split()).startswith("b.onnx: no file can have the name of its external data: 'w")
+    assert fails(*line.split()).startswith("b.onnx: its external data have an invalid file name: 'w")
 
 
 @pytest.mark.parametrize("line", ["audit @1.txt", "convert @1.txt out --to .xml", "audit @1.txt --results r.jsonl"])
