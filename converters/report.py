@@ -1,4 +1,4 @@
-"""What a conversion did: one row a resize, and how far the result was seen to differ."""
+"""The report of a conversion: a row for each resize, and how far the result differs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ir_interp.views import describe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One translated resize: what it was, what it became, how exactly, and what else to know; see ``Translation``."""
+    """One translated resize: before, after, its grade, and notes; see ``Translation``."""
 
     name: str
     source: ResizeOp
@@ -30,7 +30,7 @@ class Row:
 
     @property
     def exactness(self) -> str:
-        """The grade in words."""
+        """The grade as text."""
         return self.grade.worded(self.within)
 
     @property
@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What was written: a row for each resize, and notes on what has no effect in the source."""
+    """The rows of the written resizes, and notes on parts of the source without an effect."""
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
@@ -51,9 +51,9 @@ class Written:
 class Compared:
     """The largest difference of an output, absolute and relative to its largest value if that is not 0, and the limit.
 
-    ``span`` is how far its values lie apart over all inputs tried: 0 where they are all the same, or where there are
-    none. ``shapes`` are both shapes where these differ. ``remark`` is what allowed a difference. ``kind`` is "output"
-    of a model, or "resize" where only that was compared.
+    ``span`` is the range of its values over all inputs tried: 0 if they are all equal, or there are none. ``shapes``
+    are both shapes if these differ. ``remark`` is the reason why a difference was allowed. ``kind`` is "output" for a
+    model, or "resize" if only that was compared.
     """
 
     kind: str = "output"
@@ -68,38 +68,38 @@ class Compared:
 
     def __post_init__(self) -> None:
         relative = self.absolute / self.largest if self.largest else self.absolute
-        object.__setattr__(self, "relative", relative)  # it is frozen
+        object.__setattr__(self, "relative", relative)  # the dataclass is frozen
 
     @property
     def passes(self) -> bool:
-        """Whether the difference is no larger than the limit; NaN is."""
+        """Whether the difference is within the limit; NaN is not."""
         return self.absolute <= self.limit
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether another output would have differed: not where its values lie no further apart than the limit."""
+        """Whether another output would have differed: not if the range of its values is within the limit."""
         return self.span > self.limit
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
+        """The verdict in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
         return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
 
     @property
     def apart(self) -> str:
-        """How far apart both are, as in ``differs by 0.3``."""
+        """The difference of both, as in ``differs by 0.3``."""
         if self.shapes:
             return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
         return f"differs by {self.absolute:.3g}"
 
     @property
     def difference(self) -> str:
-        """What differs, as in ``differs by 0.3 (tolerance 0.0001)``."""
+        """The difference as text, as in ``differs by 0.3 (tolerance 0.0001)``."""
         return self.apart if self.shapes else f"{self.apart} (tolerance {self.limit:.3g})"
 
     @property
     def doubt(self) -> str:
-        """What to know of it: what allowed a difference, and that these inputs tell nothing where they do not."""
+        """Remarks: why a difference was allowed, and that these inputs prove nothing if they do not."""
         nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
         return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
@@ -108,8 +108,8 @@ class Compared:
 class Levels:
     """How many values of a quantised model lie one level from those of its source, each segment on the same values.
 
-    ``flipped_by_source`` is how many do between the kernels of integers and of floats of the source's own ``runtime``;
-    None where that does not run in both ways.
+    ``flipped_by_source`` is that count between the integer and float kernels of the source's own ``runtime``; None if
+    it cannot run in both ways.
     """
 
     count: int
@@ -119,12 +119,12 @@ class Levels:
 
     @property
     def grade(self) -> str:
-        """How exact the levels are, in words."""
+        """The accuracy of the levels as text."""
         return "exact but for flipped levels" if self.flipped else "exact levels"
 
     @property
     def text(self) -> str:
-        """The counts in words, as in ``61 of 180,000 values one level apart, OpenVINO itself 74``."""
+        """The counts as text, as in ``61 of 180,000 values one level apart, OpenVINO itself 74``."""
         own = "" if self.flipped_by_source is None else f", {self.runtime} itself {self.flipped_by_source:,}"
         return f"{self.flipped:,} of {self.count:,} values one level apart{own}"
 
@@ -138,7 +138,7 @@ class Levels:
         return {"grade": self.grade} | asdict(self)
 
     def __add__(self, other: Levels) -> Levels:
-        """Return the counts of both, on other inputs."""
+        """Return the sum of both counts, on other inputs."""
         both = (self.flipped_by_source, other.flipped_by_source)
         flipped = None if None in both else sum(filter(None, both))
         count = self.count + other.count
@@ -147,9 +147,9 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what to know about it; ``alone`` are resizes that were also run on large tensors.
+    """The comparisons and their remarks; ``alone`` are resizes that were also run on large tensors.
 
-    ``levels`` counts those of a quantised model. ``shapes`` are the lengths of the inputs that both models ran on, by
+    ``levels`` counts those of a quantised model. ``shapes`` are the shapes of the inputs that both models ran on, by
     name; ``more_shapes`` those at other extents.
     """
 
@@ -168,11 +168,11 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a model keeps between inferences, which its translation takes and returns.
+    """A state that a model keeps between inferences, which its translation takes and returns.
 
-    ``initial`` are its elements before the first inference: one where all are equal, none where it is empty then.
-    Where they are computed from inputs it is None, and ``first`` names the input that is true in the first inference
-    alone. ``output`` is None where nothing changes it.
+    ``initial`` are its elements before the first inference: one if all are equal, none if it is empty then.
+    If they are computed from inputs it is None, and ``first`` names the input that is true in the first inference
+    only. ``output`` is None if nothing changes the state.
     """
 
     variable: str
@@ -190,7 +190,7 @@ class State:
 
     @property
     def text(self) -> str:
-        """What it became, in one line."""
+        """The state after the conversion, in one line."""
         shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
         kept = f"output {self.output!r}" if self.output else "nothing changes it"
         if self.initial is None:
@@ -202,10 +202,10 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
+    """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
 
-    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``notes`` are on what
-    has no effect in the source.
+    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``notes`` are on
+    parts of the source without an effect.
     """
 
     source: Path
@@ -253,7 +253,7 @@ def expressed(translation: Translation) -> str:
 
 
 def text(value: object) -> str:
-    """Return a number, word or list as tables show it."""
+    """Return a number, string or list as tables show it."""
     if value is None:
         return "at run time"
     return str(list(value)) if isinstance(value, tuple | list) else str(value)
@@ -261,9 +261,9 @@ def text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPolicy:
-    """What the nodes of a resize must be like; ``strict`` takes nothing but what is exact for every shape.
+    """Requirements on the nodes of a resize; ``strict`` accepts only nodes that are exact for every shape.
 
-    ``interpolate`` is the version of Interpolate, where that is what they are.
+    ``interpolate`` is the version of Interpolate, if they are Interpolate nodes.
     """
 
     form: Form = Form.ANY

@@ -1,1 +1,1 @@
-"""Audits: what every runtime makes of every resize of some models, and what is likely a mistake."""
+"""Audits: how every runtime computes each resize of the models, and which resizes are likely mistakes."""

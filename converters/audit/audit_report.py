@@ -1,4 +1,4 @@
-"""An audit as a whole: which models, which resizes of these, and which findings are wanted."""
+"""An audit as a whole: the models, their resizes, and the selected findings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Every resize of some models with its verdicts, the findings that are wanted, and what could not be read.
+    """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
-    ``preprocessing`` is what another resize before a model costs, where that was asked for.
+    ``preprocessing`` is the cost of another resize before a model, if requested.
     """
 
     rows: tuple[Audited, ...]
@@ -35,9 +35,9 @@ class Audit:
     preprocessing: tuple[Cost, ...] = ()
 
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
-        """Return the same audit, in which findings about a runtime have another severity.
+        """Return the same audit with another severity for findings about some runtimes.
 
-        Raises SpecError for a name that is no runtime's.
+        Raises SpecError for an unknown runtime.
         """
         for name in severities:
             _check_runtime(name)
@@ -45,9 +45,9 @@ class Audit:
         return replace(self, findings=tuple(found))
 
     def fails(self, *on: str) -> bool:
-        """Say whether something was found that matters: a finding that is no note, of any kind or of some.
+        """Return whether there is a finding that is not a note, of any kind or of the kinds ``on``.
 
-        Kinds are "differs", "refused" (or crashes), "unknown", "mistake", or codes and their beginnings.
+        Kinds are "differs", "refused" (or crashes), "unknown", "mistake", or codes and their prefixes.
         Raises SpecError for others.
         """
         wanted = codes_of(on)
@@ -55,7 +55,7 @@ class Audit:
 
 
 def check_options(options: AuditOptions) -> None:
-    """Raise SpecError for words that name no runtime, no code and no call, and for an option without an effect."""
+    """Raise SpecError for an unknown runtime, code or call, and for an option without an effect."""
     for name in options.runtimes or ():
         _check_runtime(name)
     check_codes((*options.select, *options.ignore))
@@ -64,7 +64,7 @@ def check_options(options: AuditOptions) -> None:
 
 
 def check_severities(options: AuditOptions) -> None:
-    """Raise SpecError where options about what matters name no runtime, or no kind of finding."""
+    """Raise SpecError where an option about severities names an unknown runtime or kind of finding."""
     for name in options.severities:
         _check_runtime(name)
     codes_of(options.fail_on)
@@ -76,11 +76,11 @@ def _check_runtime(name: str) -> None:
 
 
 def _preprocessing(options: AuditOptions) -> Preprocessing | None:
-    """Return the resizes before the models; None where the options name none."""
+    """Return the resizes before the models; None if the options name none."""
     calls = {"preprocess": options.preprocess, "trained": options.trained}
     missing = [name for name, call in calls.items() if call is None]
     if len(missing) == 1:
-        raise SpecError(f"{missing[0]} is missing: a resize costs something by comparison with another only")
+        raise SpecError(f"{missing[0]} is missing; the cost of a resize is measured against another")
     if options.preprocess is None or options.trained is None:
         if options.image is not None:
             raise SpecError("image has no effect without preprocess and trained")
@@ -89,7 +89,7 @@ def _preprocessing(options: AuditOptions) -> Preprocessing | None:
 
 
 def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
-    """Return the audit of some models, and of those in folders; see ``ir_interp.audit``."""
+    """Return the audit of models and of those in folders; see ``ir_interp.audit``."""
     check_options(options)
     preprocessing, runtimes = _preprocessing(options), asked_runtimes(options)
     with ExitStack() as stack:
@@ -117,7 +117,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
 
 
 def asked_runtimes(options: AuditOptions) -> frozenset[str] | None:
-    """Return the runtimes to ask, by name; None for those that every audit asks."""
+    """Return the names of the runtimes to predict; None for those that every audit covers."""
     return None if options.runtimes is None else named(options.runtimes)
 
 
@@ -126,7 +126,7 @@ def _is_wanted(code: str, options: AuditOptions) -> bool:
 
 
 def _labelled(rows: Sequence[Audited]) -> list[Audited]:
-    """Return resizes whose places begin with a name that no other file has."""
+    """Return resizes whose places begin with a label that is unique to their file."""
     called = labels(row.file for row in rows)
     return [_under(row, called[row.file]) for row in rows]
 

@@ -1,4 +1,4 @@
-"""The resizes of a file, each with what an audit needs of its surroundings."""
+"""The resizes of a file, each with the surroundings that an audit needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import chosen_shapes, mistakes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A resize, and its node of an ONNX model or its layer of an IR."""
+    """A resize, and its node in an ONNX model or its layer in an IR."""
 
     file: Path
     op: ResizeOp
@@ -31,7 +31,7 @@ class Found:
 
 
 def found(path: Path, lengths: chosen_shapes.Shapes) -> Iterator[Found]:
-    """Yield the resizes of a model, its inputs of given lengths. Raises ReadError where it cannot be read."""
+    """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     kind = expect(path, *AUDITED)
     if kind is FileKind.TFLITE:
         for op in of_tflite.load(path):

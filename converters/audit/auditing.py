@@ -1,4 +1,4 @@
-"""Audit models: what every runtime makes of every resize, and what is likely a mistake."""
+"""Audit models: how every runtime computes each resize, and which resizes are likely mistakes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .verdicts import judge
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
-    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
+    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError if there are none."""
     return expanded(paths)[0]
 
 
 def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
-    """Return files as they are, every .onnx and .xml in folders, and the folders in these that cannot be read.
+    """Return files as they are, every .onnx and .xml in folders, and errors for unreadable subfolders.
 
-    ``@list.txt`` stands for the paths in that file, one a line. Raises ReadError where there is nothing.
+    ``@list.txt`` stands for the paths in that file, one per line. Raises ReadError if there are none.
     """
     found = _Found()
     for path in paths:
@@ -42,9 +42,9 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The models that paths stand for, folders that cannot be read, and the lists that were read: each once.
+    """The models that paths stand for, unreadable folders, and the lists that were read, each once.
 
-    Lists may name lists; read once each, they cannot grow without end. ``open`` are those being read.
+    Lists may name lists; since each is read once, they cannot grow without end. ``open`` are those being read.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -53,9 +53,9 @@ class _Found:
     open: list[Path] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
-        """Add what a path stands for. Raises ReadError where there is nothing."""
+        """Add the files that a path stands for. Raises ReadError if there are none."""
         if str(path) == "-":
-            raise ReadError("standard input is not read; expected names of models, or of folders", "-")
+            raise ReadError("standard input is not supported; expected paths of models or folders", "-")
         if path.name.startswith("@") and not exists(path):
             self._add_list(path.with_name(path.name[1:]))
             return
@@ -79,7 +79,7 @@ class _Found:
 
 
 def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
-    """Return the models in a folder and below it; what cannot be read is added to ``closed``."""
+    """Return the models in a folder and its subfolders; unreadable ones are added to ``closed``."""
 
     def note(error: OSError) -> None:
         closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
@@ -107,10 +107,10 @@ def audit(
     lengths: chosen_shapes.Shapes | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
-    """Return every resize of some models with its verdicts, and the files that cannot be read.
+    """Return every resize of some models with its verdicts, and errors for unreadable files.
 
-    ``runtimes`` chooses some by their names in ``RUNTIMES``. With ``run`` those that are installed are run as well,
-    in a child process, where the shape of a resize is known. ``lengths`` are those of inputs, by name.
+    ``runtimes`` selects names of ``RUNTIMES``. With ``run``, resizes of static shape are also run in the installed
+    runtimes, in a child process. ``lengths`` are the shapes of inputs, by name.
     """
     resizes: list[Found] = []
     audited: list[Audited] = []

@@ -1,4 +1,4 @@
-"""Models audited at lengths that somebody chooses for their inputs; and why a resize was not run."""
+"""Models audited with chosen input shapes, and the reasons why a resize was not run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
-    """Return the lengths that are chosen for inputs of a model. Raises ReadError where an input cannot have them."""
+    """Return the chosen shapes of a model's inputs. Raises ReadError for a shape that an input cannot have."""
     inputs = read(path).inputs if shapes else ()
     by_name = named(inputs, shapes)
     return {each.name: _fitting(each, by_name[each.name], path) for each in inputs if each.name in by_name}
@@ -38,7 +38,7 @@ def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int,
 
 
 def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
-    """Return every Resize and Upsample of an ONNX model whose inputs have the lengths that are chosen."""
+    """Return every Resize and Upsample of an ONNX model whose inputs have the chosen shapes."""
     stated = read_model(path)
     model = onnx.ModelProto()
     model.CopyFrom(stated)
@@ -56,7 +56,7 @@ def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
 
 @contextmanager
 def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
-    """Yield an IR of the same name whose inputs have the lengths that are chosen: the file itself for none."""
+    """Yield an IR of the same name whose inputs have the chosen shapes; the file itself if there are none."""
     if FileKind.of(path) is not FileKind.IR or not shapes:
         yield path
         return
@@ -67,7 +67,7 @@ def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
         model = openvino.Core().read_model(path)
         try:
             model.reshape({name: list(shape) for name, shape in shapes.items()})
-        except RuntimeError:  # a text of C++ and of places in its source
+        except RuntimeError:  # OpenVINO's text holds C++ and places in its source
             told = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
             raise ReadError(f"OpenVINO cannot reshape it to {told}", path.name) from None
         save_model(model, folder / path.name)
@@ -75,14 +75,14 @@ def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
 
 
 def ran(op: ResizeOp, *, was_run: bool) -> str:
-    """Return on which shape a resize was run, or why it was not."""
+    """Return the shape on which a resize was run, or why it was not."""
     if was_run:
         return f"ran on {list(op.shape or ())}"
     if op.shape is None:
         return "not run: the rank of its input is unknown"
     if None in op.shape:
-        return f"not run: its input is {shape_text(op.shape)}, choose lengths with --shape"
-    return "not run: inputs known only at run time, an element type that is not run, or no runtime of these here"
+        return f"not run: its input is {shape_text(op.shape)}; choose sizes with --shape"
+    return "not run: an input is known only at run time, its element type is not run, or no such runtime is installed"
 
 
 def check(paths: list[Path], shapes: Shapes) -> None:

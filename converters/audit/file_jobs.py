@@ -1,4 +1,4 @@
-"""Share the files of an audit among processes."""
+"""Distribute the files of an audit over processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = tuple[list[Audited], list[ReadError]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What ``audit`` is asked of every file."""
+    """The arguments of ``audit`` that are the same for every file."""
 
     run: bool = False
     runtimes: Collection[str] | None = None
@@ -27,9 +27,9 @@ class Setting:
 
 
 def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: Progress = silent) -> Result:
-    """Return what ``audit`` does, in the order of ``paths``; with ``count`` above 1 from as many processes.
+    """Return the results of ``audit``, in the order of ``paths``; with ``count`` above 1 from as many processes.
 
-    A file that ends its process is one of those that cannot be read.
+    A file that ends its process is reported as unreadable.
     """
     if count == 1 or len(paths) < 2:
         return audit(paths, run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths, progress=progress)
@@ -44,5 +44,5 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
 
 
 def of_one(path: Path, setting: Setting) -> Result:
-    """Return what ``audit`` does of one file."""
+    """Return the result of ``audit`` for one file."""
     return audit([path], run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths)

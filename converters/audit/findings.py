@@ -1,4 +1,4 @@
-"""What an audit says of a resize: a verdict for every runtime, and findings."""
+"""The result of an audit for one resize: a verdict for every runtime, and findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` is the rule's by default."""
+    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's."""
 
     code: str
     message: str
@@ -28,15 +28,15 @@ class Finding:
 
     @property
     def rule(self) -> Rule:
-        """What the code means."""
+        """The meaning of the code."""
         return RULES[self.code]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """A resize with its verdict for each runtime: as forecast, and as seen where the installed one was run.
+    """A resize with its verdict for each runtime: predicted, and observed if the installed runtime was run.
 
-    ``ran`` says on which shape, or why it was not; nothing where that was not asked for.
+    ``ran`` is the shape on which it ran, or why it did not; empty if no run was requested.
     """
 
     file: str
@@ -51,12 +51,12 @@ class Audited:
 
     @property
     def name(self) -> str:
-        """What its file is called, and its name, or else its place there."""
+        """The name of its file, and its own name, or else its place in the file."""
         return f"{self.label or Path(self.file).name}: {self.op.name or self.op.where}"
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """What was seen, else what was forecast; a rule that was right knows the reason better than the runtime."""
+        """The observed verdict, else the predicted one; a correct rule knows the reason better than the runtime."""
         agreeing = {name: each for name, each in self.seen.items() if each.kind is self.forecast[name].kind}
         reasons = {name: self.forecast[name].reason or each.reason for name, each in agreeing.items()}
         return {
@@ -67,7 +67,7 @@ class Audited:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything to tell about it that nobody has to ask for."""
+        """All findings that are reported without being asked for."""
         diagnostics = ((each.code, each.message) for each in self.op.diagnostics)
         found = (self._finding(*each) for each in (*diagnostics, *self.mistakes))
         return (*found, *self._bad_verdicts(), *self._wrong_forecasts())
@@ -85,7 +85,7 @@ class Audited:
 
     @property
     def on_request(self) -> tuple[Finding, ...]:
-        """What matters to few: what keeps it off TensorRT's DLA."""
+        """Findings that matter to few users: reasons why it cannot run on TensorRT's DLA."""
         return tuple(self._finding(*each) for each in self.remarks)
 
     def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
@@ -94,6 +94,6 @@ class Audited:
 
 
 def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
-    """Yield the resizes that the same runtimes were asked about: those of ONNX models, those of IRs."""
+    """Yield the resizes that share their set of runtimes: those of ONNX models, those of IRs."""
     for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
         yield [row for row in rows if tuple(row.titles.items()) == titles]

@@ -1,4 +1,4 @@
-"""An audit as data, and as what code hosts take: GitHub's workflow commands, and SARIF."""
+"""An audit as plain data, as GitHub workflow commands, and as SARIF."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TONES: dict[Kind, Tone] = {
     Kind.REFUSED: "bad",
     Kind.CRASHES: "bad",
 }
-"""How verdicts are marked, in pages and in terminals."""
+"""The marks of verdicts in pages and terminals."""
 
 
 def to_json(audit: Audit) -> str:
-    """Return every resize with its verdicts, the findings, and the files that could not be read."""
+    """Return every resize with its verdicts, the findings, and the unreadable files."""
     return json.dumps(record(audit), indent=2)
 
 
@@ -76,7 +76,7 @@ def _finding(finding: Finding) -> dict[str, str | None]:
 
 
 def to_github(audit: Audit) -> str:
-    """Return a workflow command for each finding: GitHub shows these beside the file; and for what is not read."""
+    """Return a workflow command for each finding and each unreadable file: GitHub shows these beside the file."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     commands = [
         f"::{levels[each.severity]} file={workflow_property(each.file)},title={each.code}::"
@@ -87,7 +87,7 @@ def to_github(audit: Audit) -> str:
 
 
 def to_sarif(audit: Audit) -> str:
-    """Return the findings as SARIF 2.1.0, with a notification for each file that could not be read."""
+    """Return the findings as SARIF 2.1.0, with a notification for each unreadable file."""
     codes = sorted({each.code for each in audit.findings})
     driver = {
         "name": "ir-interp",

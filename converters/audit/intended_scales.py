@@ -1,4 +1,4 @@
-"""What a scale was before it was rounded to half precision: the fraction that somebody wrote."""
+"""The value of a scale before it was rounded to half precision: the fraction that was intended."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ir_interp.plan.axes.geometry import scaled_length
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic
 
-_SMALLEST = 2**-10  # of the scales that somebody may have written as a fraction
-_SIMPLE = 16  # the largest denominator that tells a fraction from a ratio of lengths; of tenths and thirds, and less
-_SAME = 2**-21  # relative distance of a scale in float32 from the fraction that it stands for
+_SMALLEST = 2**-10  # of the scales that may have been written as a fraction
+_SIMPLE = 16  # the largest denominator that distinguishes a fraction from a ratio of sizes; tenths and thirds need less
+_SAME = 2**-21  # relative distance of a float32 scale from the fraction that it stands for
 
 
 def rounded_to_half(scales: Sequence[float], lengths: PartialShape, *, is_certain: bool) -> list[int]:
     """Return the places of the scales that half precision has changed.
 
-    ``lengths`` are those that the scales multiply, None where unknown. ``is_certain`` says that the file shows the
-    rounding. Else the values alone must show it: all of them fit half precision, and some lie beside a simple fraction.
+    ``lengths`` are the sizes that the scales multiply, None if unknown. ``is_certain`` means that the file proves the
+    rounding. Otherwise the values must prove it: all of them fit half precision, and some lie beside a simple fraction.
     """
     if not is_certain and any(float(_half(scale)) != scale for scale in scales):
         return []
@@ -45,9 +45,9 @@ def _half(scale: float) -> np.float16:
 
 
 def before_half(scale: float) -> Fraction | None:
-    """Return what a scale in half precision probably was: the simplest fraction that is rounded to it.
+    """Return the fraction that a half-precision scale probably was: the simplest one that rounds to it.
 
-    So 2.3008 was 2.3, and 0.6665 was 2/3. None of a scale that is too small or too large to tell.
+    So 2.3008 was 2.3, and 0.6665 was 2/3. Returns None for a scale that is too small or too large to decide.
     """
     half = _half(scale)
     if half < _SMALLEST or not np.isfinite(half):
@@ -63,8 +63,8 @@ def _simplest(scale: float, is_near: Callable[[Fraction], bool]) -> Fraction:
 def unrounded(scale: float, length: int | None, arithmetic: Arithmetic) -> float:
     """Return, in float32, the scale that half precision rounded to ``scale``.
 
-    Of a known ``length`` it makes in ``arithmetic`` as many pixels as the fraction does in PyTorch, which multiplies
-    in double: 100 * 2.3 is 229 there. Float32 makes 230 of its 2.3, so the next smaller number that makes 229 is taken.
+    For a known ``length`` it gives as many pixels in ``arithmetic`` as the fraction does in PyTorch, which multiplies
+    in float64: 100 * 2.3 is 229 there. Float32 gives 230, so the next smaller number that gives 229 is returned.
     """
     fraction = before_half(scale)
     assert fraction is not None
@@ -78,12 +78,12 @@ def unrounded(scale: float, length: int | None, arithmetic: Arithmetic) -> float
 
 
 def length_in_double(fraction: Fraction, length: int) -> int:
-    """Return floor(length * scale) in double precision, as PyTorch computes it."""
+    """Return floor(length * scale) in float64, as PyTorch computes it."""
     return math.floor(length * float(fraction))
 
 
 def falls_short_in_double(scale: float, length: int, made: int) -> bool:
-    """Say whether ``made`` is what double precision makes of a fraction whose exact product is one more.
+    """Return whether ``made`` is the float64 result for a fraction whose exact product is one more.
 
     ``scale`` may be some float32 steps away from that fraction, as ``unrounded`` returns it.
     """

@@ -1,4 +1,4 @@
-"""What goes wrong with one file among many: an error with its place, so that no file ends an audit."""
+"""Errors of one file among many, each with its place, so that no file ends an audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir_interp.files.memory import memory_refusal
 
 @contextmanager
 def noted(errors: list[ReadError], where: str) -> Iterator[None]:
-    """Add whatever is raised inside to ``errors``, under ``where`` if it names no place itself."""
+    """Add any exception raised inside to ``errors``, under ``where`` if it names no place itself."""
     try:
         yield
     except Exception as error:

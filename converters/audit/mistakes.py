@@ -1,4 +1,4 @@
-"""What tends to be an exporter's mistake: resizes that run, and hardly mean what was wanted."""
+"""Likely exporter mistakes: resizes that run, but hardly mean what was intended."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..runtimes.node_geometry import geometry
 from .intended_scales import before_half, falls_short_in_double, rounded_to_half
 
 PLAIN_COEFFICIENT = -0.75
-"""Of ONNX's cubic, where a node states none, and of PyTorch's, where it does not antialias."""
+"""ONNX's cubic coefficient where a node states none, and PyTorch's where it does not antialias."""
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
-_NEAR = 0.01  # of a pixel: a length that misses a whole number by less was meant to be that
+_NEAR = 0.01  # of a pixel: a size that misses an integer by less was meant to be that integer
 
 
 def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
@@ -32,7 +32,7 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
         if isinstance(kernel, Cubic) and kernel.a == PLAIN_COEFFICIENT:
             yield "IRI011", "antialias with cubic_coeff_a=-0.75; Pillow and PyTorch antialias with -0.5"
         if not kernel.exclude_outside:
-            yield "IRI012", "antialias with exclude_outside=0; Pillow and PyTorch leave out taps outside the image"
+            yield "IRI012", "antialias with exclude_outside=0; Pillow and PyTorch exclude out-of-bounds samples"
     single = ", ".join(map(str, single_outputs(op)))
     if op.dialect == "onnx" and single:
         yield (
@@ -42,11 +42,11 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
     for each in missed_lengths(op):
         assert isinstance(op.spec.target, Scales)
         product = f"{each.length} * {op.spec.target.values[each.place]:.7g}"
-        yield "IRI013", f"axis {each.axis}: {product} gives {each.made}, hardly missing {each.wanted}"
+        yield "IRI013", f"axis {each.axis}: {product} gives {each.made}, just short of {each.wanted}"
 
 
 def single_outputs(op: ResizeOp) -> list[int]:
-    """Return the axes with one output of several pixels, where pytorch_half_pixel takes the first of them."""
+    """Return the axes of several pixels with one output, where pytorch_half_pixel takes the first pixel."""
     spec, at = op.spec, geometry(op)
     if (
         at is None
@@ -59,7 +59,7 @@ def single_outputs(op: ResizeOp) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """An axis, and its place in the list of scales, whose scale gives ``made`` and hardly misses ``wanted``."""
+    """An axis, and its place in the list of scales, whose scale gives ``made``, just short of ``wanted``."""
 
     axis: int
     place: int
@@ -69,7 +69,7 @@ class Missed:
 
 
 def missed_lengths(op: ResizeOp) -> Iterator[Missed]:
-    """Yield where a scale just misses a whole length: 3 * 0.6666 is 1, and 2 was meant."""
+    """Yield where a scale just misses an integral size: 3 * 0.6666 is 1, and 2 was meant."""
     if not isinstance(op.spec.target, Scales) or op.shape is None:
         return
     axes = resolve_axes(op.spec.axes, len(op.shape))
@@ -93,11 +93,11 @@ def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
     yield from of_resize(node.op)
     yield from _rounded(node.op, rounded_scales(node))
     if _was_converted(node):
-        yield "IRI015", "as ONNX's version converter leaves a Resize-10: half_pixel now, asymmetric before"
+        yield "IRI015", "as ONNX's version converter writes a Resize-10: half_pixel now, asymmetric before"
 
 
 def _is_cast_from_half(node: FoundNode) -> bool:
-    """Say whether the scales are a constant in half precision, cast."""
+    """Return whether the scales are a half-precision constant behind a Cast."""
     if not isinstance(node.op.spec.target, Scales):
         return False
     made = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
@@ -106,7 +106,7 @@ def _is_cast_from_half(node: FoundNode) -> bool:
 
 
 def _was_converted(node: FoundNode) -> bool:
-    """Say whether a node bears the marks of ONNX's version converter: no attribute but mode, and a whole window."""
+    """Return whether a node has the marks of ONNX's version converter: no attribute but mode, and a whole window."""
     stated = {attribute.name for attribute in node.node.attribute}
     if node.op.version < 11 or not stated <= {"mode"} or "scales" not in node.op.attributes:
         return False
@@ -129,7 +129,7 @@ def _rounded(op: ResizeOp, places: Sequence[int]) -> Iterator[tuple[str, str]]:
 
 
 def rounded_scales(node: FoundNode) -> list[int]:
-    """Return the places of the scales of a node that were rounded to half precision."""
+    """Return the places of a node's scales that were rounded to half precision."""
     return _rounded_scales(node.op, is_certain=_is_cast_from_half(node))
 
 
@@ -140,7 +140,7 @@ def _rounded_scales(op: ResizeOp, *, is_certain: bool) -> list[int]:
 
 
 def scaled_lengths(op: ResizeOp) -> PartialShape:
-    """Return the lengths that the scales of a resize multiply, None where unknown."""
+    """Return the sizes that the scales of a resize multiply, None if unknown."""
     count = len(op.spec.target.values) if isinstance(op.spec.target, Scales) else 0
     if op.shape is None:
         return (None,) * count
@@ -148,7 +148,7 @@ def scaled_lengths(op: ResizeOp) -> PartialShape:
 
 
 def _is_compressed(net: Net, layer: Layer) -> bool:
-    """Say whether the scales come from a constant in half precision."""
+    """Return whether the scales come from a half-precision constant."""
     for index in range(1, len(layer.inputs)):
         found = net.source(layer, index)
         while found is not None and found[0].type.lower() == "convert":

@@ -1,4 +1,4 @@
-"""How far two pipelines differ on images of usual shapes, and what each step that differs costs by itself."""
+"""The difference of two pipelines on images of usual shapes, and the share of each step in it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ir_interp.views.likeness import Likeness
 from ..sources.pipeline_files import of_text
 
 Array = NDArray[Any]
-_SLACK = 1.001  # of one level of a pixel: float32 rounds it
+_SLACK = 1.001  # of one level of a pixel: below that, float32 rounding
 _CACHED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """A step of the training that the deployment has otherwise: what that alone changes in the training's result.
+    """A step of the training that the deployment does otherwise: how much it alone changes the training's result.
 
-    ``problem`` says why that cannot be measured, else it is empty.
+    ``problem`` is the reason why that cannot be measured, else empty.
     """
 
     trained: str
@@ -48,7 +48,7 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelinePair:
-    """The pipeline that is deployed, and that of the training, as they were named."""
+    """The deployed pipeline and the training's, by the names that the caller used."""
 
     deployed: Pipeline
     trained: Pipeline
@@ -60,7 +60,7 @@ class PipelinePair:
         return self.deployed.steps == self.trained.steps and self.deployed.layout == self.trained.layout
 
     def check(self, size: tuple[int | None, ...], where: str) -> None:
-        """Raise ReadError for a pipeline that gives images of another size than an input takes, None where any."""
+        """Raise ReadError for a pipeline whose images do not fit an input's size, where None fits any."""
         for name, pipeline in zip(self.names, (self.deployed, self.trained), strict=True):
             given = pipeline.size or size
             if any(length not in (None, other) for length, other in zip(size, given, strict=True)):
@@ -71,21 +71,21 @@ class PipelinePair:
 def pair_of(deployed: str, trained: str) -> PipelinePair | None:
     """Return two pipelines, None for two calls of image libraries.
 
-    Raises SpecError for one of each, and what reading a pipeline raises.
+    Raises SpecError for a mixture of both, and the errors of reading a pipeline.
     """
     names = (deployed, trained)
     calls = [name for name in names if is_call(name)]
     if len(calls) == len(names):
         return None
     if calls:
-        raise SpecError(f"{calls[0]} is a resize alone, the other a pipeline; expected two pipelines, or two resizes")
+        raise SpecError(f"{calls[0]} is a single resize, the other a pipeline; expected two pipelines, or two resizes")
     first, second = (of_text(name) for name in names)
     return PipelinePair(deployed=first, trained=second, names=names)
 
 
 @lru_cache(maxsize=_CACHED)
 def levels(pipeline: Pipeline) -> Array:
-    """Return what one level of a uint8 pixel is after a pipeline: one number, or one for each channel."""
+    """Return one level of a uint8 pixel after a pipeline: one number, or one for each channel."""
     level = np.ones(1)
     for step in pipeline.steps:
         if isinstance(step, Rescale):
@@ -98,9 +98,9 @@ def levels(pipeline: Pipeline) -> Array:
 
 
 def compared(pair: PipelinePair, x: Array) -> tuple[Likeness, int, tuple[StepCost, ...]]:
-    """Return how far pipelines differ on an image, in how many values by more than one level, and by which steps.
+    """Return the difference of pipelines on an image: the largest, the count beyond one level, and the steps at fault.
 
-    Raises ShapeError where either has no result for this image, or their shapes differ.
+    Raises ShapeError if either has no result for this image, or their shapes differ.
     """
     deployed, trained = pair.deployed(x), pair.trained(x)
     if deployed.shape != trained.shape:
@@ -123,7 +123,7 @@ def compared(pair: PipelinePair, x: Array) -> tuple[Likeness, int, tuple[StepCos
 
 
 def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
-    """Yield the cost of each run of steps that differs, put into the training by itself."""
+    """Yield the cost of each differing run of steps, substituted into the training by itself."""
     steps, others = pair.trained.steps, pair.deployed.steps
     for first, last, start, stop in _differing(steps, others):
         mixed = replace(pair.trained, steps=(*steps[:first], *others[start:stop], *steps[last:]))
@@ -141,9 +141,9 @@ def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
 
 
 def _differing(steps: tuple[ImageStep, ...], others: tuple[ImageStep, ...]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield runs of steps that differ, aligned by their kinds: where each begins and ends in either pipeline.
+    """Yield differing runs of steps, aligned by their kinds: where each begins and ends in either pipeline.
 
-    Steps that scale pixels are one run: libraries write a product and a difference as one, or as two.
+    Steps that scale pixels are one run: libraries write a product and a difference as one step or as two.
     """
     runs, other_runs = (list(_runs(those)) for those in (steps, others))
     kinds, other_kinds = ([kind for kind, _, _ in those] for those in (runs, other_runs))

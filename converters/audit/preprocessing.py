@@ -1,4 +1,4 @@
-"""What it costs that images reach a model through another resize than in its training: measured, pixel by pixel."""
+"""The cost of preprocessing images by another resize than the training did, measured pixel by pixel."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ CODE = "IRI041"
 _MODES = {1: "L", 3: "RGB"}  # of images, by channels
 _RATIOS = (3.0, 0.5)  # of the dimensions of random images to those of the model
 _SHAPES = ((480, 640), (640, 480), (1080, 1920), (2400, 1080), (500, 2000), (2000, 500))
-"""Height and width of photos, a video frame, a telephone's screen, a banner and a page.
+"""Height and width of photos, a video frame, a phone screen, a banner and a page.
 
-The order of Pillow's passes depends on both ratios, so that images of the model's aspect alone would not show it.
+The order of Pillow's passes depends on both ratios, so images of the model's aspect alone would not show it.
 """
-_USUAL = (224, 640)  # of a dynamic dimension: what classifiers take, what detectors take
-_IMAGE_RANK = 4  # from which on an input of unknown channels is taken for one of images
-_BYTES_A_VALUE = 40  # of an image and what two resizes of it hold at most, in float64
+_USUAL = (224, 640)  # of a dynamic dimension: usual for classifiers, usual for detectors
+_IMAGE_RANK = 4  # from this rank on, an input of unknown channels is assumed to take images
+_BYTES_A_VALUE = 40  # of an image and two resizes of it at most, in float64
 _CACHED = 16  # sizes of inputs: the models of a folder often share one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocessing:
-    """Two calls of image libraries, or two pipelines: what is deployed, and the training; and an image to compare on.
+    """Two calls of image libraries, or two pipelines (deployed and trained), and an image to compare on.
 
-    Raises SpecError for calls that repeat what the model determines, and ReadError for what is no image or pipeline.
+    Raises SpecError for calls that repeat what the model determines, ReadError for an invalid image or pipeline.
     """
 
     deployed: str
@@ -60,7 +60,7 @@ class Preprocessing:
 
     @staticmethod
     def of(deployed: str, trained: str, image: Path | None) -> Preprocessing:
-        """Return a comparison of what two texts name."""
+        """Return a comparison of the two calls or pipelines that the texts name."""
         return Preprocessing(deployed=deployed, trained=trained, image=image, pipelines=pair_of(deployed, trained))
 
     def __post_init__(self) -> None:
@@ -80,10 +80,10 @@ class Preprocessing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """How far two resizes or pipelines differ where an image enters a model.
+    """The difference of two resizes or pipelines where an image enters a model.
 
     ``beyond`` counts the values that differ by more than one level of a pixel. ``where`` is the model and its input,
-    ``image`` what was resized. ``is_same``: both are the same. ``steps`` are those in which two pipelines differ.
+    ``image`` the resized image. ``is_same``: both are the same. ``steps`` are those in which two pipelines differ.
     """
 
     file: str
@@ -108,7 +108,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputCosts:
-    """What two resizes of one or several images cost at an input of a model."""
+    """The cost of two resizes of one or several images at an input of a model."""
 
     costs: tuple[Cost, ...]
 
@@ -119,7 +119,7 @@ class InputCosts:
 
     @property
     def text(self) -> str:
-        """The image on which most differs, and how many images show a difference at all."""
+        """The image that differs most, and how many images differ at all."""
         likeness = self.costs[0].likeness
         if self.costs[0].is_same:
             kind = "resize" if is_call(likeness.first) else "pipeline"
@@ -148,7 +148,7 @@ def by_input(costs: Iterable[Cost]) -> list[InputCosts]:
 
 
 def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Cost]:
-    """Yield what two resizes make of images at each input of a model that takes some.
+    """Yield the cost at each input of a model that takes images.
 
     A dynamic height or width is tried at usual values. Raises ReadError for a model without such an input.
     """
@@ -175,16 +175,16 @@ def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tu
                     steps=steps,
                 )
     if not is_any:
-        raise ReadError("no input takes an image of 1 or 3 channels, so that no resize stands before it", path.name)
+        raise ReadError("no input takes an image of 1 or 3 channels, so no resize can precede the model", path.name)
 
 
 Difference = tuple[str, Likeness, int, tuple[StepCost, ...]]
-"""An image by its name, how far two results differ, in how many values by more than one level, and by which steps."""
+"""An image by its name, the difference of two results, the count of values beyond one level, and the steps at fault."""
 
 
 @lru_cache(maxsize=_CACHED)
 def _compared(wanted: Preprocessing, size: Size) -> Sequence[Difference]:
-    """Return how far the calls or pipelines differ on each image."""
+    """Return the difference of the calls or pipelines on each image."""
     height, width, channels = size
     images = _images(wanted.image, (height, width), channels)
     if wanted.pipelines is not None:
@@ -199,22 +199,22 @@ def _compared(wanted: Preprocessing, size: Size) -> Sequence[Difference]:
 
 
 def _checked(text: str) -> ResizeOp:
-    """Return a call. Raises SpecError where it names what the image, or the model, says."""
+    """Return a call. Raises SpecError if it names a property that the image or the model determines."""
     if not is_call(text):
-        expected = "expected the call of an image library, as in pillow:bilinear or opencv:linear"
-        raise SpecError(f"{text!r} is no resize before a model; {expected}")
+        expected = "expected a call of an image library, as in pillow:bilinear or opencv:linear"
+        raise SpecError(f"{text!r} is not a resize that can precede a model; {expected}")
     op = call_on_bytes(text)
     if op.spec.target is not None:
-        raise SpecError(f"{text} names sizes; the model's input has them")
+        raise SpecError(f"{text} specifies sizes; leave them out, the model's input determines them")
     if op.attributes.get("mode") not in (None, "RGB", "L") and op.dialect == "pillow":
-        raise SpecError(f"{text}: images of mode {op.attributes['mode']} enter no model; expected RGB or L")
+        raise SpecError(f"{text}: images of mode {op.attributes['mode']} are not supported; expected RGB or L")
     if len(op.spec.axes or ()) != 2:
         raise SpecError(f"{text} resizes {len(op.spec.axes or ())} axes; an image has two")
     return op
 
 
 def _sizes(each: ModelInput, lengths: PartialShape) -> list[Size]:
-    """Return the sizes of the images that an input takes: none, one, or where it is dynamic the usual ones."""
+    """Return the sizes of the images that an input takes: none, one, or the usual ones for dynamic sizes."""
     if len(lengths) not in (3, 4):
         return []
     places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
@@ -229,7 +229,7 @@ def _sizes(each: ModelInput, lengths: PartialShape) -> list[Size]:
 
 
 def _check_taken(pipelines: PipelinePair, lengths: PartialShape, where: str) -> None:
-    """Raise ReadError for an input that does not take what pipelines give: 3 channels, of their size."""
+    """Raise ReadError for an input that does not take the result of pipelines: 3 channels, of their size."""
     places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
     height, width, channels = (lengths[place] for place in places)
     if channels not in (None, 3):
@@ -238,12 +238,12 @@ def _check_taken(pipelines: PipelinePair, lengths: PartialShape, where: str) -> 
 
 
 def _at_most(length: int | None, most: int | None, usual: int) -> int:
-    """Return a static dimension, and for a dynamic one the usual value unless that is too large."""
+    """Return a static dimension; for a dynamic one, the usual value unless it is too large."""
     return min(usual, most or usual) if length is None else length
 
 
 def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator[tuple[str, Array]]:
-    """Yield the image that is given, or random ones: larger and smaller than the model takes, and of usual shapes."""
+    """Yield the chosen image, or random ones: larger and smaller than the model takes, and of usual shapes."""
     mode = _MODES[channels]
     if path is not None:
         _check_upright(orientation(path), path)
@@ -260,16 +260,16 @@ def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator
 
 
 def _check_upright(exif: int, path: Path) -> None:
-    """Raise ReadError for a photo that some libraries turn as they open it, so that no two start from its pixels."""
+    """Raise ReadError for a photo that only some libraries rotate when they open it: their pixels would differ."""
     if exif != 1:
-        turned = "OpenCV, transformers and Ultralytics turn such a photo as they open it, Pillow and torchvision do not"
+        turned = "OpenCV, transformers and Ultralytics rotate such a photo on opening, Pillow and torchvision do not"
         raise ReadError(f"its EXIF orientation is {exif}: {turned}; expected an upright one", path.name)
 
 
 def measured(
     files: Mapping[Path, str], wanted: Preprocessing, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[list[Cost], list[ReadError]]:
-    """Return what two resizes cost at the inputs of models, which have labels, and where that cannot be said."""
+    """Return the cost of two resizes at the inputs of labelled models, and errors where it cannot be measured."""
     found: list[Cost] = []
     errors: list[ReadError] = []
     for path, label in files.items():

@@ -32,7 +32,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What came of a job: its output, or what the runtime said, or how it died."""
+    """The outcome of a job: its output, the runtime's error, or how the process died."""
 
     output: NDArray[Any] | None = None
     refusal: str = ""
@@ -40,7 +40,7 @@ class Ran:
 
 
 def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
-    """Return what comes of each job. One that dies or hangs costs only itself."""
+    """Return the outcome of each job. A job that dies or hangs affects only itself."""
     question = Question(function=f"{__name__}:answer", limit=_SECONDS, attempts=1)
     results: list[Ran] = []
     with closing(Worker()) as worker:
@@ -59,12 +59,12 @@ def _ran(answer: Path | str | Died | Late) -> Ran:
 
 
 def answer(job: Job, _: None) -> Path | str:
-    """Run a job in this process; return the file of its output, or what the runtime says instead."""
+    """Run a job in this process; return the file of its output, or the runtime's error instead."""
     try:
         output = INSTALLED[job.runtime](job.model, np.load(job.array))
-        path = Path(tempfile.gettempdir(), "output.npy")  # in the worker's folder; pickled, it would lie here twice
+        path = Path(tempfile.gettempdir(), "output.npy")  # in the worker's folder; pickled, it would be copied twice
         np.save(path, output)
-    except Exception as error:  # whatever a runtime throws
+    except Exception as error:  # whatever a runtime raises
         return reason(error)
     return path
 
@@ -80,4 +80,4 @@ INSTALLED: Mapping[str, Run] = {
     "openvino": _in_openvino,
     "openvino-converted": _in_openvino,
 }
-"""The runtimes that can be run, and how; there is no TensorRT that every machine can install."""
+"""The runtimes that can be run, and how. TensorRT is missing: not every machine can install it."""

@@ -1,4 +1,4 @@
-"""What installed runtimes do with resizes: each is run as it stands in its file, and as this program converts it."""
+"""The results of installed runtimes: each resize runs as it stands in its file, and as this program converts it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .verdicts import BRIGHTEST, Verdict, verdict
 
 _IR_VERSION = 10
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
-_LONGEST = 160  # of what a runtime says
+_LONGEST = 160  # of a runtime's error text
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
 _WANTED = "wanted.npy"
 
@@ -47,16 +47,16 @@ _WANTED = "wanted.npy"
 def seen(
     found: Sequence[Found], audited: Sequence[Audited], errors: list[ReadError], progress: Progress
 ) -> list[Audited]:
-    """Return resizes with what comes of running those that can be run, all in as few processes as possible.
+    """Return resizes with the outcomes of running those that can be run, in as few processes as possible.
 
-    What goes wrong with one of them is added to ``errors``.
+    Errors of one of them are added to ``errors``.
     """
     with scratch() as folder:
         jobs: list[tuple[int, str, probe.Job]] = []
         for place, (each, row) in enumerate(zip(found, audited, strict=True)):
             with noted(errors, row.op.where):
                 jobs += [(place, name, job) for name, job in _jobs(each, row, folder / str(place))]
-        # Last what may harm what follows it.
+        # Last those that may harm the ones after them.
         jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind in _HARMFUL)
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
@@ -68,14 +68,14 @@ def seen(
 
 
 def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
-    """Yield what to run a resize in: as it stands in its file, and as this program converts it."""
+    """Yield the runtimes for a resize: as it stands in its file, and as this program converts it."""
     folder.mkdir()
     if not _written(found, folder):
         return
     x = _values(found.op)
     try:
         wanted = resize(x, found.op.spec)
-    except SpecError:  # texts and complex numbers are copied, but not averaged
+    except SpecError:  # strings and complex numbers are copied, but not averaged
         return
     np.save(folder / "x.npy", x)
     np.save(folder / _WANTED, wanted)
@@ -86,7 +86,7 @@ def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe
 
 
 def _written(found: Found, folder: Path) -> bool:
-    """Write a resize as it stands in its file; say whether everything in it is known, and small enough to be run."""
+    """Write a resize as it stands in its file; return whether everything in it is known, and small enough to run."""
     if found.op.spec.waits or not _is_small(found.op):
         return False
     if found.op.dialect == "tflite":
@@ -108,10 +108,10 @@ def _written_operator(op: ResizeOp, path: Path) -> bool:
 
 
 def _model(found: Found, runtime: str, folder: Path) -> Path | None:
-    """Return the model that a runtime is to run; None where it is not installed, or that would show nothing."""
+    """Return the model that a runtime is to run; None if it is not installed, or the run would prove nothing."""
     if runtime not in probe.INSTALLED:
         return None
-    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone does not show it
+    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node by itself does not show it
         return None
     if found.node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
@@ -129,9 +129,9 @@ def _model(found: Found, runtime: str, folder: Path) -> Path | None:
 
 
 def single(node: FoundNode) -> onnx.ModelProto | None:
-    """Return a model of a node as it stands, its sizes and the like as constants; None where run time decides some.
+    """Return a model of a node as it stands, its sizes and the like as constants; None if run time decides some.
 
-    Dimensions that are dynamic in its file are so here: runtimes compile others than those that they know.
+    Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
     """
     op = node.op
     if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
@@ -154,7 +154,7 @@ def single(node: FoundNode) -> onnx.ModelProto | None:
 
 
 def _is_small(op: ResizeOp) -> bool:
-    """Say whether a resize can be run in this process: its input and its output are no larger than the bound."""
+    """Return whether a resize can be run in this process: input and output are within the bound."""
     try:
         shape = tuple(length or 1 for length in op.shape or ())
         padded = (length or 1 for length in op.spec.padded(shape))
@@ -166,7 +166,7 @@ def _is_small(op: ResizeOp) -> bool:
 
 
 def _values(op: ResizeOp) -> NDArray[Any]:
-    """Return random values, those of integers from a pixel."""
+    """Return random values; integers have the range of pixels."""
     shape = tuple(length or 1 for length in op.shape or ())
     rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
     if dtype.kind == "f":
@@ -188,5 +188,5 @@ def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
 
 
 def _plain(refusal: str) -> str:
-    """Return what a runtime says, without the places in its source, cut short."""
+    """Return a runtime's error text without places in its source, cut short."""
     return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]

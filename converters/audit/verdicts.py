@@ -1,4 +1,4 @@
-"""From forecasts and runs to verdicts: whether a runtime computes what a resize means, and how far it is off."""
+"""From predictions and runs to verdicts: whether a runtime computes a resize as it is meant, and the difference."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ..verify.compare.array_differences import absolute_differences
 
 _LARGEST = 2**24  # elements that are computed to measure a difference: 128 MB as float64
 BRIGHTEST = 100
-"""The largest of the integers that resizes are compared on; int8 holds them."""
-_VALUES = 64  # that a difference is measured on at least: two alone may be nearly equal, and then nothing differs
+"""The largest integer value in comparisons; int8 holds it."""
+_VALUES = 64  # elements of a measured axis, at least: two alone may be nearly equal, and then nothing differs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What comes of a resize in a runtime; ``difference`` is the largest, of values from 0 to 1, where measured."""
+    """The outcome of a resize in a runtime; ``difference`` is the largest, of values from 0 to 1, if measured."""
 
     kind: Kind
     reason: str = ""
@@ -47,7 +47,7 @@ class Verdict:
 
     @property
     def cause(self) -> str:
-        """The reason, without how many pixels it was seen in."""
+        """The reason, without the number of pixels in which it was observed."""
         return re.sub(r"(; )?\d+ of \d+ pixels$", "", self.reason)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Verdict:
 
 
 def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
-    """Return the verdict that a forecast comes to: measured on the shape of the resize, else by its meaning."""
+    """Return the verdict of a prediction: measured on the shape of the resize, else by its meaning."""
     if forecast.spec is None:
         return Verdict(kind=forecast.kind, reason=str(forecast))
     if forecast.spec == op.spec:
@@ -70,7 +70,7 @@ _INTEGERS = "but for integers, which may be off by 1 per axis"
 
 
 def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:
-    """Say whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
+    """Return whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
     return _sums_integers(op) and op.spec.rounds != other.rounds
 
 
@@ -92,7 +92,7 @@ def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
 
 
 def differs(op: ResizeOp, outcome: Outcome) -> bool:
-    """Say whether an outcome differs from a resize by more than which axes are listed; run time may give the same."""
+    """Return whether an outcome differs in more than the list of axes; run time may give the same axes."""
     parts = differences(op.spec, outcome.spec, op.shape) if outcome.spec else ()
     return any(part.part != "axes" for part in parts) and judge(op, outcome).kind is Kind.DIFFERS
 
@@ -124,7 +124,7 @@ def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[in
 
 
 def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
-    """Run both on random values, or integers of a type; axes are independent, and those that stay are made short."""
+    """Run both on random values, or integers of a type; axes are independent, so unresized axes are made short."""
     assert forecast.spec is not None
     resized = _resized(spec, forecast.spec, shape)
     small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
@@ -134,7 +134,7 @@ def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape, integers
         return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or _other_shape(ends[1], ends[0]))
     if max(map(math.prod, (small, *ends))) > _LARGEST:
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
-    several = max(1, _VALUES // max(1, math.prod(small)))  # along one axis more, which both leave alone
+    several = max(1, _VALUES // max(1, math.prod(small)))  # along one more axis, which both leave alone
     x = np.random.default_rng(0).random((*small, several))
     if integers is None:
         is_copy = isinstance(spec.kernel, Nearest)

@@ -1,1 +1,1 @@
-"""Which source becomes which destination, and by which path."""
+"""Conversion of a source file into a destination file, and the route between them."""

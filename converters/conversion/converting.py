@@ -1,4 +1,4 @@
-"""Translate a file into another, by their extensions."""
+"""Convert a file into another, by their extensions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
-    """Translate a file or a model in memory into a file; see ``ir_interp.convert``."""
+    """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
     with as_file(source) as path:
         return replace(_convert(path, destination, options), source=shown_path(source, path))
 
@@ -77,7 +77,7 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
 
 
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
-    """Return what both files are. Raises ReadError where nothing leads from one to the other."""
+    """Return the kinds of both files. Raises ReadError if there is no route between them."""
     kinds = conversion_kinds(source, destination)
     if kinds is not None:
         return kinds
@@ -105,7 +105,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
 
 
 def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:
-    """Return what writes a single resize as those of ``result`` are, for OpenVINO; None where these are not."""
+    """Return the writer of single resizes in the form of ``result``, for OpenVINO; None if ``result`` is not for it."""
     from ..verify.large_sizes import WriteAlone
 
     kinds = FileKind.of(source), FileKind.of(result)
@@ -124,13 +124,13 @@ def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")
-    # A node as in the source: primitives, which onnxruntime may need instead, OpenVINO would be given as they are.
+    # The node as in the source: onnxruntime may need primitives instead, but OpenVINO would then run exactly these.
     save(Unsaved(model=native_model(op).model, constants={}), plain)
     portable.write_model(plain, output, "openvino", policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
-    """Show external data to a model that is to share them with its source."""
+    """Make external data available to a model that shares them with its source."""
     if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
         return nullcontext()
     from ..portable.portable_model import weights_beside
@@ -142,7 +142,7 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
 def _stateless(
     source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions
 ) -> Iterator[tuple[Path, tuple[State, ...]]]:
-    """Show an IR that is to become ONNX without its states, and these, where they are to be inputs and outputs."""
+    """Yield an IR without its states, and the states, if they become inputs and outputs."""
     if kinds != (FileKind.IR, FileKind.ONNX) or options.state is StateForm.REFUSE:
         yield source, ()
         return
@@ -153,7 +153,7 @@ def _stateless(
 
 
 def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> AbstractContextManager[Path]:
-    """Show a model that OpenVINO computes as the release computed ``source`` whose reading was chosen."""
+    """Yield a model that today's OpenVINO computes as the chosen release computed ``source``."""
     if kinds[0] is not FileKind.IR or not options.verify or not options.semantics.dialect:
         return nullcontext(source)
     from ..openvino.release_twin import as_in_release
@@ -162,7 +162,7 @@ def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOpti
 
 
 def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Path]:
-    """Show a model with the lengths that its inputs are to have for good, where it is to have these."""
+    """Yield a model whose inputs have the chosen shapes for good, if they are to be frozen."""
     if not options.freeze:
         return nullcontext(source)
     from .frozen import frozen
@@ -172,9 +172,9 @@ def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Pat
 
 @contextmanager
 def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> Iterator[Path]:
-    """Show a model without quantised operators (QLinearConv and the like) where its target is a runtime.
+    """Yield a model without quantised operators (QLinearConv and the like) if its target is a runtime.
 
-    An operator set has them, and onnxruntime those of com.microsoft; no other runtime takes all.
+    Operator sets have them, and onnxruntime those of com.microsoft; no other runtime takes all.
     """
     if kinds != PORTABLE or (options.target or "").startswith("onnx:"):
         yield source
@@ -186,13 +186,13 @@ def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptio
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
-    """Return options by which states are as long as before the first inference, where nobody says how long."""
+    """Return options in which unspecified states have the sizes that they have before the first inference."""
     shapes = {each.input: tuple(1 if length is None else length for length in each.initial_shape) for each in states}
     return replace(options, shapes=shapes | dict(options.shapes))
 
 
 def _check_unnamed(destination: Path) -> None:
-    """Refuse to replace a file that nobody named, and that is no part of what is to be replaced."""
+    """Refuse to overwrite a file that was not named and is not part of the replaced result."""
     beside = {FileKind.IR: f"{destination.stem}.bin", FileKind.ONNX: f"{destination.name}.data"}
     kind = FileKind.of(destination)
     name = beside.get(kind) if kind else None

@@ -1,4 +1,4 @@
-"""Which options go with which files: one that would do nothing is refused."""
+"""Which options apply to which files: an option without an effect is refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ir_interp.options.shared_options import check_needs
 from ..sources import registry
 from .routes import DIALECT, INTERPOLATE, IR, OLD_IR, PATHS, PORTABLE
 
-_TARGETS = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
+_TARGETS = "a target (onnx:11 or the like, tensorrt, openvino, any) is required from .onnx to .onnx, and only there"
 
 
 def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
-    """Raise SpecError for an option that would do nothing here, ReadError for one that is missing or unknown.
+    """Raise SpecError for an option without an effect, ReadError for a missing or unknown one.
 
-    ``name`` is that of the source. Not to verify what is not verified does nothing, and is allowed.
+    ``name`` is that of the source. Turning off a verification that would not run has no effect either, but is allowed.
     """
     registry.get(options.dialect or DIALECT)
     _check_routes(kinds, options)
@@ -38,6 +38,6 @@ def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> 
 def _check_versions(options: ConvertOptions) -> None:
     for name, value, known in (("ir", options.ir, IR), ("interpolate", options.interpolate, INTERPOLATE)):
         if value is not None and value not in known:
-            raise SpecError(f"{name} {value} is not written; expected one of {', '.join(map(str, known))}")
+            raise SpecError(f"{name} {value} is not supported; expected one of {', '.join(map(str, known))}")
     if options.ir == OLD_IR and options.interpolate == INTERPOLATE[-1]:
         raise SpecError(f"an IR of version {OLD_IR} has Interpolate-{INTERPOLATE[-2]} at most")

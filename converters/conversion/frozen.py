@@ -1,4 +1,4 @@
-"""Models whose inputs take the lengths of ``--shape`` for good."""
+"""Models whose inputs take the shapes of ``--shape`` for good."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ..verify.run.input_shapes import fixed, named
 
 @contextmanager
 def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path]:
-    """Yield a model of the same name whose inputs have the ``chosen`` lengths, by input name.
+    """Yield a model of the same name whose inputs have the ``chosen`` shapes, by input name.
 
-    Dimensions of one name are all alike; those that nobody chose stay dynamic. Raises IrInterpError for lengths that an
-    input cannot have.
+    Dimensions of one name are all equal; dimensions that were not chosen stay dynamic. Raises IrInterpError for a shape
+    that an input cannot have.
     """
     graph = graphs.read(source)
     lengths = fixed(graph, named(graph.inputs, chosen))
@@ -37,7 +37,7 @@ def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path
 
 def _freeze_onnx(source: Path, path: Path, lengths: Mapping[str, PartialShape]) -> None:
     model = read_model(source)
-    for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the lengths of the inputs
+    for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the shapes of the inputs
         for dimension in value.type.tensor_type.shape.dim:
             if not dimension.HasField("dim_value"):
                 dimension.Clear()
@@ -46,7 +46,7 @@ def _freeze_onnx(source: Path, path: Path, lengths: Mapping[str, PartialShape]) 
             if length is not None:
                 dimension.dim_value = length
     onnx.save(model, str(path))
-    for data in external_files(source):  # links to them ONNX does not read
+    for data in external_files(source):  # ONNX does not read links to external data
         copy = path.parent / data.relative_to(source.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(data, copy)

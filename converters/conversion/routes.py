@@ -1,4 +1,4 @@
-"""Every path from one kind of file to another, and what writes its rows."""
+"""Every route from one kind of file to another, and the writer of its rows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..sources.readers import load
 
 OLD_IR = 10
 IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
-"""Versions of IRs, and of Interpolate in them, that are written."""
+"""Versions of IRs, and of Interpolate in them, that can be written."""
 DIALECT = "tensorrt"
-"""That of a .json, where none is named."""
+"""The dialect of a .json if none is named."""
 
 
 def policy(options: ConvertOptions) -> FormPolicy:
@@ -75,7 +75,7 @@ def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written
 
 
 def _of_version(output: Path, options: ConvertOptions) -> None:
-    """Write an IR anew where it is to be an old one."""
+    """Write an IR anew if an older version is requested."""
     if options.ir == OLD_IR:
         from ..openvino import ir_version_10
 
@@ -176,6 +176,6 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
 
 
 def conversion_kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind] | None:
-    """Return the kinds of both files; None where nothing leads from one to the other."""
+    """Return the kinds of both files; None if there is no route between them."""
     start, end = FileKind.of(source), FileKind.of(destination)
     return (start, end) if start and end and (start, end) in PATHS else None

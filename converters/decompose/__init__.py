@@ -1,1 +1,1 @@
-"""A resize as primitive operations, where no attributes express it: the same for every kind of graph."""
+"""A resize as primitive operations where no attributes express it: the same for every kind of graph."""

@@ -1,9 +1,9 @@
-"""Resize along several axes however large a tensor is, though the runtime's Gather is right up to some size only.
+"""Resize along several axes for tensors of any size, although a runtime's Gather is right only up to some size.
 
-Beyond that size GatherElements does the same, in twice the time. Where only run time knows the size, both stand in the
-graph: the first axis that gathers is resized by one up to an entry, and by the other from there on. That entry is the
-last for a small tensor and the first for a large one, so that one of the two has nothing to do. An If would say it more
-plainly, but where one stands, OpenVINO's dynamic Interpolates may read garbage in their first inference (2026.4).
+Beyond that size GatherElements does the same, in twice the time. If the size is known only at run time, both stand in
+the graph: the first axis that gathers is resized by one up to an entry, and by the other from there on. That entry is
+the last for a small tensor and the first for a large one, so that one of the two has nothing to do. An If would be
+simpler, but next to an If, OpenVINO's dynamic Interpolates may read garbage in their first inference (2026.4).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .tensor import Functions, Ops, Tensor, Value
 
 
 def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
-    """Return ``x`` (of ``shape``, None where dynamic) resized along all axes, one after the other."""
+    """Return ``x`` (of ``shape``, None where dynamic) resized along all axes sequentially."""
     rank, limit, axes = len(shape), ops.largest_gather, [in_columns(ops, axis) for axis in axes]
     free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
     before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
@@ -78,7 +78,7 @@ def _value(ops: Ops, array: Any) -> Value:
 
 
 def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
-    """Return a bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
+    """Return an upper bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
     lengths = ops.convert(ops.lengths(x), "float32") if None in shape else None
     factors: list[Any] = [entry(ops, lengths, at) if known is None else known for at, known in enumerate(shape)]
     taps: Any = 1
@@ -95,6 +95,6 @@ def _larger(ops: Ops, left: Any, right: Any) -> Any:
 
 
 def _length(ops: Ops, indices: Any) -> Any:
-    """Return to what length an axis is resized."""
+    """Return the size to which an axis is resized."""
     indices = indices[0] if isinstance(indices, tuple) else indices
     return length(ops, indices, 0) if isinstance(indices, Tensor) else len(indices)

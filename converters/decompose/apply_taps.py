@@ -11,16 +11,16 @@ import numpy as np
 
 from .tensor import Functions, Ops, Tensor, Value
 
-_DENSE = 256  # up to this length a product by a matrix is faster than gathered copies
+_DENSE = 256  # up to this size a matrix product is faster than gathered copies
 _FEW = 4  # taps: so many copies are faster than a sum over a further axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTaps:
-    """The taps of one axis, as arrays or as tensors: a copy where ``weights`` is None.
+    """The taps of one axis, as arrays or as tensors: a copy if ``weights`` is None.
 
-    ``in_size`` and the number of taps are None where only run time knows them. ``in_columns`` makes of indices and
-    weights a tuple, an entry for each tap.
+    ``in_size`` and the number of taps are None if known only at run time. ``in_columns`` splits indices and weights
+    into tuples, an entry for each tap.
     """
 
     axis: int
@@ -50,7 +50,7 @@ def by_gather(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
 
 
 def by_elements(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
-    """Take entries by GatherElements, which names an index for each element."""
+    """Take entries by GatherElements, which needs an index for each element."""
     before, rest = ops.cut(ops.lengths(x), ops.constant(np.array([place.axis])))
     _, after = ops.cut(rest, ops.constant(np.array([1])))
     if place.indices == 1:
@@ -72,12 +72,12 @@ def resized(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
 
 
 def gathers(axis: AxisTaps, rank: int) -> bool:
-    """Say whether ``resized`` takes entries of ``x``."""
+    """Return whether ``resized`` takes entries of ``x``."""
     return _way(axis, rank) not in (_product, _run_time_product)
 
 
 def gathered_at_once(ops: Ops, axis: AxisTaps) -> Any:
-    """Return how many taps of an output are taken in one go."""
+    """Return how many taps of an output are taken at once."""
     if axis.weights is None or (axis.count is not None and axis.count <= _FEW):
         return 1
     return length(ops, axis.indices, 1) if isinstance(axis.indices, Tensor) else axis.indices.shape[1]
@@ -96,7 +96,7 @@ def _way(axis: AxisTaps, rank: int) -> Callable[[Ops, Value, AxisTaps, int, Take
 
 
 def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
-    """Return few taps of run time one by one, so that whatever is built of them twice has them in common."""
+    """Return the few taps of run time one by one, so that nodes built from them twice are shared."""
     if not isinstance(axis.weights, Tensor) or axis.count is None or axis.count > _FEW:
         return axis
     indices, weights = (
@@ -106,7 +106,7 @@ def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
 
 
 def length(ops: Ops, array: Tensor[Ops], axis: int) -> Tensor[Ops]:
-    """Return the length of an axis."""
+    """Return the size of an axis."""
     return entry(ops, ops.convert(ops.lengths(array.value), "float32"), axis)
 
 
@@ -122,7 +122,7 @@ def _index(ops: Ops, indices: Any) -> Value:
 
 
 def aligned(ops: Ops, array: Any, axes: range) -> Value:
-    """Return an array with trailing axes of length 1, so that it goes with ``x`` from its axis on."""
+    """Return an array with trailing axes of size 1, so that it broadcasts with ``x`` from its axis on."""
     if isinstance(array, Tensor):
         return ops.unsqueeze(array.value, tuple(axes)) if axes else array.value
     dtype = array.dtype if array.dtype == np.bool_ else np.float32
@@ -141,7 +141,7 @@ def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
 
 
 def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
-    """Return a weighted sum of a few gathered copies: cheap where the axis is long."""
+    """Return a weighted sum of a few gathered copies: cheap if the axis is long."""
     assert axis.count is not None
     after = range(1, rank - axis.axis)
     terms = []
@@ -160,7 +160,7 @@ def _column(ops: Ops, array: Any, tap: int) -> Any:
 
 
 def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
-    """Return a product by a matrix of all weights: the fastest where the axis is short."""
+    """Return a product by a matrix of all weights: fastest if the axis is short."""
     assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
@@ -170,7 +170,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
 
 
 def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
-    """Return a product by a matrix of all weights that is made at run time."""
+    """Return a product by a matrix of all weights that is built at run time."""
     xp = Functions(ops)
     met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Tensor(ops, x), axis.axis))
     matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)

@@ -1,6 +1,6 @@
-"""A resize as a subgraph of primitive operations, where no attributes express it, for every kind of graph.
+"""A resize as a subgraph of primitive operations where no attributes express it, for every kind of graph.
 
-Along an axis of known lengths the executor's own taps become constants; along others the same formulas become nodes
+Along a static axis the executor's own taps become constants; along a dynamic one the same formulas become nodes
 that compute indices and weights at run time.
 """
 
@@ -54,10 +54,10 @@ from .tensor import Functions, Ops, Tensor, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decomposed:
-    """The output of the operations, how they are called in one line, and how exact they are.
+    """The output of the operations, a one-line summary of them, and their accuracy.
 
-    ``at_run_time`` says whether they compute indices or weights, which are constants otherwise; ``within`` how far
-    integers lie apart at most, where that is the grade.
+    ``at_run_time`` is whether they compute indices or weights, which are constants otherwise; ``within`` is the
+    largest difference of integers, if that is the grade.
     """
 
     output: Value
@@ -68,10 +68,10 @@ class Decomposed:
 
 
 def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Value = None) -> Decomposed:
-    """Return ``x`` (of the shape of ``op``, None where dynamic) resized as ``op`` says, by primitive operations.
+    """Return ``x`` (of the shape of ``op``, None where dynamic) resized by primitive operations.
 
-    ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, where they are inputs at run
-    time. Floats are computed in float32; integers in the steps of the source's runtime where these are known, else
+    ``target`` is the tensor of sizes or scales, and ``roi`` that of the crop's windows, if they are inputs at run
+    time. Floats are computed in float32; integers in the steps of the source's runtime if these are known, else
     in float32 too, rounded once.
     """
     assert op.shape is not None
@@ -112,7 +112,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
 
 
 def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[Pass, ...] | None:
-    """Return the passes of integral weights in which integers are summed; None where nodes of int32 hold no such."""
+    """Return the passes of integral weights for integers; None if int32 nodes cannot hold their sums."""
     if "int" not in dtype or isinstance(spec.kernel, Nearest) or spec.before:
         return None
     known, rest = _parts(spec, shape)
@@ -124,7 +124,7 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
 
 
 def _in_passes(ops: Ops, x: Value, passes: tuple[Pass, ...], shape: PartialShape, dtype: str) -> Decomposed:
-    """Return integers summed in passes, to the last bit."""
+    """Return integers summed in passes, exact to the last bit."""
     y = IntegerPasses(ops, functools.partial(resized_along, ops), dtype).run(x, passes, shape)
     listing = ", ".join(str(axis) for axis in sorted(each.axis for each in passes))
     form = f"integral sums along axes {listing}"
@@ -132,28 +132,26 @@ def _in_passes(ops: Ops, x: Value, passes: tuple[Pass, ...], shape: PartialShape
 
 
 def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
-    """Raise InexactError for what has no formula for axes whose lengths are not known."""
+    """Raise InexactError for a mode that has no formula for dynamic axes."""
     if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
-        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs lengths that are known")
+        raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs static dimensions")
     if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
-        found = "a box, another border, or what is done before a resize, needs lengths that are known"
+        found = "a box, another border, or a step before the resize, needs static dimensions"
         raise InexactError(op.name, _TARGET, reason=found)
 
 
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
-    """Return a spec whose integers are summed as nodes can, and how far these lie from its own at most.
+    """Return a spec whose integers are summed as nodes can, and their largest difference from its own.
 
-    An image library's own sums are rounded once instead, where known lengths give a bound: not after blocks, which are
-    made whole first.
+    An image library's own sums are rounded once instead, if a static shape gives a bound; but not after blocks, which
+    are rounded first.
     """
     if "float" in dtype:
         return spec.of_floats(), 0
     if "int" not in dtype or isinstance(spec.kernel, Nearest):
         return spec, 0
     if spec.rounds is Integers.LITERT:
-        raise InexactError(
-            op.name, _TARGET, reason="integers are summed as LiteRT does, which needs lengths that are known"
-        )
+        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does, which needs static dimensions")
     if not spec.sums_of_integers:
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
@@ -181,7 +179,7 @@ def _integer_steps(
     shape: PartialShape,
     dtype: str,
 ) -> tuple[Step, ...]:
-    """Return the steps in which the source's runtime makes integers; none where they are not known, or no integers."""
+    """Return the steps in which the source's runtime computes integers; none if unknown, or for floats."""
     rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
     given: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
     wanted = axes_of_steps(spec, frozenset(given), rank, dtype)
@@ -189,11 +187,11 @@ def _integer_steps(
         return ()
     found = tuple(steps(spec, wanted, {a: _sampled(ops, x, given.get(a), a, shape[a]) for a in wanted}, rank, dtype))
     fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in found)
-    return () if fused else found  # a graph cannot ask for that
+    return () if fused else found  # a graph cannot request that
 
 
 def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, length: int | None) -> Sampled:
-    """Return where the outputs of an axis lie, as arrays where that is known."""
+    """Return the source coordinates of an axis' outputs, as arrays if they are known."""
     xp = Functions(ops)
     if isinstance(axis, RunTimeAxis):
         return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
@@ -204,14 +202,14 @@ def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int
 
 
 def _padded(ops: Ops, x: Value, spec: ResizeSpec, shape: PartialShape) -> tuple[Value, PartialShape]:
-    """Lay the spec's zeros around ``x``."""
+    """Pad ``x`` with the zeros of the spec."""
     if not spec.pads:
         return x, shape
     return ops.pad(x, *spec.padding(len(shape))), spec.padded(shape)
 
 
 def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, ResizeSpec | None]:
-    """Return the resize of the axes whose lengths are all known, and that of the others: None where there is none."""
+    """Return the resize of the static axes and that of the dynamic ones; None for an empty one."""
     bare = replace(spec, pads=())
     axes = resolve_axes(spec.axes, len(shape))
     crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
@@ -228,7 +226,7 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
 
 
 def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[AxisTaps]:
-    """Yield the executor's taps, the axis that shrinks most first, but those without outputs last.
+    """Yield the executor's taps, the axis that shrinks most first, but axes without outputs last.
 
     OpenVINO's CPU plugin dies of a Gather from an empty tensor.
     """
@@ -252,14 +250,14 @@ def _constant_axes(spec: ResizeSpec | None, shape: PartialShape) -> Iterator[Axi
 
 
 def _stored(ops: Ops, x: Value, dtype: str, rounding: IntegerRounding) -> Value:
-    """Return floats in the element type of the resize; a conversion to integers cuts off by itself."""
+    """Return floats in the element type of the resize; the conversion to integers truncates by itself."""
     if "int" in dtype:
         x = bounded(ops, rounded(ops, x, rounding), dtype)
     return x if dtype == "float32" else ops.convert(x, dtype)
 
 
 def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: NDArray[Any]) -> Value:
-    """Fill what a crop takes from outside the image."""
+    """Fill the pixels that a crop takes from outside the image."""
     for axis in axes:
         if axis.beyond is not None and (isinstance(axis.beyond, Tensor) or axis.beyond.any()):
             mask = aligned(ops, axis.beyond, range(1, rank - axis.axis))
@@ -268,7 +266,7 @@ def _extrapolated(ops: Ops, y: Value, axes: list[AxisTaps], rank: int, value: ND
 
 
 def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
-    """Return which axes are copied from, which weighed, and whether indices are constants."""
+    """Return which axes are copied, which are weighted, and whether indices are constants."""
     if not axes:
         return "nothing"
     listing = ", ".join(str(axis.axis) for axis in sorted(axes, key=lambda axis: axis.axis))
@@ -276,7 +274,7 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
     return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
 
 
-_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # in which no graph finds a nearest pixel
+_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # no graph finds a nearest pixel in these
 
 
 def _grade(
@@ -287,7 +285,7 @@ def _grade(
     sums_integers: bool,
     steps: tuple[Step, ...],
 ) -> Grade:
-    """Say how exact it is: constant taps are those of one length, and run time has no rationals to decide a tie."""
+    """Return the grade: constant taps are exact for one size only, and run time has no rationals to decide a tie."""
     if sums_integers and axes and not (steps and all(map(is_exact, steps))):
         return Grade.INTEGERS_WITHIN_1
     if at_run_time and spec.arithmetic in _NOT_AT_RUN_TIME and isinstance(spec.kernel, Nearest):

@@ -1,7 +1,7 @@
-"""Float32 arithmetic that rounds as IEEE 754 says in a runtime that does not: what it loses is found and put back.
+"""Float32 arithmetic that rounds as IEEE 754 specifies in a runtime that does not: its errors are found and added back.
 
-Written for numbers of any kind that have operators: arrays, or tensors of a graph; ``xp`` holds their functions. A
-product that is part of a sum may be fused into it, or not, without a change of the result.
+Written for any kind of number that has operators: arrays, or tensors of a graph; ``xp`` holds their functions. A
+product that is part of a sum may be fused into it, or not, without changing the result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _HALF_THE_BITS = 4097.0  # 2**12 + 1, of 24
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """A number as the sum of two float32 ones, as exact as onnxruntime's float64 (T. J. Dekker, 1971)."""
+    """A number as the sum of two float32 numbers, as exact as onnxruntime's float64 (T. J. Dekker, 1971)."""
 
     high: Any
     low: Any
@@ -39,20 +39,20 @@ class Double:
 def quotient(dividend: Any, divisor: Any, inverse: Any, xp: Any) -> Any:
     """Return the float32 nearest to a quotient by a positive number, given 1 / divisor to a few last places.
 
-    One correction brings it next to the quotient, or to the neighbour of that where a half lies closer than the
-    correction is exact; what is left then, which is exact, says which of the two is nearer.
+    One correction gives the quotient, or its neighbour where a half lies closer than the error of the correction. The
+    remainder, which is exact, decides which of the two is nearer.
     """
     parts = halves(divisor, xp)
     first = dividend * inverse
     near = first + _remainder(dividend, first, parts, xp) * inverse
     left = _remainder(dividend, near, parts, xp)
     other = near + left * (inverse * 2.0)
-    half_way = xp.abs((other - near) * 0.5) * divisor  # both exact: that of neighbours is a power of 2
+    half_way = xp.abs((other - near) * 0.5) * divisor  # both exact: neighbours differ by a power of 2
     return xp.where(half_way < xp.abs(left), other, near)
 
 
 def _remainder(dividend: Any, quotient: Any, divisor: tuple[Any, Any], xp: Any) -> Any:
-    """Return dividend - quotient * divisor, exactly where the quotient is off by less than a last place."""
+    """Return dividend - quotient * divisor, exact if the quotient is off by less than a last place."""
     (a, b), (c, d) = halves(quotient, xp), divisor
     return (((dividend - a * c) - a * d) - b * c) - b * d
 

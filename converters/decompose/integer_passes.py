@@ -1,7 +1,7 @@
-"""Integers that are summed in passes of integral weights, as nodes of int32: of the same bits as the executor.
+"""Integers that are summed in passes of integral weights, as int32 nodes: with the same bits as the executor.
 
-Sums stay below 2**30, so that ONNX's division, which cuts off, can be made to round down. Where a sum is larger, its
-values are split into high and low bits, which are summed one by one.
+Sums stay below 2**30, so that ONNX's division, which truncates, can be made to round down. If a sum is larger, its
+values are split into high and low bits, which are summed separately.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .integer_steps_as_nodes import Resize
 from .tensor import Ops, Tensor, Value
 
 LARGEST = 2**30
-_MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix where there are many
+_MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix if there are many
 _ROUNDINGS = (IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
 
 Interval = tuple[int, int]
@@ -32,7 +32,7 @@ Interval = tuple[int, int]
 
 
 def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
-    """Say whether nodes of int32 hold every sum of some passes over integers of a type."""
+    """Return whether int32 nodes hold every sum of some passes over integers of a type."""
     values = _all_of(dtype)
     for each in passes:
         if not _is_plain(each) or _split(each, values) is None:
@@ -58,7 +58,7 @@ def _sums(weights: NDArray[Any], values: Interval) -> Interval:
 
 
 def _split(step: Pass, values: Interval) -> int | None:
-    """Return how many low bits of the values are summed by themselves; None where no number of them is enough."""
+    """Return how many low bits of the values are summed separately; None if no number of bits is enough."""
     for bits in range(step.bits_after + 1):
         high, low = (values[0] >> bits, values[1] >> bits), (0, 2**bits - 1)
         sums = [*_sums(step.weights, high), *(_sums(step.weights, low) if bits else ())]
@@ -97,9 +97,9 @@ class IntegerPasses:
         return x.like(self.resize(x.value, [copies], shape))
 
     def _rounded(self, x: Tensor[Ops], step: Pass, values: Interval, shape: PartialShape) -> Tensor[Ops]:
-        """Return a sum without its last bits, rounded and within the element type."""
+        """Return a sum without its last bits, rounded and clipped to the element type."""
         bits = _split(step, values)
-        assert bits is not None  # as ``are_integral`` says
+        assert bits is not None  # as ``are_integral`` verifies
         half = 2**step.bits_after // 2
         if not bits:
             total = self._sum(x, step, shape)
@@ -112,7 +112,7 @@ class IntegerPasses:
         return self._bounded(y, step)
 
     def _half(self, step: Pass, total: Tensor[Ops], half: int) -> Tensor[Ops]:
-        """Return what is added before bits are cut off: one less where a negative sum rounds away from 0."""
+        """Return the offset before bits are dropped: one less where a negative sum rounds away from 0."""
         rounds_away = step.rounding is IntegerRounding.HALF_AWAY and self.dtype[0] != "u"
         return (total < 0).where(total.of(half - 1), half) if rounds_away else total.of(half)
 
@@ -120,7 +120,7 @@ class IntegerPasses:
         return x.like(self.ops.shifted(x.value, bits)) if bits else x
 
     def _bounded(self, y: Tensor[Ops], step: Pass) -> Tensor[Ops]:
-        """Return numbers within the element type, which weights below 0 may leave."""
+        """Return numbers clipped to the element type, which negative weights may exceed."""
         if (step.weights >= 0).all() and (step.weights.sum(axis=1) <= 2**step.bits_after).all():
             return y
         low, high = (y.of(bound) for bound in _all_of(self.dtype))

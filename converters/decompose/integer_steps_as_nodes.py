@@ -1,4 +1,4 @@
-"""Integers in the steps of a runtime, as primitive operations: of the same bits as there."""
+"""Integers in the steps of a runtime, as primitive operations: with the same bits as there."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ir_interp.spec import IntegerRounding
 from .apply_taps import AxisTaps, aligned
 from .tensor import Functions, Ops, Tensor, Value
 
-_EXACT_BITS = 24  # whole numbers below 2**24 are summed in float32 without rounding, in any order
-_BITS = 11  # of a piece of a weight, of few taps
-_MOST_TAPS = 512  # that are reckoned with where only run time knows their number
+_EXACT_BITS = 24  # integers below 2**24 are summed in float32 without rounding, in any order
+_BITS = 11  # of a part of a weight, for few taps
+_MOST_TAPS = 512  # the assumed number of taps if it is known only at run time
 
 Resize = Callable[[Value, Sequence[AxisTaps], PartialShape], Value]
 """Returns a tensor of some shape resized along axes by copies and weighted sums."""
@@ -27,7 +27,7 @@ Resize = Callable[[Value, Sequence[AxisTaps], PartialShape], Value]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a resize on a graph; ``resize`` takes and weighs entries."""
+    """The steps of a resize on a graph; ``resize`` takes entries and weights them."""
 
     ops: Ops
     resize: Resize
@@ -63,7 +63,7 @@ class Steps:
         return self.resize(x, [taps], shape)
 
     def _chained(self, x: Value, step: Along, shape: PartialShape) -> Value:
-        """Return products added one after the other, each rounded by itself."""
+        """Return products added sequentially, each rounded by itself."""
         used = np.flatnonzero(step.weights.any(axis=0))
         terms = (
             self._product(
@@ -103,7 +103,7 @@ class Steps:
         return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
 
     def _corners(self, x: Value, step: Corners, place: int, shape: PartialShape) -> Iterator[tuple[Value, Value]]:
-        """Yield the corners of cells with their weights: those of the first axes change most often."""
+        """Yield the corners of cells with their weights: those of the first axes vary fastest."""
         axis = step.axes[place]
         for indices, weights in zip(step.indices[place], step.weights[place], strict=True):
             taken = self._taken(x, axis, indices, shape)
@@ -117,12 +117,12 @@ class Steps:
 
 
 def is_exact(step: Step) -> bool:
-    """Say whether a step has the bits of the runtime: a sum of an unknown number of floats has an order of its own."""
+    """Return whether a step has the runtime's bits: the order of a sum is unknown if its number of floats is."""
     return isinstance(step, Corners) or step.sum is Sum.FIXED or not isinstance(step.weights, Tensor)
 
 
 def bounded(ops: Ops, x: Value, dtype: str) -> Value:
-    """Return float32 numbers within the bounds of an integer type. Raises SpecError for other types."""
+    """Return float32 numbers clipped to the range of an integer type. Raises SpecError for other types."""
     if np.dtype(dtype).kind not in "iu":
         raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
     low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
@@ -144,9 +144,9 @@ def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
 
 
 def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
-    """Return whole numbers of ``FIXED_BITS`` in pieces of some bits, the lowest first, and how many these are.
+    """Return integers of ``FIXED_BITS`` split into parts of some bits, the lowest first, and the number of parts.
 
-    A piece lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
+    A part lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
     """
     at_run_time = isinstance(weights, Tensor)
     taps = _MOST_TAPS if at_run_time else weights.shape[1]
@@ -161,7 +161,7 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
 
 
 def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
-    """Return the whole number that sums of pieces come to, without its last ``FIXED_BITS``, rounded half up."""
+    """Return the integer that the sums of parts represent, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
     for each in totals[1:]:
         total = xp.floor(total * 2.0**-bits) + each
@@ -170,7 +170,7 @@ def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[
 
 
 def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Tensor[Ops]:
-    """Return (high * unit + low) / unit**2, cut off."""
+    """Return (high * unit + low) / unit**2, truncated."""
     carried = xp.floor(low * (1 / unit))
     rest, total = low - carried * unit, high + carried
     below = xp.floor(total * (1 / unit))
@@ -179,7 +179,7 @@ def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Ten
 
 
 def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
-    """Return float32 numbers rounded; what is cut off is left to the conversion to integers."""
+    """Return float32 numbers rounded; truncation is left to the conversion to integers."""
     xp, number = Functions(ops), Tensor(ops, x)
     match rounding:
         case None | IntegerRounding.CUT_OFF:
@@ -194,6 +194,6 @@ def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
 
 
 def _half_up(xp: Functions, number: Tensor[Ops]) -> Tensor[Ops]:
-    # floor(number + 0.5) would make 1 of the largest float32 below 0.5
+    # floor(number + 0.5) would give 1 for the largest float32 below 0.5
     below = xp.floor(number)
     return xp.where(number - below >= 0.5, below + 1, below)

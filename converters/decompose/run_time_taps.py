@@ -54,7 +54,7 @@ class RunTimeAxis:
 def run_time_axes(
     ops: Ops, x: Value, spec: ResizeSpec | None, rank: int, target: Value, roi: Value
 ) -> Iterator[RunTimeAxis]:
-    """Yield axes whose lengths, scales and coordinates nodes compute."""
+    """Yield axes whose sizes, scales and coordinates nodes compute."""
     if spec is None:
         return
     xp = Functions(ops)
@@ -98,7 +98,7 @@ def _lengths(
     windows: list[tuple[Any, Any]],
     targets: list[Tensor[Ops]],
 ) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
-    """Return output lengths and the scales that are asked for, as ``geometry`` finds them, in float32."""
+    """Return output sizes and requested scales, as ``geometry`` computes them, in float32."""
     if spec.gives_scales:
         slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
         if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window:
@@ -130,7 +130,7 @@ def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[A
 
 
 def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
-    """Return the taps of one axis as ``taps`` makes them of a plan: the executor's formulas, on tensors."""
+    """Return the taps of one axis as ``taps`` computes them from a plan: the executor's formulas, on tensors."""
     xp, axis = Functions(ops), bound.axis
     at = split(coordinates(xp, bound), bound.arithmetic, xp)
     last = bound.in_size - 1
@@ -152,7 +152,7 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
 
 
 def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
-    """Return how many source pixels an output pixel covers: what its neighbour begins later, or all of them."""
+    """Return how many source pixels an output covers: the distance to its neighbour's first pixel, or all."""
     first, second = (xp.single(source(bound, xp.tensor(float(i)), xp.numbers())) for i in (0, 1))
     step = second - first
     return xp.where(step == 0, bound.in_size / bound.out_size, step)

@@ -1,4 +1,4 @@
-"""Tensors of a graph under construction, with Python's operators, and NumPy's functions on them: each adds nodes."""
+"""Tensors of a graph under construction, with Python's operators and NumPy's functions, each of which adds nodes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..runtimes.openvino_sizes import LargestGather
 from .exact import Double
 
 Value = Any
-"""A tensor of the graph that is being built, in whatever type its builder has for one."""
+"""A tensor of the graph under construction, in the type of its builder."""
 
 
 class Ops(Protocol):
-    """The primitive operations that a resize is made of; one class for each kind of graph.
+    """The primitive operations that make up a resize; one class for each kind of graph.
 
     ``elementwise`` takes the names of ``ELEMENTWISE``, of which ``positive`` is the number itself: a product that is
     rounded before anything is added to it. Axes count from the first.
@@ -28,7 +28,7 @@ class Ops(Protocol):
         """Return a constant tensor."""
 
     def elementwise(self, name: str, *values: Value) -> Value:
-        """Return an operation on each element, operands broadcast as in NumPy."""
+        """Return an elementwise operation; operands broadcast as in NumPy."""
 
     def convert(self, x: Value, dtype: str) -> Value:
         """Return ``x`` in another element type, by its NumPy name."""
@@ -46,16 +46,16 @@ class Ops(Protocol):
         """Return ``x`` with its axes in another order."""
 
     def unsqueeze(self, x: Value, axes: Sequence[int]) -> Value:
-        """Return ``x`` with axes of length 1 at ``axes`` of the result."""
+        """Return ``x`` with axes of size 1 at ``axes`` of the result."""
 
     def total(self, x: Value, axis: int, *, keep: bool) -> Value:
         """Return the sum along an axis."""
 
     def running_total(self, x: Value) -> Value:
-        """Return the sum of each row, its float32 numbers added one after the other, as a column."""
+        """Return the sum of each row, its float32 numbers added sequentially, as a column."""
 
     def range(self, start: Value, stop: Value) -> Value:
-        """Return the whole numbers from ``start`` up to ``stop``, which is left out; float32 scalars both."""
+        """Return the integers from ``start`` up to, but not including, ``stop``; float32 scalars both."""
 
     def lengths(self, x: Value) -> Value:
         """Return the shape of ``x``, int64."""
@@ -64,7 +64,7 @@ class Ops(Protocol):
         """Return ``x`` with zeros around it."""
 
     def precisely(self, vector: Value) -> Value:
-        """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
+        """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""
 
     def cut(self, x: Value, at: Value) -> tuple[Value, Value]:
         """Return the entries of the first axis before ``at`` (int64, shape [1]), and the others."""
@@ -73,17 +73,17 @@ class Ops(Protocol):
         """Return tensors joined along an axis."""
 
     def reshape(self, x: Value, lengths: Value) -> Value:
-        """Return ``x`` in another shape, of which -1 stands for what is left."""
+        """Return ``x`` in another shape, in which -1 stands for the remaining size."""
 
     def broadcast(self, x: Value, lengths: Value) -> Value:
-        """Return ``x`` repeated where its lengths are 1, as in NumPy."""
+        """Return ``x`` repeated along axes of size 1, as in NumPy."""
 
     def gather_elements(self, x: Value, indices: Value, axis: int) -> Value:
         """Return for each of ``indices`` (int64, of the rank of ``x``) the entry of ``axis`` at it."""
 
     @property
     def largest_gather(self) -> LargestGather:
-        """Return how many elements ``gather`` may take from, or give."""
+        """Return how many elements ``gather`` may take from, or return."""
 
 
 ELEMENTWISE = (
@@ -96,9 +96,9 @@ Builder = TypeVar("Builder", bound=Ops, covariant=True)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor(Generic[Builder]):
-    """A tensor of the graph that ``ops`` builds, of an element type by its NumPy name; conditions are of bool.
+    """A tensor of the graph that ``ops`` builds, of an element type by its NumPy name; conditions are bool.
 
-    Operators and methods add nodes. Where one operand is a number or an array, it becomes a constant of the type of
+    Operators and methods add nodes. If one operand is a number or an array, it becomes a constant of the type of
     the other operand; in arithmetic a condition counts as 0 or 1, as in NumPy.
     """
 
@@ -176,19 +176,19 @@ class Tensor(Generic[Builder]):
         return self.like(self.ops.constant(np.asarray(value).astype(dtype or self.dtype)), dtype)
 
     def minimum(self, other: Any) -> Tensor[Builder]:
-        """Return the smaller of two."""
+        """Return the elementwise minimum."""
         return self._each("minimum", self.of(other).value)
 
     def maximum(self, other: Any) -> Tensor[Builder]:
-        """Return the larger of two."""
+        """Return the elementwise maximum."""
         return self._each("maximum", self.of(other).value)
 
     def floor(self) -> Tensor[Builder]:
-        """Return the largest integers that are not above it."""
+        """Return the floor."""
         return self._each("floor")
 
     def ceil(self) -> Tensor[Builder]:
-        """Return the smallest integers that are not below it."""
+        """Return the ceiling."""
         return self._each("ceil")
 
     def round(self) -> Tensor[Builder]:
@@ -196,7 +196,7 @@ class Tensor(Generic[Builder]):
         return self._each("round")
 
     def where(self, yes: Any, no: Any) -> Tensor[Builder]:
-        """Return ``yes`` where this condition holds, else ``no``; float32 where neither is a tensor."""
+        """Return ``yes`` where this condition holds, else ``no``; float32 if neither is a tensor."""
         tensors = [each for each in (yes, no) if isinstance(each, Tensor)]
         kind = tensors[0] if tensors else self.like(None, "float32")
         return kind.like(self.ops.elementwise("select", self.value, kind.of(yes).value, kind.of(no).value))
@@ -214,7 +214,7 @@ class Tensor(Generic[Builder]):
         return self.like(self.ops.transpose(self.value, order))
 
     def unsqueeze(self, *axes: int) -> Tensor[Builder]:
-        """Return it with axes of length 1 at ``axes`` of the result."""
+        """Return it with axes of size 1 at ``axes`` of the result."""
         return self.like(self.ops.unsqueeze(self.value, axes))
 
     def running_total(self) -> Tensor[Builder]:
@@ -238,7 +238,7 @@ class Tensor(Generic[Builder]):
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """Those of NumPy's functions that the formulas of a resize call, on tensors."""
+    """The NumPy functions that the formulas of a resize call, on tensors."""
 
     ops: Ops
 
@@ -247,11 +247,11 @@ class Functions:
         return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
 
     def floor(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the largest integers that are not above ``x``."""
+        """Return the floor of ``x``."""
         return x.floor()
 
     def ceil(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the smallest integers that are not below ``x``."""
+        """Return the ceiling of ``x``."""
         return x.ceil()
 
     def rint(self, x: Tensor[Ops]) -> Tensor[Ops]:
@@ -263,15 +263,15 @@ class Functions:
         return abs(x)
 
     def maximum(self, x: Any, y: Any) -> Tensor[Ops]:
-        """Return the larger of two."""
+        """Return the elementwise maximum."""
         return self.tensor(x).maximum(y)
 
     def minimum(self, x: Any, y: Any) -> Tensor[Ops]:
-        """Return the smaller of two."""
+        """Return the elementwise minimum."""
         return self.tensor(x).minimum(y)
 
     def clip(self, x: Tensor[Ops], low: Any, high: Any) -> Tensor[Ops]:
-        """Return ``x`` inside of two bounds."""
+        """Return ``x`` clipped to two bounds."""
         return x.maximum(low).minimum(high)
 
     def where(self, condition: Tensor[Ops], yes: Any, no: Any) -> Tensor[Ops]:
@@ -279,11 +279,11 @@ class Functions:
         return condition.where(yes, no)
 
     def arange(self, start: Any, stop: Any) -> Tensor[Ops]:
-        """Return the integers from ``start`` up to ``stop``, which is left out, as float32."""
+        """Return the integers from ``start`` up to, but not including, ``stop``, as float32."""
         return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
 
     def expand_dims(self, x: Tensor[Ops], axis: int) -> Tensor[Ops]:
-        """Return ``x`` with one more axis, of length 1."""
+        """Return ``x`` with one more axis, of size 1."""
         return x.unsqueeze(axis)
 
     def sum(self, x: Tensor[Ops], *, axis: int, keepdims: bool) -> Tensor[Ops]:
@@ -299,11 +299,11 @@ class Functions:
         return x.running_total()
 
     def precise(self, vector: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the same vector, each quotient that it was made of rounded as IEEE 754 says."""
+        """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""
         return vector.like(self.ops.precisely(vector.value))
 
     def widened(self, number: Any) -> Double:
-        """Return a number with room for as many digits again."""
+        """Return a number with twice as many digits."""
         return Double(self.tensor(number), self.tensor(0.0), self)
 
     def single(self, number: Tensor[Ops] | Double) -> Tensor[Ops]:
@@ -311,7 +311,7 @@ class Functions:
         return number.high + number.low if isinstance(number, Double) else number
 
     def numbers(self) -> Numbers:
-        """Return what the formula of coordinates is computed in: float32, both branches of every choice."""
+        """Return the arithmetic of the coordinate formula: float32, with both branches of every choice."""
         return Numbers(
             number=self.tensor,
             wide=self.widened,

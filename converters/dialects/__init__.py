@@ -1,1 +1,1 @@
-"""The attribute vocabularies of resizes: one file a dialect."""
+"""The attributes of resizes in each format: one file per dialect."""

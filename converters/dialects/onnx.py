@@ -48,7 +48,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         aspect=_aspect(attributes, document),
         step=Step.RATIO if document and context.version >= _FIRST_WITH_FORMULAS else Step.GIVEN,
         length=Length.FRACTIONAL if context.semantics is Semantics.REFERENCE else Length.WHOLE,
-        arithmetic=Arithmetic.EXACT if document else Arithmetic.ONNXRUNTIME,  # no page says anything of float32
+        arithmetic=Arithmetic.EXACT if document else Arithmetic.ONNXRUNTIME,  # no page specifies float32
     )
 
 
@@ -94,7 +94,7 @@ def _coordinates(attributes: Attributes, document: bool) -> Coordinates | Crop:
 
 
 def _rounds_down(attributes: Attributes) -> bool:
-    """Say whether half a pixel more is none."""
+    """Return whether half a pixel more makes no difference."""
     return attributes["mode"] == "nearest" and attributes["nearest_mode"] in ("floor", "round_prefer_floor")
 
 
@@ -110,7 +110,7 @@ def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
 
 
 def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return what onnxruntime computes of a node that means ``spec``. Raises SpecError where no spec says that."""
+    """Return what onnxruntime computes for a node that means ``spec``. Raises SpecError if no spec expresses that."""
     known: dict[str, Any] = {
         "version": context.version,
         "shape": context.shape,
@@ -119,14 +119,14 @@ def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> Resi
     }
     found = onnxruntime.outcome(ResizeOp(name="", where="", spec=spec, dialect=DIALECT.name, **known))
     if found.spec is None:
-        raise SpecError(f"semantics observed: onnxruntime computes nothing that a resize says: {found.reason}")
+        raise SpecError(f"semantics observed: no resize describes what onnxruntime computes: {found.reason}")
     if found.provided:
         raise SpecError(f"semantics observed: onnxruntime computes what is meant only provided that {found.provided}")
     return found.spec
 
 
 def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:
-    """Return the attributes of a node with the roi that a crop without one has in onnxruntime: the whole image."""
+    """Return the attributes of a node; a crop without a roi gets onnxruntime's default, the whole image."""
     if "roi" in attributes or attributes.get("coordinate_transformation_mode") != _CROP:
         return attributes
     listed = (attributes.get(name) for name in ("axes", "sizes", "scales"))

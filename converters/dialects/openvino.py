@@ -1,4 +1,4 @@
-"""OpenVINO's Interpolate, as the dialect that ``ir_interp`` itself speaks."""
+"""OpenVINO's Interpolate, as the dialect of ``ir_interp`` itself."""
 
 from ir_interp.ir.interpolate_dialect import DIALECT
 

@@ -1,8 +1,8 @@
 """TensorRT ``IResizeLayer``, by the names of its Python attributes.
 
 Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html) and the class in its Python and C++ API.
-TensorRT has no runtime that every machine can install: what is said here follows these pages, whose examples are
-tests (docs/tensorrt.md).
+Not every machine can install TensorRT, so this module follows these pages, whose examples are tests
+(docs/tensorrt.md).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROUNDING = {
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a layer's settings; ``shape`` and ``scales`` have an entry for every axis.
 
-    ``shape`` is None where a second input of the layer gives it at run time.
+    ``shape`` is None if a second input of the layer provides it at run time.
     """
     target = _target(attributes)
     _check_input(attributes["resize_mode"], context)
@@ -52,8 +52,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         kernel=_kernel(attributes),
         coordinates=_coordinates(attributes),
         target=target,
-        step=Step.RATIO,  # the page's formulas take lengths, never scales
-        arithmetic=Arithmetic.EXACT,  # the page says nothing of float32
+        step=Step.RATIO,  # the page's formulas use sizes, never scales
+        arithmetic=Arithmetic.EXACT,  # the page does not mention float32
     )
 
 
@@ -70,7 +70,7 @@ def _kernel(attributes: Attributes) -> Kernel:
 
 
 def _coordinates(attributes: Attributes) -> Coordinates:
-    """Return the coordinates; UPPER takes pixel 0 where one is left, as the other transformations do anyway."""
+    """Return the coordinates; UPPER takes pixel 0 if one is left, as the other transformations do anyway."""
     chosen = Coordinates[attributes["coordinate_transformation"]]
     if chosen is Coordinates.HALF_PIXEL and attributes["selector_for_single_pixel"] == "UPPER":
         return Coordinates.PYTORCH_HALF_PIXEL
@@ -109,7 +109,7 @@ def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> Non
 
 
 def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
-    """Return the output's lengths, None where dynamic."""
+    """Return the output shape, None where dynamic."""
     if isinstance(target, Sizes):
         return target.values
     known = zip(shape or (), target.values, strict=False)

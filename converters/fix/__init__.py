@@ -1,1 +1,1 @@
-"""Mend what an audit calls an exporter's likely mistake, in an ONNX model, and nothing else."""
+"""Fix an exporter's likely mistakes in an ONNX model, and change nothing else."""

@@ -1,4 +1,4 @@
-"""Fix a file, and show on the model's own input what that changes."""
+"""Fix a file, and show the effect on the model's own input."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .fixed_model import Mended, write_fixed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """What was mended, and what that changes on the model's own input: ``comparison`` of before and after.
+    """The fixed resizes, and the effect on the model's own input: ``comparison`` of before and after.
 
-    There is none where nothing was mended, where nobody asked, and where ``note`` says why.
+    There is no comparison if nothing was fixed, none was requested, or ``note`` states a reason.
     """
 
     source: Path
@@ -37,7 +37,7 @@ class Fixed:
     note: str = ""
 
     def changed(self, mended: Mended) -> str:
-        """Return how far the output of a resize is from what it was before, as text."""
+        """Return the difference of a resize's output from its output before the fix, as text."""
         found = (self.comparison.resizes if self.comparison else None) or ()
         compared = next((each.output for each in found if each.name == mended.op.name), None)
         return compared.apart if compared else "not shown"
@@ -75,9 +75,9 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
 
 
 def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelComparison | None, str]:
-    """Return how a mended model compares with what it was, and why not where that did not run.
+    """Return how a fixed model compares with its source, and why not if the source did not run.
 
-    Raises VerificationError where the result does not run.
+    Raises VerificationError if the result does not run.
     """
     over = partial(
         compare_models,
@@ -94,6 +94,6 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
         try:
             over(result, result)
         except IrInterpError as own:
-            raise VerificationError(f"{own}; nothing was written; --no-verify writes it unseen") from None
+            raise VerificationError(f"{own}; nothing was written; --no-verify writes it unverified") from None
         return None, f"before: {problem}; after: it runs"
     return replace(found, first=source, second=result), ""

@@ -1,4 +1,4 @@
-"""An ONNX model in which likely mistakes are mended, and every other byte is as it was."""
+"""An ONNX model in which likely mistakes are fixed, and every other byte is as before."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ..portable.portable_resize import Edit
 from .remedies import CODES, Remedy, remedies
 
 Wanted = Callable[[str], bool]
-"""Says whether mistakes of a code are to be mended."""
+"""Returns whether mistakes of a code are to be fixed."""
 _ATTRIBUTE = 7  # the version whose scales are an attribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mended:
-    """A resize and what was done to it; ``output`` is the tensor that it makes."""
+    """A resize and its changes; ``output`` is the tensor that it produces."""
 
     op: ResizeOp
     output: str
@@ -40,10 +40,10 @@ class Mended:
 
 
 def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str] = ()) -> list[Mended]:
-    """Write a model without the mistakes that are wanted to be mended; where there are none, the file is copied.
+    """Write a model without the selected mistakes; if it has none, the file is copied.
 
-    ``layers`` are the names of the resizes that are looked at, of all where there are none. Raises ReadError for a name
-    that no resize has, an ExceptionGroup of InexactError where some mistakes cannot be mended.
+    ``layers`` are the names of the resizes to fix, all if empty. Raises ReadError for a name that no resize has, an
+    ExceptionGroup of InexactError if some mistakes cannot be fixed.
     """
     model = with_resizes_in_sight(read_file(source), source.name)
     original = model.SerializeToString(deterministic=True)
@@ -60,7 +60,7 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
             edits.append(_edit(found, chosen, graph))
             mended.append(Mended(op=found.op, output=found.node.output[0], remedies=tuple(chosen)))
     if refusals:
-        raise ExceptionGroup(f"{source.name} has mistakes that cannot be mended", refusals)
+        raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
     if not edits:
         shutil.copyfile(source, output)
         return []
@@ -98,7 +98,7 @@ def _edit(found: FoundNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
 
 
 def _set(node: onnx.NodeProto, name: str, value: object) -> None:
-    """Set an attribute in its place, or behind the others."""
+    """Set an attribute in its place, or append it."""
     made = helper.make_attribute(name, value)
     for each in node.attribute:
         if each.name == name:
@@ -108,7 +108,7 @@ def _set(node: onnx.NodeProto, name: str, value: object) -> None:
 
 
 _Place = tuple[int, str]
-"""A graph, by its number among those of a model, and the tensor that a node of it makes."""
+"""A graph, by its number among those of a model, and the output tensor of a node in it."""
 
 
 def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
@@ -122,13 +122,13 @@ def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.N
     return found
 
 
-# What is proven of the result
+# Checks of the result
 
 
 def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: set[str]) -> None:
-    """Undo in the file that was written what was meant to change, and see the model that was read, byte for byte.
+    """Undo the intended changes in the written file, and require the model that was read, byte for byte.
 
-    Raises VerificationError where anything else has changed, or the result is not valid and its source was.
+    Raises VerificationError if anything else has changed, or the result is not valid and its source was.
     """
     model = read_file(output)
     for number, graph in enumerate(graphs(model.graph)):
@@ -137,14 +137,14 @@ def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onn
         _replace(graph.node, nodes)
         _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])
     if model.SerializeToString(deterministic=True) != original:
-        raise VerificationError(f"{source.name}: more than its resizes would have changed; nothing was written")
+        raise VerificationError(f"{source.name}: the result would differ in more than its resizes; nothing was written")
     problem = invalid(output)
     if problem and not invalid(source):
-        raise VerificationError(f"{source.name}: mended it would not be valid ONNX: {problem}; nothing was written")
+        raise VerificationError(f"{source.name}: the result would not be valid ONNX: {problem}; nothing was written")
 
 
 def _replace(held: Any, messages: Sequence[Any]) -> None:
-    """Let a repeated field hold other messages."""
+    """Replace the messages of a repeated field."""
     copies = [type(each).FromString(each.SerializeToString()) for each in messages]
     del held[:]
     held.extend(copies)

@@ -1,4 +1,4 @@
-"""What mends each likely mistake of an exporter: other attributes, or other scales."""
+"""The remedy of each likely exporter mistake: other attributes, or other scales."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEFORE = 10  # the version of Resize that ONNX's version converter raises
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """Attributes that a node is to have, and scales, where they are to be others; ``text`` says what changes."""
+    """New attributes of a node, and new scales if they change; ``text`` describes the change."""
 
     code: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -34,9 +34,9 @@ class Remedy:
 
 
 def remedies(node: FoundNode, codes: Collection[str]) -> list[Remedy]:
-    """Return what repairs the mistakes of these codes in a node that has them, each on top of those before.
+    """Return the remedies for the mistakes of these codes in a node that has them, each on top of those before.
 
-    Raises InexactError for one that nothing mends.
+    Raises InexactError for a mistake without a remedy.
     """
     found: list[Remedy] = []
     target = node.op.spec.target
@@ -49,7 +49,7 @@ def remedies(node: FoundNode, codes: Collection[str]) -> list[Remedy]:
 
 
 def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
-    """Return the coordinates of Resize-10, which is what was meant."""
+    """Return the coordinates of Resize-10, which were meant."""
     op = node.op
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
@@ -60,7 +60,7 @@ def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
         now = DIALECT.parse(dict(op.attributes) | changed, Context(version=op.version, shape=op.shape, dtype=op.dtype))
         if compared(meant, now, op.shape):
             return Remedy(code="IRI015", attributes=changed, text=_changes(op, changed))
-    problem = "one axis grows and another shrinks, and Resize-10 rounds the one down and the other up"
+    problem = "one axis grows and another shrinks, and Resize-10 rounds down for one and up for the other"
     raise InexactError(op.name, "IRI015", reason=f"{problem}; export it again, in the newer operator set")
 
 
@@ -88,7 +88,7 @@ def _unrounded(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
 
 
 def _long_enough(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
-    """Return scales that give the length that they hardly missed: that length / the input's, in float32."""
+    """Return scales that give the size that they just missed: that size / the input's, in float32."""
     mended = list(scales)
     for each in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
         mended[each.place] = _enough(each.length, each.wanted)
@@ -107,7 +107,7 @@ def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) ->
     pairs = ", ".join(
         f"{np.float32(old)!s} -> {np.float32(new)!s}" for old, new in zip(before, after, strict=True) if old != new
     )
-    return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as mended already'}")
+    return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as already fixed'}")
 
 
 def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
@@ -124,6 +124,6 @@ _REMEDIES: Mapping[str, Callable[[FoundNode, tuple[float, ...]], Remedy]] = {
     "IRI014": _unrounded,
     "IRI013": _long_enough,
 }
-"""In the order in which they are applied: a scale that half precision rounded may have missed a length by that."""
+"""In the order of application: a scale that half precision rounded may have missed a size for that reason."""
 CODES = tuple(sorted(_REMEDIES))
-"""The codes that can be mended."""
+"""The codes that can be fixed."""

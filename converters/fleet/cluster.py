@@ -1,4 +1,4 @@
-"""Hand items out to the workers of a dask.distributed cluster, as ``pool`` does to processes of its own."""
+"""Distribute items over the workers of a dask.distributed cluster, as ``pool`` does over its own processes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _WAITING = 4  # items that wait at a worker, for each of its threads
 
 
 def each(question: pool.Question, items: Sequence[Any], address: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number of every item, and the answer to it or what there is instead.
+    """Yield the number of every item, and its answer or the failure instead.
 
-    Every thread of a worker has a process of its own, as ``pool`` keeps them: what an item ends, or what takes too
-    long, is that. Where a worker ends itself, others take its items over. Raises IrInterpError where there is no
-    cluster.
+    Every thread of a worker has its own process, as in ``pool``: an item that ends it or hangs costs only that.
+    If a worker ends itself, others take over its items. Raises IrInterpError if there is no cluster.
     """
     try:
         from distributed import Client, as_completed

@@ -1,4 +1,4 @@
-"""Who wrote a model, as its file says near its beginning; nothing else of it is read."""
+"""The exporter of a model, as recorded near the beginning of its file; nothing else of it is read."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.sources import opened
 
 UNKNOWN = "unknown"
-"""What stands for an exporter that a file does not name."""
+"""The name for an exporter that a file does not record."""
 
 _HEAD = 2**12
 _PRODUCER, _VERSION, _GRAPH = 2, 3, 7  # fields of ONNX's ModelProto
-_TEXT = 2  # the wire type of texts and messages
+_TEXT = 2  # the wire type of strings and messages
 
 
 def exporter(path: Path) -> str:
-    """Return the producer of an ONNX model and its version, or the version of an IR; "unknown" where none is told."""
+    """Return the producer of an ONNX model and its version, or the version of an IR; "unknown" if not recorded."""
     try:
         with opened(path) as file:
             head = file.read(_HEAD)
@@ -31,7 +31,7 @@ def exporter(path: Path) -> str:
 
 
 def _texts(head: bytes) -> dict[int, str]:
-    """Return the texts of a message in protocol buffers that stand before its graph, by field."""
+    """Return the strings of a protocol buffers message that stand before its graph, by field."""
     found: dict[int, str] = {}
     at = 0
     while at < len(head):

@@ -49,7 +49,7 @@ def _write_parquet(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value that no spreadsheet takes for a formula, whatever a model is called."""
+    """Return a value that no spreadsheet reads as a formula, whatever the model is called."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_BEGINNINGS) else value
 
 
@@ -57,7 +57,7 @@ _BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a model; one without a resize where there is none."""
+    """Yield the rows of a model; one without a resize if there are none."""
     of_file = {name: record[name] for name in _OF_FILE}
     error = "; ".join(each["message"] for each in record["errors"])
     rows = [row for resize in record["resizes"] for row in _of_resize(resize, record)]

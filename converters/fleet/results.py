@@ -1,4 +1,4 @@
-"""A file of results, one line of JSON for each model: what it holds need not be made again."""
+"""A file of results, one line of JSON per model: recorded models need not be processed again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .summary import Summary
 
 
 class Results:
-    """The lines of a file, and those that are added. A last line that was cut short is made again.
+    """The lines of a file, and those that are added. A truncated last line is computed again.
 
-    ``setting`` is what was asked of the models; lines that another setting gave do not count as done. A record counts
-    for the file that it names while that has the same size and time.
+    ``setting`` are the options that the results depend on; lines of another setting do not count as done. A record
+    counts for the file that it names while that has the same size and time.
     """
 
     def __init__(self, path: Path, setting: str) -> None:
         self._path = path
         self._setting = setting
-        self._done: dict[str, tuple[int, int]] = {}  # where in the file a record begins, and how long it is
+        self._done: dict[str, tuple[int, int]] = {}  # offset and size of a record in the file
         self._file = opened_alone(path)
         try:
             self._read()
@@ -44,7 +44,7 @@ class Results:
                 Summary().add(record)  # as a record of this program can be
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise ReadError(
-                    f"line {number} is no result of a model; choose another name", str(self._path)
+                    f"line {number} is not a result of a model; choose another name", str(self._path)
                 ) from None
             if setting == self._setting:
                 self._done[file_name] = (at, len(line))
@@ -58,7 +58,7 @@ class Results:
         self._file.close()
 
     def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield those files that have not changed since with their records."""
+        """Yield the files that have not changed since, with their records."""
         for path in paths:
             if str(path) in self._done:
                 at, length = self._done[str(path)]
@@ -74,7 +74,7 @@ class Results:
 
 
 def stamp(path: Path) -> list[int]:
-    """Return what changes when a file does: its size, and its time."""
+    """Return the values that change when a file does: its size and its time."""
     with suppress(OSError):
         found = path.stat()
         return [found.st_size, found.st_mtime_ns]

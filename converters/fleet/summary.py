@@ -1,4 +1,4 @@
-"""What came of all models: counts, whose size does not grow with their number."""
+"""Summary of all models: counts, whose size does not grow with the number of models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ir_interp.options.finding_codes import codes_of
 class Summary:
     """Counts over the records of models: by runtime and verdict, by the code of findings, by exporter, by grade.
 
-    ``severe`` are the codes of findings that are no notes.
+    ``severe`` are the codes of findings that are not notes.
     """
 
     models: int = 0
@@ -44,11 +44,11 @@ class Summary:
                 self.severe.add(finding["code"])
 
     def fails(self, *on: str) -> bool:
-        """Say whether something was found that matters; ``on`` is that of ``Audit.fails``."""
+        """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
         return any(code.startswith(codes_of(on)) for code in self.severe)
 
     def record(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return all counts as plain values, for JSON."""
         return {
             "models": self.models,
             "resizes": self.resizes,

@@ -1,4 +1,4 @@
-"""Audit or convert many models: the records of all of them, and what they come to."""
+"""Audit or convert many models: a record for each, and a summary."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from .summary import Summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auditing:
-    """What is asked of every model."""
+    """The options that are the same for every model."""
 
     options: AuditOptions
 
     @property
     def identity(self) -> str:
-        """What decides over the result of a model, as text."""
+        """The options that the result of a model depends on, as text."""
         runtimes = audit_report.asked_runtimes(self.options)  # "installed" stands for other runtimes on another day
         return identity(replace(self.options, runtimes=None if runtimes is None else tuple(sorted(runtimes))))
 
     def check(self, paths: Sequence[Path]) -> None:
-        """Raise SpecError for options that mean nothing, before any model is read."""
+        """Raise SpecError for meaningless options, before any model is read."""
         audit_report.check_options(self.options)
 
     def prepare(self) -> None:
-        """Make nothing: an audit writes only its results."""
+        """Do nothing: an audit writes only its results."""
 
     def record(self, path: Path) -> dict[str, Any]:
-        """Return what an audit of one model found."""
+        """Return the result of auditing one model."""
         audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
         return audit_record(audit.with_severities(self.options.severities))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What becomes of every model: ``root`` is the folder that its place is counted from."""
+    """The conversion of every model: ``root`` is the folder to which its path is relative."""
 
     root: Path
     destination: Path
@@ -63,7 +63,7 @@ class Conversion:
 
     @property
     def identity(self) -> str:
-        """What decides over the result of a model, as text."""
+        """The options that the result of a model depends on, as text."""
         return repr((str(self.destination), self.suffix, identity(self.options)))
 
     def of(self, path: Path) -> Path:
@@ -74,7 +74,7 @@ class Conversion:
     def check(self, paths: Sequence[Path]) -> None:
         """Raise IrInterpError for options without an effect on any model, and for two models with one result.
 
-        Where an option has an effect on models of one kind, those of another kind are refused one by one.
+        If an option has an effect on models of one kind only, those of another kind are refused one by one.
         """
         pairs = [(path, conversion_kinds(path, self.of(path))) for path in paths]
         sources = [(path, kinds) for path, kinds in pairs if kinds is not None]
@@ -95,14 +95,14 @@ class Conversion:
         return None
 
     def prepare(self) -> None:
-        """Make the folder of the results. Raises OutputError where that is not possible."""
+        """Create the folder of the results. Raises OutputError if that fails."""
         try:
             self.destination.mkdir(exist_ok=True)
         except OSError as error:
-            raise OutputError(f"{self.destination} cannot be made: {error.strerror or error}") from None
+            raise OutputError(f"{self.destination} cannot be created: {error.strerror or error}") from None
 
     def record(self, path: Path) -> dict[str, Any]:
-        """Convert one model, and return what it became."""
+        """Convert one model, and return the result."""
         destination = self.of(path)
         destination.parent.mkdir(parents=True, exist_ok=True)
         report = convert(path, destination, replace(self.options, progress=silent))
@@ -115,14 +115,14 @@ Work = Auditing | Conversion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """Who does it: so many processes, or the workers of a cluster; and how many seconds a model may take."""
+    """The workers: a number of processes, or those of a cluster; and the time limit of a model in seconds."""
 
     jobs: int = 1
     scheduler: str | None = None
     limit: float = 1800
 
     def each(self, function: str, items: Sequence[Any], setting: Any) -> Iterator[tuple[int, Any]]:
-        """Yield the number of an item and the answer to it, as they come."""
+        """Yield the number of an item and its answer, as they finish."""
         question = pool.Question(function=function, setting=setting, limit=self.limit)
         if self.scheduler is not None:
             return cluster.each(question, items, self.scheduler)
@@ -136,7 +136,7 @@ def run(
     crew: Crew,
     progress: Progress = silent,
 ) -> Summary:
-    """Add the record of every model to ``results``, but for those that are there, and return what all come to."""
+    """Add the record of every model to ``results`` unless it is there, and return the summary."""
     summary, waiting = Summary(), dict.fromkeys(paths)
     for path, record in results.done(list(waiting)):
         summary.add(record)
@@ -146,7 +146,7 @@ def run(
     for number, answer in crew.each(f"{__package__}.work:record_of", left, setting) if left else ():
         record = answer if isinstance(answer, dict) else _unanswered(left[number], answer)
         if isinstance(answer, pool.Late):
-            record["stamp"] = []  # of no file: the next run tries it again
+            record["stamp"] = []  # with no file state: the next run tries it again
         results.add(record)
         summary.add(record)
         progress("models", summary.models, total)
@@ -154,7 +154,7 @@ def run(
 
 
 def record_of(path: Path, setting: Work) -> dict[str, Any]:
-    """Return the record of one model; what goes wrong is part of it."""
+    """Return the record of one model; errors are part of it."""
     own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
         return own | setting.record(path)
@@ -165,6 +165,6 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
 
 
 def _unanswered(path: Path, why: object) -> dict[str, Any]:
-    """Return the record of a model that no process read to its end; nor does this one, which has no time limit."""
+    """Return the record of a model that no process finished; this one does not read it either, having no time limit."""
     errors = [{"where": str(path), "message": str(why)}]
     return {"file": str(path), "stamp": stamp(path), "exporter": UNKNOWN, "resizes": [], "errors": errors}

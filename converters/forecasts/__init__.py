@@ -1,1 +1,1 @@
-"""What a runtime makes of a resize, told without running it."""
+"""Predictions of how a runtime computes a resize, made without running it."""

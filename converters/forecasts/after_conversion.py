@@ -1,4 +1,4 @@
-"""What runtimes make of what this program converts a resize to: the writers themselves are asked."""
+"""Predictions for the results of this program's conversions, obtained from the writers themselves."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..runtimes.outcome import Outcome, computes, refused
 
 
 def openvino(op: ResizeOp) -> Outcome:
-    """Return what OpenVINO does with the IR that this program makes of a resize."""
+    """Return how OpenVINO computes the IR that this program writes for a resize."""
     from ..openvino.single_layer import interpolate_model
 
     return _written(op, interpolate_model)
 
 
 def onnxruntime(op: ResizeOp) -> Outcome:
-    """Return what onnxruntime does with the ONNX model that this program makes of a resize."""
+    """Return how onnxruntime computes the ONNX model that this program writes for a resize."""
     from ..onnx.single_node import resize_model
 
     return _written(op, resize_model)
 
 
 def tensorrt(op: ResizeOp) -> Outcome:
-    """Return what settings of a TensorRT layer make of a resize."""
+    """Return how TensorRT computes a resize by the settings of a layer."""
     return _written(op, lambda op: write(op.spec, TENSORRT, shape=op.shape, dtype=op.dtype, name=op.name))
 
 

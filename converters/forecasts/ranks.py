@@ -1,4 +1,4 @@
-"""Ranks that ONNX's shape inference does not find, and OpenVINO's frontend does."""
+"""Ranks that ONNX's shape inference does not find, but OpenVINO's frontend does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..onnx.resize_nodes import FoundNode
 
 
 def completed(path: Path, found: Sequence[FoundNode]) -> list[FoundNode]:
-    """Return the resizes of a model, those of an unknown rank with what a conversion to IR knows of their inputs."""
+    """Return the resizes of a model; if a rank is unknown, inputs are as the conversion to IR knows them."""
     if all(node.op.shape is not None for node in found):
         return list(found)
     seen = _seen_by_openvino(path)
@@ -27,7 +27,7 @@ def completed(path: Path, found: Sequence[FoundNode]) -> list[FoundNode]:
 
 
 def _seen_by_openvino(path: Path) -> dict[str, ResizeOp]:
-    """Return the resizes that a conversion meets, by name; none where it refuses the model."""
+    """Return the resizes that a conversion meets, by name; none if it refuses the model."""
     from ..openvino.from_onnx import build
 
     with suppress(IrInterpError, ExceptionGroup):

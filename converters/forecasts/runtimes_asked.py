@@ -1,4 +1,4 @@
-"""The runtimes that an audit asks: of nodes of an ONNX model, and of layers of an IR."""
+"""The runtimes of an audit: for nodes of an ONNX model, and for layers of an IR."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from . import after_conversion, tensorrt_importer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """A runtime: the version that its rules were seen in, and what comes of a resize there.
+    """A runtime: the version that its rules were observed in, and the outcome of a resize there.
 
-    ``among_others`` says what comes of a node of a model because of those around it; None where they do not matter.
-    ``of_node``, where there is one, knows more of a node of a model than ``forecast`` of the resize alone. One that is
-    not ``is_asked`` has to be chosen by name.
+    ``among_others`` returns the outcome of a node that depends on the nodes around it; None if they make no difference.
+    ``of_node``, if there is one, knows more about a node of a model than ``forecast`` about the resize alone. A runtime
+    that is not ``is_asked`` must be selected by name.
     """
 
     title: str
@@ -56,7 +56,7 @@ def _other(other: OtherRuntime) -> Runtime:
 
 
 def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
-    """Return what comes of a node of a model in one of the other runtimes."""
+    """Return the outcome of a node of a model in one of the other runtimes."""
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
@@ -64,7 +64,7 @@ def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
 
 
-_BEFORE_SIZES = ("roi", "scales")  # which stand between the data and the sizes
+_BEFORE_SIZES = ("roi", "scales")  # inputs between the data and the sizes
 
 
 def _of_onnxruntime(edition: Edition) -> Runtime:
@@ -98,7 +98,7 @@ def _of_layers(edition: Edition) -> Runtime:
 
 
 def _of_layers_alone(edition: Edition) -> Runtime:
-    """Return a release of which only layers of IRs were run."""
+    """Return a release in which only layers of IRs were run."""
     title = f"OpenVINO {edition.version}, own frontend"
     return Runtime(title=title, version=edition.version, forecast=lambda op: _NO_NODES, is_asked=False)
 
@@ -144,7 +144,7 @@ RUNTIMES: Mapping[str, Runtime] = {
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(each) for name, each in others().items()},
 }
-"""Of nodes of ONNX models. The last ones are asked by name: what is installed shall not change a report."""
+"""For nodes of ONNX models. The last ones must be named: installed packages must not change a report."""
 
 LAYER_RUNTIMES: Mapping[str, Runtime] = {
     "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, forecast=openvino.layer),
@@ -154,7 +154,7 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
     "tensorrt": Runtime(title="TensorRT, converted here", version="10", forecast=after_conversion.tensorrt),
     **{f"openvino:{name}": _of_layers(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
 }
-"""Of layers of IRs."""
+"""For layers of IRs."""
 
 OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
     "litert": Runtime(title="LiteRT", version=litert.VERSION, forecast=litert.outcome),
@@ -162,23 +162,23 @@ OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
     "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino),
     "tensorrt": LAYER_RUNTIMES["tensorrt"],
 }
-"""Of operators of TFLite files."""
+"""For operators of TFLite files."""
 
 _OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_RUNTIMES}
 
 
 def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
-    """Return the runtimes that are asked about a resize, by name."""
+    """Return the runtimes of an audit for a resize, by name."""
     return _OF_DIALECT.get(op.dialect, {})
 
 
 INSTALLED = "installed"
 NAMES = (*dict.fromkeys(name for those in _OF_DIALECT.values() for name in those), INSTALLED)
-"""Of all runtimes; the last stands for several."""
+"""All runtimes; the last stands for several."""
 
 
 def named(words: Sequence[str]) -> frozenset[str]:
-    """Return runtimes by name; ``installed`` stands for those that every audit asks, and others that are installed."""
+    """Return runtimes by name; ``installed`` stands for those of every audit and others that are installed."""
     found = {name for name in words if name != INSTALLED}
     if INSTALLED in words:
         found |= {name for those in _OF_DIALECT.values() for name, each in those.items() if each.is_asked}

@@ -1,4 +1,4 @@
-"""What TensorRT's ONNX importer makes of a node, as a layer of its dialect."""
+"""How TensorRT's ONNX importer reads a node, as a layer of its dialect."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..runtimes import tensorrt_dla
 from ..runtimes.outcome import Outcome, computes, refused
 from ..runtimes.tensorrt import NEWEST, Edition, importer_refusal, layer_settings, left_out, unknown_sums
 
-_AT_RUN_TIME = {"shape": None}  # stands in for a target that is not known
+_AT_RUN_TIME = {"shape": None}  # stands in for an unknown target
 
 
 def importer(op: ResizeOp, edition: Edition = NEWEST) -> Outcome:
-    """Return what TensorRT's ONNX importer makes of a node, by its source; nothing of TensorRT was run."""
+    """Return how TensorRT's ONNX importer reads a node, by its source; TensorRT itself was not run."""
     reason = importer_refusal(op, edition)
     if reason:
         return refused(reason)
@@ -39,7 +39,7 @@ def importer(op: ResizeOp, edition: Edition = NEWEST) -> Outcome:
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
-    """Return codes and messages about the layer that the importer makes of a node: what keeps it off DLA."""
+    """Return codes and messages about the importer's layer for a node: reasons why it cannot run on DLA."""
     if importer(op).spec is None:
         return ()
     context = _context(op)
@@ -48,7 +48,7 @@ def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
 
 
 def layer_remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
-    """Return codes and messages about the layer that this program makes of a resize; none where it makes none."""
+    """Return codes and messages about the layer that this program writes for a resize; none if it writes none."""
     with suppress(InexactError, SpecError):
         made = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype)
         return tensorrt_dla.remarks(DIALECT.complete(made.attributes, made.version), _context(op))
@@ -61,7 +61,7 @@ def _context(op: ResizeOp) -> Context:
 
 
 def _target(op: ResizeOp) -> dict[str, Any]:
-    """Return the target for every axis, as the layer takes it; nothing where it is not known."""
+    """Return the target for every axis, as the layer takes it; nothing if unknown."""
     target, shape = op.spec.target, op.shape
     if shape is None or not isinstance(target, Sizes | Scales):
         return {}

@@ -1,1 +1,1 @@
-"""From IR to ONNX: whole models, by a table of emitters per family of layers; and single resizes."""
+"""IR to ONNX: whole models, by a table of emitters for each family of layers; and single resizes."""

@@ -1,4 +1,4 @@
-"""Every layer type that can be written, with its emitter: each module of ``emitters/`` has a table of its own."""
+"""Every supported layer type with its emitter: each module of ``emitters/`` has its own table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Emitter = Callable[[Graph, Op], str | NodeTensor | tuple[str | NodeTensor, ...]]
 
 
 def found() -> dict[str, Emitter]:
-    """Return the emitters of all modules by layer type in lower case. Raises ValueError where two write one type."""
+    """Return the emitters of all modules by layer type in lower case. Raises ValueError if two write one type."""
     written: dict[str, Emitter] = {}
     modules: dict[str, str] = {}
     for module in pkgutil.iter_modules(emitters.__path__):
@@ -30,4 +30,4 @@ def found() -> dict[str, Emitter]:
 
 
 EMITTERS = found()
-"""By layer type in lower case: OpenVINO reads types in any."""
+"""By layer type in lower case: OpenVINO ignores the case of types."""

@@ -1,4 +1,4 @@
-"""States that start from inputs of their model: an input more says whether this is the first inference."""
+"""States that start from inputs of their model: an additional input marks the first inference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_interp.ir.net import Layer
 from ir_interp.shapes import PartialShape
 
 FLAG = "states.first"
-"""The input that is true in the first inference: what a state starts from is computed then, whatever is given."""
+"""The input that is true in the first inference: initial values are computed then, whatever is passed as the state."""
 
 _CONDITION, _START, _KEPT, CHOSEN = range(4)
 _ENDS = {"then": _START, "else": _KEPT}
@@ -29,7 +29,7 @@ _FLAG_KIND = Kind(element_type="boolean", precision="BOOL", shape=())
 
 
 def parameter(number: int, name: str, kind: Kind = _FLAG_KIND) -> etree._Element:
-    """Return a Parameter; that of the flag, where no kind is given."""
+    """Return a Parameter; that of the flag if no kind is specified."""
     layer = etree.Element("layer", id=str(number), name=name, type="Parameter", version="opset1")
     lengths = ",".join("?" if length is None else str(length) for length in kind.shape)
     etree.SubElement(layer, "data", shape=lengths, element_type=kind.element_type)
@@ -38,7 +38,7 @@ def parameter(number: int, name: str, kind: Kind = _FLAG_KIND) -> etree._Element
 
 
 def choose(layer: etree._Element, edges: etree._Element, ends: tuple[int, int], reader: Layer, kind: Kind) -> None:
-    """Make a ReadValue an If that takes what the state starts from in the first inference, else what was kept.
+    """Make a ReadValue an If that takes the initial value in the first inference, else the state.
 
     ``ends`` are the Parameters of the flag and of the state.
     """
@@ -60,7 +60,7 @@ def choose(layer: etree._Element, edges: etree._Element, ends: tuple[int, int], 
 
 
 def _passing(body: etree._Element, name: str, kind: Kind) -> None:
-    """Fill a body that returns what it is given."""
+    """Fill a body that returns its input."""
     layers = etree.SubElement(body, "layers")
     layers.append(parameter(0, name, kind))
     result = etree.SubElement(layers, "layer", id="1", name=f"{name}/result", type="Result", version="opset1")

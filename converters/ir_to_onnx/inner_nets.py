@@ -1,4 +1,4 @@
-"""The net inside a layer as an emitter sees it: what its ends are joined to."""
+"""The net inside a layer, as an emitter sees it: the connections of its ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .layer import Op, computed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slices:
-    """Parts of a tensor along an axis, one for each iteration; a negative ``start`` or ``end`` counts from behind."""
+    """Slices of a tensor along an axis, one for each iteration; a negative ``start`` or ``end`` counts from behind."""
 
     axis: int
     start: int
@@ -34,15 +34,15 @@ class Slices:
 
     @property
     def size(self) -> int:
-        """How long a part is."""
+        """The size of a slice."""
         return abs(self.stride)
 
     def first(self, length: int = 0) -> int:
-        """Return where the first part begins; without a length, a start behind the axis stays negative."""
+        """Return where the first slice begins; if the size is unknown, a start behind the axis stays negative."""
         return _edge(self.start, length) - (self.size if self.stride < 0 else 0)
 
     def count(self, length: int) -> int:
-        """Return the number of parts of an axis."""
+        """Return the number of slices of an axis."""
         return abs(_edge(self.end, length) - _edge(self.start, length)) // self.size
 
 
@@ -63,7 +63,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedBody:
-    """A net and its ends; ``carried`` names the Result whose value a Parameter has in the next iteration."""
+    """A net and its ends; ``carried`` maps a Parameter to the Result whose value it has in the next iteration."""
 
     net: Net
     inputs: tuple[End, ...]
@@ -75,18 +75,18 @@ class JoinedBody:
         layer = self.net.layers.get(result)
         found = self.net.source(layer, 0) if layer else None
         if found is None:
-            raise ReadError(f"a port map names layer {result} of a body, which is no result", self.net.name)
+            raise ReadError(f"a port map names layer {result} of a body, which is not a Result", self.net.name)
         return found[1]
 
     def parameter(self, number: int) -> Port:
         """Return the port of a Parameter."""
         layer = self.net.layers.get(number)
         if layer is None or len(layer.outputs) != 1:
-            raise ReadError(f"a port map names layer {number} of a body, which is no parameter", self.net.name)
+            raise ReadError(f"a port map names layer {number} of a body, which is not a Parameter", self.net.name)
         return layer.outputs[0]
 
     def shape(self, port: Port) -> PartialShape | None:
-        """Return the lengths of a port inside; None where its rank is dynamic."""
+        """Return the shape of a port inside; None if its rank is dynamic."""
         return None if port.shape == () and self.net.has_dynamic_ranks else port.shape
 
 
@@ -143,7 +143,7 @@ def place(op: Op, end: End) -> int:
 
 
 def joined(op: Op, body: JoinedBody) -> list[End]:
-    """Return the end inside for every output of the layer."""
+    """Return the inner end for every output of the layer."""
     ends = {end.port: end for end in body.outputs}
     missing = [port.id for port in op.layer.outputs if port.id not in ends]
     if missing:
@@ -154,7 +154,7 @@ def joined(op: Op, body: JoinedBody) -> list[End]:
 def outputs(
     inner: Graph, body: JoinedBody, numbers: Iterable[int], results: Mapping[int, str]
 ) -> Iterator[onnx.ValueInfoProto]:
-    """Yield the outputs of an inner graph, by the numbers of Results: each is a tensor of its own, made inside."""
+    """Yield the outputs of an inner graph, by the numbers of Results: each is a separate tensor, produced inside."""
     taken = set()
     for number in numbers:
         tensor = results[number]

@@ -1,4 +1,4 @@
-"""One layer as its emitter sees it: typed attributes, what is known of its inputs, and how to refuse."""
+"""One layer as its emitter sees it: typed attributes, properties of its inputs, and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHOLE = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What all layers of a conversion share: the reading of the IR, rows and notes so far, the writer of bodies.
+    """The state that all layers of a conversion share: the reading of the IR, rows and notes, the writer of bodies.
 
     ``write_body`` adds the layers of a body to a graph, given the tensor of each Parameter, and returns that of each
     Result.
@@ -42,7 +42,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
-    """A layer, and the tensors that feed it (empty names where nothing does); ``read`` are attributes looked up."""
+    """A layer, and the tensors that feed it (empty names for unconnected inputs); ``read`` are attributes looked up."""
 
     net: Net
     layer: Layer
@@ -56,28 +56,28 @@ class Op:
         return self.layer.version or 0
 
     def has(self, index: int) -> bool:
-        """Say whether an input is connected."""
+        """Return whether an input is connected."""
         return index < len(self.inputs) and bool(self.inputs[index])
 
     def is_used(self, index: int) -> bool:
-        """Say whether anything takes an output."""
+        """Return whether anything reads an output."""
         return bool(self.net.readers(self.layer, self.layer.outputs[index]))
 
     def is_read_elsewhere(self, index: int) -> bool:
-        """Say whether another layer needs what an input reads, and not only lengths of it that are known."""
+        """Return whether another layer reads the source of an input, and not only static sizes of it."""
         source = self.net.source(self.layer, index)
         readers = self.net.readers(*source) if source else []
         return sum(not self._measures(each) for each in readers) > 1
 
     def _measures(self, reader: Layer) -> bool:
-        """Say whether a layer only takes lengths, and constants stand for all that is made of them."""
+        """Return whether a layer only reads sizes, and constants replace everything computed from them."""
         if reader.type.lower() != "shapeof":
             return False
         users = self.net.readers(reader, reader.outputs[0])
         return is_decided(self.net, reader) or all(is_decided(self.net, each) for each in users)
 
     def is_shared(self, index: int) -> bool:
-        """Say whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
+        """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
         found = self.net.source(self.layer, index)
         place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
         same = {
@@ -94,7 +94,7 @@ class Op:
         return bool(self._parsed(name, xml.flag, default))
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an integer attribute; one without default must be there."""
+        """Return an integer attribute; without a default it is required."""
         return int(self._parsed(name, xml.integer, default))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -106,11 +106,11 @@ class Op:
         return float(self._parsed(name, xml.real, default))
 
     def reals(self, name: str) -> tuple[float, ...]:
-        """Return a list of numbers; empty where there is none."""
+        """Return a list of numbers; empty if there is none."""
         return tuple(self._parsed(name, xml.reals, ()))
 
     def text(self, name: str, default: str = "") -> str:
-        """Return an attribute as it stands."""
+        """Return an attribute as its text."""
         return str(self._parsed(name, str, default))
 
     def word(self, name: str, known: Sequence[str], default: str | None = None) -> str:
@@ -137,7 +137,7 @@ class Op:
     # Inputs and outputs
 
     def port(self, index: int) -> Port:
-        """Return the port that feeds an input, with what is said of it there or here."""
+        """Return the port that feeds an input, with the properties declared there or here."""
         found = self.net.source(self.layer, index)
         if found is None:
             raise ReadError(f"input {index} is not connected", self.layer.where)
@@ -158,42 +158,42 @@ class Op:
         return dtype
 
     def shape(self, index: int = 0) -> PartialShape | None:
-        """Return the lengths of an input, None where dynamic, and as a whole where its rank is."""
+        """Return the shape of an input, None for dynamic dimensions, and None for a dynamic rank."""
         value = self.value(index) if not self.port(index).shape else None
         if value is not None:
             return value.shape
         return self._known_rank(self.port(index).shape)
 
     def result_shape(self, index: int = 0) -> PartialShape | None:
-        """Return the lengths of an output, as for inputs."""
+        """Return the shape of an output, as for inputs."""
         return self._known_rank(self.layer.outputs[index].shape)
 
     def _known_rank(self, shape: PartialShape | None) -> PartialShape | None:
-        """Return a shape; a port of dynamic rank looks like a scalar's in an IR, where there are any."""
+        """Return a shape; in an IR with dynamic ranks, a port of dynamic rank looks like a scalar's."""
         return None if shape == () and self.net.has_dynamic_ranks else shape
 
     def rank(self, index: int = 0) -> int:
-        """Return the rank of an input, which must be known."""
+        """Return the rank of an input, which must be static."""
         shape = self.shape(index)
         if shape is None:
-            raise self.refusal(f"the rank of input {index} is not known")
+            raise self.refusal(f"the rank of input {index} is unknown")
         return len(shape)
 
     def lengths(self, index: int = 0, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return the lengths of an input (on some axes), which must be known."""
+        """Return the sizes of an input (on some axes), which must be static."""
         rank, shape = self.rank(index), self.shape(index) or ()
         chosen = tuple(shape[axis] for axis in (range(rank) if axes is None else axes))
         known = static_shape(chosen)
         if known is None:
-            raise self.refusal(f"the lengths of input {index} are known only at run time")
+            raise self.refusal(f"the shape of input {index} is known only at run time")
         return known
 
     def space(self) -> tuple[int, ...]:
-        """Return the lengths of input 0 behind batch and channels, which must be known."""
+        """Return the sizes of input 0 behind batch and channels, which must be static."""
         return self.lengths(axes=range(2, self.rank()))
 
     def value(self, index: int) -> Array | None:
-        """Return the value of an input; None where it is known only at run time."""
+        """Return the value of an input; None if it is known only at run time."""
         return fold(self.net, self.layer, index) if index < len(self.layer.inputs) else None
 
     def known(self, index: int, what: str) -> Array:
@@ -222,12 +222,12 @@ class Op:
         return UnsupportedLayerError(f"{self.layer.type} cannot become ONNX: {reason}", self.layer.where)
 
     def needs(self, opset: int, graph_opset: int, what: str = "") -> None:
-        """Refuse where the graph's operator set is older than ``opset``."""
+        """Refuse if the graph's operator set is older than ``opset``."""
         if graph_opset < opset:
             raise self.refusal(f"{what or 'it'} needs operator set {opset} or later")
 
     def until(self, opset: int, graph_opset: int, what: str) -> None:
-        """Refuse where the operator set is newer than ``opset``, the last with a ``what`` that onnxruntime runs."""
+        """Refuse if the operator set is newer than ``opset``, the last with a ``what`` that onnxruntime runs."""
         if graph_opset > opset:
             raise self.refusal(f"onnxruntime runs {what} of operator sets up to {opset}, and none of {graph_opset}")
 

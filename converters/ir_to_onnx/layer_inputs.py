@@ -1,4 +1,4 @@
-"""Inputs of a layer as ONNX wants them."""
+"""Inputs of a layer in the form that ONNX requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layer import Op
 
 
 def int64(graph: Graph, op: Op, index: int, *, vector: bool = True) -> str:
-    """Return an input as 64-bit integers, which ONNX wants of shapes, axes and indices; as a vector where asked."""
+    """Return an input as int64, which ONNX requires for shapes, axes and indices; as a vector if requested."""
     value = op.value(index)
     if value is not None:
         return graph.constant(value.astype(np.int64).ravel() if vector else value.astype(np.int64))
@@ -21,7 +21,7 @@ def int64(graph: Graph, op: Op, index: int, *, vector: bool = True) -> str:
 
 
 def reshaped(graph: Graph, op: Op, x: str, lengths: Sequence[int | None]) -> str:
-    """Reshape to lengths of which one may be dynamic; a constant is reshaped at once."""
+    """Reshape to sizes of which one may be dynamic; a constant is reshaped at once."""
     if sum(length is None for length in lengths) > 1:
         raise op.refusal("more than one length of its input is known only at run time")
     wanted = [-1 if length is None else length for length in lengths]

@@ -1,4 +1,4 @@
-"""The order in which layers can be written, and which nodes an output depends on."""
+"""The order in which layers can be written, and the nodes that an output depends on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _feeding(net: Net, layer: Layer) -> set[int]:
 
 
 def _on_a_cycle(waiting: dict[int, set[int]]) -> int:
-    """Return a layer that waits for itself: the way back from any that waits leads into a cycle."""
+    """Return a layer that waits for itself: following the waiting layers backwards ends in a cycle."""
     number, seen = min(waiting), set()
     while number not in seen:
         seen.add(number)

@@ -1,6 +1,6 @@
-"""Arithmetic with constants that the node before it takes in: one node where one node says it.
+"""Arithmetic with constants that the preceding node absorbs: one node instead of two.
 
-That node is written anew, with the constant; the first one, on which nothing depends any more, is left out at the end.
+The preceding node is written anew, with the constant; the first one, without readers now, is left out at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Before:
-    """The node that made the other operand, which nothing else reads; and the layer that it came from."""
+    """The node that produced the other operand and has no other reader; and the layer that it came from."""
 
     node: onnx.NodeProto
     op: Op
@@ -38,30 +38,30 @@ _Merge = Callable[[Graph, _Before, Array], tuple[str, list[str]] | None]
 
 
 def added(graph: Graph, op: Op) -> str | None:
-    """Return the sum of a product, or of a normalisation, and a constant as one node; None where there is none."""
+    """Return the sum of a product, or of a normalisation, and a constant as one node; None if there is none."""
     return _merged(graph, op, {"Conv": _convolution, "MatMul": _matmul, "LayerNormalization": _shifted})
 
 
 def multiplied(graph: Graph, op: Op) -> str | None:
-    """Return the product of a normalisation and a constant as one node; None where there is none."""
+    """Return the product of a normalisation and a constant as one node; None if there is none."""
     return _merged(graph, op, {"LayerNormalization": _scaled})
 
 
 def limited_above(graph: Graph, op: Op) -> str | None:
-    """Return the smaller of a number and what is limited below as one Clip; None where there is no such node.
+    """Return the minimum of a number and a value with a lower limit as one Clip; None if there is no such node.
 
-    Limits that are the wrong way round stay apart: of them the outer one holds, in a Clip the upper one.
+    Limits in the wrong order stay separate: of them the outer one holds, in a Clip the upper one.
     """
     return _merged(graph, op, {"Max": _clipped})
 
 
 def limited_below(graph: Graph, op: Op) -> str | None:
-    """Return the larger of a number and what is limited above as one Clip, as ``limited_above`` does."""
+    """Return the maximum of a number and a value with an upper limit as one Clip, as in ``limited_above``."""
     return _merged(graph, op, {"Min": _clipped})
 
 
 def known_extreme(graph: Graph, kind: str, x: str, y: str) -> str | None:
-    """Return the larger (or smaller) of two where one is the other, or was made of the other in the same way."""
+    """Return the maximum (or minimum) of two if one is the other, or was computed from the other in the same way."""
     if x == y:
         return x
     for one, other in ((x, y), (y, x)):
@@ -84,7 +84,7 @@ def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
 
 
 def _before(graph: Graph, op: Op, index: int) -> _Before | None:
-    """Return what made an operand; None where that is no node of this graph, or others read it too."""
+    """Return the producer of an operand; None if that is no node of this graph, or has other readers."""
     source = op.net.source(op.layer, index)
     if source is None or op.is_read_elsewhere(index) or op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         return None
@@ -94,11 +94,11 @@ def _before(graph: Graph, op: Op, index: int) -> _Before | None:
 
 BROADCASTS = ("none", "numpy", "pdpd")
 PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
-"""The attribute that says from which axis on pdpd aligns."""
+"""The attribute for the first axis that pdpd aligns."""
 
 
 def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take what changes along the channels only for the bias, or for more of it."""
+    """Absorb values that vary along the channels only into the bias."""
     bias = _along(graph, before, constant, [1])
     x, kernel, *own = before.inputs
     held = graph.initialisers.get(own[0]) if own else None
@@ -109,9 +109,9 @@ def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, l
 
 
 def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take what changes along the columns only for the bias of a product of two matrices.
+    """Absorb values that vary along the columns only into the bias of a product of two matrices.
 
-    A product of integers stays one: onnxruntime makes numbers of them in a Gemm, in each inference.
+    A product of integers is left alone: onnxruntime would convert them to floats in a Gemm, in each inference.
     """
     if small_weights.held(graph, before.inputs[1]) is not None:
         return None
@@ -121,7 +121,7 @@ def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[s
 
 
 def _clipped(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take a second limit where both are numbers, and of no more axes than what they limit."""
+    """Absorb a second limit if both are numbers, and of no more axes than the limited tensor."""
     for index, other in ((0, 1), (1, 0)):
         held = graph.initialisers.get(before.inputs[other])
         rank = len(before.op.shape(index) or ())
@@ -137,7 +137,7 @@ def _is_number(constant: Array, rank: int) -> bool:
 
 
 def _scaled(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
-    """Take the factors for the scale, which is 1 where nothing was merged yet."""
+    """Absorb the factors into the scale, which is 1 if nothing was merged yet."""
     x, ones = before.inputs if len(before.inputs) == 2 else ("", "")
     scale = _along(graph, before, constant, _normalised(graph, before))
     return ("LayerNormalization", [x, scale]) if scale and ones and (graph.initialisers[ones] == 1).all() else None
@@ -154,7 +154,7 @@ def _normalised(graph: Graph, before: _Before) -> Sequence[int]:
 
 
 def _along(graph: Graph, before: _Before, constant: Array, axes: Sequence[int]) -> str | None:
-    """Return a constant spread along some axes of what it is joined with; None where it changes along others."""
+    """Return a constant broadcast along some axes of its partner; None if it varies along others."""
     shape = before.op.result_shape() or ()
     if constant.dtype.kind != "f" or constant.ndim > len(shape) or any(axis >= len(shape) for axis in axes):
         return None

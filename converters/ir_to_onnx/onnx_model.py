@@ -28,15 +28,15 @@ from .layer_order import in_order
 from .quantised import clamps, dynamic, small_weights
 
 OLDEST_OPSET, NEWEST_OPSET = 11, 24
-"""What is written."""
+"""The operator sets that can be written."""
 
 OPSET = 21
-"""What is written where nobody says: the newest that onnxruntime of several years runs fully."""
+"""The default: the newest that several years of onnxruntime releases run fully."""
 
 _OLD_INPUTS = {"float16": "float32"}
 _OLD_OUTPUTS = {"int64": "int32", "uint64": "int32", "uint32": "int32", "int32": "int32"}
-# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32. Those who
-# want what the file says ask for the document's reading.
+# OpenVINO changes the types at the ends of an IR v10: inputs as above, outputs as above or else to float32. To keep the
+# file's own types, choose the document's reading.
 
 
 _Refusals = list[tuple[str, IrInterpError]]
@@ -45,13 +45,13 @@ _Refusals = list[tuple[str, IrInterpError]]
 def build(
     net: Net, semantics: Semantics, opset: int | None = None, progress: Progress = silent, *, half: bool = False
 ) -> tuple[Unsaved, Written]:
-    """Return a net as an ONNX model, and what was written; ``half`` stores weights in half precision.
+    """Return a net as an ONNX model, and its report; ``half`` stores weights in half precision.
 
-    Raises ReadError for a net that is malformed, and an ExceptionGroup of all refusals where layers have no form.
+    Raises ReadError for a malformed net, and an ExceptionGroup of all refusals if layers have no ONNX form.
     """
     opset = OPSET if opset is None else opset
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
-        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise IrInterpError(f"opset {opset} is not supported; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []
 
     def writer_of(net: Net, graph: Graph) -> _Writer:
@@ -74,7 +74,7 @@ def build(
 
 
 def _info(net: Net) -> dict[str, str]:
-    """Return what an IR says of its model, but for how it was made; the metadata of an ONNX model as it was there."""
+    """Return the metadata of an IR except its provenance; the metadata of an ONNX model as they were there."""
     told = {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
     own = {name: text for name, text in told.items() if not name.startswith(_OF_ONNX)}
     return {name.removeprefix(_OF_ONNX): text for name, text in told.items() if name not in own} | own
@@ -86,9 +86,9 @@ _OF_THE_SOURCE = ("OpenVINO Runtime", "MO_version", "Runtime_version", "conversi
 
 @dataclass(slots=True, kw_only=True)
 class _Writer:
-    """``tensors`` maps a layer and its output port to the tensor that holds it; ``refusals`` has the place of each.
+    """``tensors`` maps a layer and its output port to its tensor; ``refusals`` has the place of each.
 
-    ``layouts`` has the order of axes of inputs and outputs by name, where the IR says it, ``names`` their other names.
+    ``layouts`` has the order of axes of inputs and outputs by name, if the IR states it, ``names`` their other names.
     """
 
     net: Net
@@ -144,7 +144,7 @@ class _Writer:
         name = self.graph.layer = self.graph.fresh(tensor_name(layer, port))
         declared = _OLD_INPUTS.get(port.dtype or "", port.dtype) if self._changes_types else port.dtype
         if "..." in layer.attributes.get("shape", ""):
-            problem = "its rank is dynamic, and an input of ONNX has a known one"
+            problem = "its rank is dynamic; an ONNX input has a static rank"
             self.refusals.append((layer.where, UnsupportedLayerError(problem, layer.where)))
         self.inputs.append(_value_info(name, declared, port.shape, layer))
         self._keep(name, layer, port.names)
@@ -209,7 +209,7 @@ class _Writer:
             raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
         emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
         if emit is None:
-            raise UnsupportedLayerError(f"no ONNX form is written for layer type {layer.type!r}", layer.where)
+            raise UnsupportedLayerError(f"no ONNX form is known for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
         op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
         made = emit(self.graph, op)
@@ -218,7 +218,7 @@ class _Writer:
         return tuple(each if isinstance(each, str) else each.value for each in tensors)
 
     def _tensor(self, layer: Layer, index: int) -> str:
-        """Return the tensor that feeds an input: a constant where constants and lengths decide its value."""
+        """Return the tensor that feeds an input: a constant if constants and sizes determine its value."""
         source = self.net.source(layer, index)
         if source is None:
             return ""
@@ -229,7 +229,7 @@ class _Writer:
         return self.graph.constant(value)
 
     def _is_stored(self, layer: Layer) -> bool:
-        """Say whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
+        """Return whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
         kind = layer.type.lower()
         if kind not in ("convert", "reshape"):
             held = small_weights.is_looked_up(self.net, layer) or small_weights.read(self.net, layer) is not None
@@ -242,7 +242,7 @@ class _Writer:
 
 
 def _in_file(net: Net) -> Iterator[Layer]:
-    """Yield the layers of a net as they stand in the file, each before those of its bodies."""
+    """Yield the layers of a net in the order of the file, each before those of its bodies."""
     for layer in net.layers.values():
         yield layer
         for (number, _), body in net.bodies.items():

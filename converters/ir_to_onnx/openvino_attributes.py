@@ -1,4 +1,4 @@
-"""Which attributes an operation of the installed OpenVINO has.
+"""The attributes of an operation in the installed OpenVINO.
 
 OpenVINO's reader of IRs asks an operation for its attributes and looks up these names alone (``visit_attributes`` of
 its sources), so an attribute of any other name has no effect there.
@@ -17,9 +17,9 @@ _SECONDS = 60.0
 
 @cache
 def names(kind: str, version: int) -> frozenset[str] | None:
-    """Return the names of the attributes of a layer type; None where OpenVINO does not say."""
+    """Return the names of the attributes of a layer type; None if OpenVINO does not report them."""
     worker = Worker(Path(gettempdir()))
-    try:  # in a process of its own: to ask some operations without inputs ends it
+    try:  # in its own process: querying some operations without inputs ends it
         answer = worker.answer(Question(function=f"{__name__}:_ask", limit=_SECONDS, attempts=1), (kind, version))
     finally:
         worker.close()
@@ -32,5 +32,5 @@ def _ask(operation: tuple[str, int], _: object) -> frozenset[str] | None:
     kind, version = operation
     try:
         return frozenset(NodeFactory(f"opset{version}").create(kind).get_attributes())
-    except RuntimeError:  # of a type that this operation set does not have
+    except RuntimeError:  # this operation set has no such type
         return None

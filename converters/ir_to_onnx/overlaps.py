@@ -1,4 +1,4 @@
-"""Boxes that overlap better ones: how far every two do, and which are left when the better suppress the worse."""
+"""Overlap of boxes, and the boxes kept when better ones suppress worse ones."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from .inner_nets import value_info
 from .tensors import below, cut, reduction, shape, squeezed, tensor
 
 Measure = Callable[[NodeTensor], NodeTensor]
-"""Adds how far each two of boxes [..., boxes, numbers] overlap, [..., boxes, boxes]."""
+"""Adds the overlap of every two of boxes [..., boxes, numbers]: [..., boxes, boxes]."""
 
 
 def columns(boxes: NodeTensor, count: int) -> tuple[NodeTensor, ...]:
-    """Return each number of boxes [..., boxes, count] apart."""
+    """Return each number of boxes [..., boxes, count] separately."""
     return tuple(squeezed(cut(boxes, index, index + 1, -1), -1) for index in range(count))
 
 
 def each_two(number: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
-    """Return a number of each box [..., boxes] as that of the first and of the second of two, to be broadcast."""
+    """Return a number of each box [..., boxes] for the first and for the second of two, to be broadcast."""
     return number.unsqueeze(-1), number.unsqueeze(-2)
 
 
 def sized(first: NodeTensor, last: NodeTensor, edge: float) -> NodeTensor:
-    """Return the length between two places, and ``edge`` more."""
+    """Return the distance between two places, plus ``edge``."""
     length = last - first
     return length + edge if edge else length
 
 
 def areas(boxes: NodeTensor, edge: float) -> NodeTensor:
-    """Return the areas of boxes whose lengths are ``edge`` more than the difference of their corners."""
+    """Return the areas of boxes whose sizes are ``edge`` more than the difference of their corners."""
     x0, y0, x1, y1 = columns(boxes, 4)
     return sized(x0, x1, edge) * sized(y0, y1, edge)
 
@@ -51,7 +51,7 @@ def of_corners(boxes: NodeTensor, area: NodeTensor, edge: float) -> NodeTensor:
 
 
 def shares(area: NodeTensor, shared: NodeTensor) -> NodeTensor:
-    """Return intersection over union of every two boxes, given areas and what they share; 0 where one has no area."""
+    """Return intersection over union of every two boxes, given areas and intersections; 0 if one has no area."""
     first, second = each_two(area)
     have_areas = (first > 0) & (second > 0)
     return have_areas.where(shared / (first + second - shared), 0)
@@ -60,13 +60,13 @@ def shares(area: NodeTensor, shared: NodeTensor) -> NodeTensor:
 def greedily(
     boxes: NodeTensor, candidates: NodeTensor, measure: Measure, limit: NodeTensor, *, adapts: bool = False
 ) -> NodeTensor:
-    """Return which of the candidates are left [groups, boxes], if each that is left suppresses all later ones.
+    """Return which of the candidates are kept [groups, boxes], if each kept box suppresses all later ones.
 
-    Boxes are [groups, boxes, numbers], best first; ``candidates`` says which of them take part. Groups are taken one by
-    one, for memory's sake. In each, a box is left if none that is left, and comes before, overlaps it by more than the
-    limit; where that ``adapts``, it has one for each number of boxes that are left before. Starting from all, this rule
-    is applied until nothing changes: then it holds for the first box, hence for the second, and so on; in few rounds,
-    for only boxes that suppress one another in a row need one each.
+    Boxes are [groups, boxes, numbers], best first; ``candidates`` marks those that take part. Groups are processed one
+    by one, to save memory. In each, a box is kept if no kept box before it overlaps it by more than the
+    limit; if that ``adapts``, there is one limit for each number of boxes kept before. Starting from all, this rule
+    is applied until nothing changes: then it holds for the first box, hence for the second, and so on. Few rounds are
+    needed, since only boxes that suppress one another in a chain need one each.
     """
     graph = boxes.ops.graph
     inner = graph.inner()
@@ -90,14 +90,14 @@ def greedily(
 
 
 def _limits(kept: NodeTensor, table: NodeTensor) -> NodeTensor:
-    """Return the limit for each box, by how many before it are kept."""
+    """Return the limit for each box, by the number of kept boxes before it."""
     first = kept.of(0, "int64")
     number = node("CumSum", kept.cast("int32"), first, exclusive=1)
     return node("Gather", kept.like(table.value, "float32"), number)
 
 
 def _settled(hits: Callable[[NodeTensor], NodeTensor], candidates: NodeTensor) -> NodeTensor:
-    """Apply the rule to one group until nothing changes; ``hits`` says who suppresses whom, given what is kept."""
+    """Apply the rule to one group until nothing changes; ``hits`` marks who suppresses whom, given the kept boxes."""
     graph = candidates.ops.graph
     body, name = graph.inner(), graph.layer
     number, going, kept = (tensor(body, body.fresh(f"{name}/{each}"), "bool") for each in ("round", "going", "kept"))
@@ -117,7 +117,7 @@ def _settled(hits: Callable[[NodeTensor], NodeTensor], candidates: NodeTensor) -
 
 
 def first_of(kept: NodeTensor, most: int) -> NodeTensor:
-    """Return only so many of what is kept in each group [groups, boxes]; all where ``most`` is negative."""
+    """Return only so many of the kept boxes in each group [groups, boxes]; all if ``most`` is negative."""
     if most < 0:
         return kept
     number = node("CumSum", kept.cast("int32"), kept.of(1, "int64"))
@@ -125,7 +125,7 @@ def first_of(kept: NodeTensor, most: int) -> NodeTensor:
 
 
 def at_most(rows: NodeTensor, axis: int, most: int) -> NodeTensor:
-    """Return the length of an axis that only run time knows, or ``most`` where that is less, as a vector."""
+    """Return the size of an axis known only at run time, or ``most`` if that is less, as a vector."""
     length = cut(shape(rows), axis, axis + 1, 0)
     limit = length.of([most])
     return (length < limit).where(length, limit)

@@ -1,4 +1,4 @@
-"""Nets without layers that nothing reads any more."""
+"""Nets without layers that have no readers left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Edges = dict[tuple[int, int], tuple[int, int]]
 
 
 def rewired(net: Net, layers: Mapping[int, Layer], edges: Edges, idle: Collection[int]) -> Net:
-    """Return a net of other layers and edges, without those of ``idle`` that nothing reads, nor anything does then."""
+    """Return a net with the new layers and edges, without those of ``idle`` that lose all their readers."""
     left = dict(layers)
     while unread := left.keys() & set(idle) - {producer for producer, _ in edges.values()}:
         left = {number: layer for number, layer in left.items() if number not in unread}

@@ -1,4 +1,4 @@
-"""Maps read between their pixels, at places that run time knows."""
+"""Maps sampled between their pixels, at places known at run time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bilinear(
     """Return values at places, which are limited to the map.
 
     ``pixels`` are all of all maps in a row [pixels, ...], ``first`` is where the map of each place begins in there.
-    Where the pixels are ``wide``, [pixels, channels], the places have a last axis of length 1, for these.
+    If the pixels are ``wide``, [pixels, channels], the places have a last axis of size 1 for these.
     """
     cells, shares = [], []
     for place, length in zip(places, lengths, strict=True):
@@ -40,7 +40,7 @@ def bilinear(
 
 
 def is_within(places: Places, lengths: tuple[int, int], before: float, after: float) -> NodeTensor:
-    """Say which places lie in a map, or so little before and after it."""
+    """Return which places lie in a map, or so little before and after it."""
     beyond = (
         compare(place, end)
         for place, length in zip(places, lengths, strict=True)

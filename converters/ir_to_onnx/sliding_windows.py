@@ -1,4 +1,4 @@
-"""Sliding windows, as convolutions and pooling share them: strides, dilations, pads."""
+"""Sliding windows, shared by convolutions and pooling: strides, dilations, pads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ir_interp.errors import ReadError
 from .layer import Op
 
 AUTO_PADS = ("explicit", "valid", "same_upper", "same_lower")
-"""Ways to say how far an input is padded."""
+"""The modes of padding an input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """Windows of one layer along its spatial axes; ``same`` names the automatic padding of lengths not known yet."""
+    """Windows of one layer along its spatial axes; ``same`` names the automatic padding for sizes not known yet."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -27,12 +27,12 @@ class Windows:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How far each window reaches."""
+        """The reach of each window."""
         return tuple((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that ONNX has for them."""
+        """The attributes in which ONNX has them."""
         pads = None if self.same else list(self.begin + self.end)
         steps = list(self.dilations) if any(step != 1 for step in self.dilations) else None
         return {
@@ -45,7 +45,7 @@ class Windows:
 
 
 def read(op: Op, kernel: Sequence[int]) -> Windows:
-    """Return the windows of a layer; automatic pads are computed where its input's lengths are known."""
+    """Return the windows of a layer; automatic pads are computed if its input shape is static."""
     count = len(kernel)
     windows = Windows(
         kernel=tuple(kernel),
@@ -61,7 +61,7 @@ def read(op: Op, kernel: Sequence[int]) -> Windows:
 
 
 def per_axis(op: Op, name: str, count: int, default: int = 1) -> tuple[int, ...]:
-    """Return a list of one number for each spatial axis; the default where there is none."""
+    """Return a list of one number for each spatial axis; the default if there is none."""
     values = op.integers(name, ()) or (default,) * count
     if len(values) != count:
         raise ReadError(f"{len(values)} values for {count} spatial axes", f"{op.layer.where}@{name}")

@@ -1,4 +1,4 @@
-"""States of an IR as inputs and outputs: what is kept between inferences, whoever runs the model keeps."""
+"""States of an IR as inputs and outputs: whoever runs the model passes them from one inference to the next."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ..report import State
 from . import first_values
 
 _CACHED = re.compile(r"(past_key_values\..+?)(present\..+)")
-"""Variables of a decoder's cache as OpenVINO's MakeStateful names them: after the input and the output that were."""
+"""Variables of a decoder's cache as OpenVINO's MakeStateful names them: the former input and output names joined."""
 
 INFO = "states"
-"""What an IR, and the metadata of a model, says of states that were taken out of it, as JSON."""
+"""The name, in an IR and in a model's metadata, of the states that were taken out of it, as JSON."""
 
 MAX_VALUES = 4096
-"""Elements of an initial value that is written to a model's metadata one by one."""
+"""The largest number of elements of an initial value that is written to a model's metadata."""
 
 
 @contextmanager
 def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
-    """Yield an IR without states, and these: the file itself where there are none, else another of its name.
+    """Yield an IR without states, and the states: the file itself if it has none, else another of its name.
 
     Each variable becomes a Parameter and a Result behind all others; one that starts from inputs is chosen by another
     Parameter (``first_values``). Raises ReadError for a variable that nothing reads.
@@ -55,7 +55,7 @@ def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
 
 
 def _counted(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names by the numbers in them."""
+    """Return a sort key that orders names by the numbers in them."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -97,14 +97,14 @@ def _declared(reader: Layer) -> PartialShape:
     try:
         return tuple(None if each.strip() in ("?", "-1") else xml.integer(each) for each in text.split(",") if each)
     except ReadError:
-        problem = f"{text!r} is no shape whose rank is known"
+        problem = f"{text!r} is not a shape of static rank"
         raise UnsupportedLayerError(problem, f"{reader.where}@variable_shape") from None
 
 
 def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | None]:
     """Return the shape of a variable before the first inference, and its elements: one if all are equal.
 
-    None where they are computed from inputs.
+    The elements are None if they are computed from inputs.
     """
     found = net.source(reader, 0)
     if found is None:
@@ -122,7 +122,7 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | N
     same = value.size and bool(np.all(value == value.ravel()[0]))
     elements = value.ravel()[:1] if same else value.ravel()
     if elements.size > MAX_VALUES:
-        problem = f"its initial value has {elements.size} different elements; up to {MAX_VALUES} go into the metadata"
+        problem = f"its initial value has {elements.size} different elements; up to {MAX_VALUES} fit into the metadata"
         raise UnsupportedLayerError(problem, reader.where)
     return shape, tuple(elements.tolist())
 
@@ -191,7 +191,7 @@ def _parameter(element: etree._Element, state: State) -> None:
 
 
 def _element_type(element: etree._Element) -> str:
-    """Return the type of a variable: those of operation set 3 have it at their port alone, as may others."""
+    """Return the type of a variable: operation set 3 declares it only at the port, as others may."""
     data, port = element.find("data"), element.find("output/port")
     stated = data.get("variable_type") if data is not None else None
     precision = str(port.get("precision", "FP32")).lower() if port is not None else "fp32"
@@ -224,7 +224,7 @@ def _drop_inputs(edges: etree._Element, number: int) -> None:
 
 
 def _redirect(edges: etree._Element, number: int, source: tuple[int, int]) -> None:
-    """Let whatever reads a layer read another output port."""
+    """Redirect the readers of a layer to another output port."""
     for edge in edges.findall("edge"):
         if edge.get("from-layer") == str(number):
             edge.set("from-layer", str(source[0]))
@@ -232,7 +232,7 @@ def _redirect(edges: etree._Element, number: int, source: tuple[int, int]) -> No
 
 
 def _beside(source: Path, target: Path) -> None:
-    """Show a file under another name: the same one where the file system can."""
+    """Make a file available under another name: as a link if the file system supports it."""
     try:
         os.link(source.resolve(), target)
     except OSError:

@@ -1,4 +1,4 @@
-"""Tensors as emitters use them: handles whose operators add nodes, and the shape operations that only ONNX has."""
+"""Tensors as emitters use them: handles whose operators add nodes, and shape operations that only ONNX has."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .layer import Op
 
 @dataclass(frozen=True, slots=True)
 class _EmitterPrimitives(Primitives):
-    """Adds nodes of a layer: a comparison by the node of its own name, as other exporters write it."""
+    """Adds nodes of a layer: comparisons keep their own node types, as other exporters write them."""
 
     def elementwise(self, name: str, *values: str) -> str:
-        """Return an operation on each element."""
+        """Return an elementwise operation."""
         if name == "greater":
             return self.graph.node("Greater", *values)
         return Primitives.elementwise(self, name, *values)
@@ -39,17 +39,17 @@ def constant(graph: Graph, value: object, dtype: str = "float32") -> NodeTensor:
 
 
 def as_type(x: NodeTensor, dtype: str) -> NodeTensor:
-    """Return it in an element type, without a node where it has that."""
+    """Return it in an element type, without a node if it has that type already."""
     return x if x.dtype == dtype else x.cast(dtype)
 
 
 def squeezed(x: NodeTensor, *axes: int) -> NodeTensor:
-    """Remove axes of length 1."""
+    """Remove axes of size 1."""
     return x.like(operators.squeeze(x.ops.graph, x.value, axes))
 
 
 def cut(x: NodeTensor, start: int, stop: int, axis: int) -> NodeTensor:
-    """Return the entries of an axis from ``start`` up to ``stop``, which is left out."""
+    """Return the entries of an axis from ``start`` up to, but not including, ``stop``."""
     return x.like(operators.cut(x.ops.graph, x.value, [start], [stop], [axis]))
 
 
@@ -59,17 +59,17 @@ def reduction(kind: str, x: NodeTensor, *axes: int, keep: bool = True) -> NodeTe
 
 
 def with_shape(x: NodeTensor, *lengths: int) -> NodeTensor:
-    """Reshape to static lengths, of which one may be -1."""
+    """Reshape to static sizes, of which one may be -1."""
     return node("Reshape", x, x.of(lengths, "int64"))
 
 
 def shape(x: NodeTensor) -> NodeTensor:
-    """Return the lengths of a tensor, int64."""
+    """Return the shape of a tensor, int64."""
     return node("Shape", x, dtype="int64")
 
 
 def below(count: NodeTensor) -> NodeTensor:
-    """Return the integers from 0 up to a scalar, which is left out."""
+    """Return the integers from 0 up to, but not including, a scalar."""
     zero, one = count.of(0), count.of(1)
     return node("Range", zero, count, one)
 

@@ -1,4 +1,4 @@
-"""Where a length comes from: whether the lengths of sequences are those that the sequences have anyway."""
+"""The origin of a size: whether the lengths of sequences equal the size of their axis anyway."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_interp.ir.net import Layer, Net, Port
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """The length of a tensor, the output of a layer at a port, along an axis."""
+    """The size of a tensor, the output of a layer at a port, along an axis."""
 
     layer: Layer
     port: Port
@@ -18,12 +18,12 @@ class _Length:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """What tells it from others."""
+        """Its identity."""
         return self.layer.id, self.port.id, self.axis
 
 
 def is_whole(net: Net, layer: Layer, index: int, data: int, axis: int) -> bool:
-    """Say whether each number of an input is the length of another input, ``data``, along an axis."""
+    """Return whether each number of an input is the size of another input, ``data``, along an axis."""
     held, given = _read(net, layer, index), _at(net, layer, data, axis)
     return held is not None and given is not None and _origin(net, held).place == _origin(net, given).place
 
@@ -32,7 +32,7 @@ _SPREADS = {"broadcast", "convert", "reshape", "squeeze", "unsqueeze"}
 
 
 def _read(net: Net, layer: Layer, index: int) -> _Length | None:
-    """Return the length that an input repeats; None where it is something else."""
+    """Return the size that an input repeats; None for anything else."""
     source = net.source(layer, index)
     while source is not None and source[0].type.lower() in _SPREADS:
         source = net.source(source[0], 0)
@@ -50,7 +50,7 @@ def _at(net: Net, layer: Layer, index: int, axis: int) -> _Length | None:
 
 
 def _origin(net: Net, length: _Length) -> _Length:
-    """Follow a length through layers that keep it to where it is decided."""
+    """Follow a size through layers that keep it to where it is determined."""
     before = _before(net, length)
     return length if before is None else _origin(net, before)
 

@@ -25,11 +25,11 @@ def write_model(
     *,
     half: bool = False,
 ) -> Written:
-    """Write an IR, or a pasted Interpolate, as an ONNX model; return its resizes, and notes on what has no effect.
+    """Write an IR, or a pasted Interpolate, as an ONNX model; return its resizes, and notes on parts without an effect.
 
-    ``half`` stores weights in half precision, but none of a resize.
+    ``half`` stores weights in half precision, except those of resizes.
 
-    Raises ReadError for what cannot be read, and an ExceptionGroup of all refusals where layers have no form.
+    Raises ReadError for an invalid source, and an ExceptionGroup of all refusals if layers have no ONNX form.
     """
     net = next(nets(source))
     if net.is_snippet:
@@ -41,15 +41,13 @@ def write_model(
         return Written(rows=(write_resize(found[0], output, opset),))
     made, written = onnx_model.build(net, semantics, opset, progress, half=half)
     onnx_save.save(made, output)
-    del made  # what it maps and holds is let go before the file is checked
+    del made  # its mapped files and memory are released before the file is checked
     _check(output, source.name)
     return written
 
 
 def _check(output: Path, name: str) -> None:
-    """Check the file itself, which no size forbids."""
+    """Check the written file itself: only in memory is a model limited to 2 GiB."""
     problem = invalid(output)
     if problem:
-        raise IrInterpError(
-            f"{name} would not be valid as ONNX: {problem}; where the IR itself is valid, please report it"
-        )
+        raise IrInterpError(f"{name} would not be valid ONNX: {problem}; if the IR itself is valid, please report it")

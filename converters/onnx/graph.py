@@ -24,8 +24,8 @@ Array = NDArray[Any]
 class Graph:
     """Nodes and constants so far, in the operators of ``opset``.
 
-    ``layer`` is the name of the layer that is being written: what it adds is named after it. ``exact`` are the tensors
-    that resizes read, whose constants no other precision may hold. ``is_inner`` says that it is a body of a node.
+    ``layer`` is the name of the layer being written: its nodes are named after it. ``exact`` are the tensors
+    that resizes read, whose constants must keep their precision. ``is_inner`` marks the body of a node.
     """
 
     opset: int
@@ -39,7 +39,7 @@ class Graph:
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def fresh(self, wanted: str) -> str:
-        """Return a name that no tensor has yet: ``wanted``, or that with a number behind it."""
+        """Return an unused tensor name: ``wanted``, or that with a number behind it."""
         return _unique(wanted, self._tensors)
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
@@ -57,7 +57,7 @@ class Graph:
         return names
 
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
-        """Return the name of a constant of this value: that of an equal one where it is held already."""
+        """Return the name of a constant of this value: that of an equal one if the graph has it already."""
         array = np.asarray(value, dtype)
         digest = hashlib.sha256()
         for block in blocks(array):
@@ -73,7 +73,7 @@ class Graph:
         return self.constant(list(values), np.int64)
 
     def maker(self, tensor: str) -> onnx.NodeProto | None:
-        """Return the node that makes a tensor; None for inputs, constants, and what nodes around a body make."""
+        """Return the node that produces a tensor; None for inputs, constants, and outputs of nodes around a body."""
         return next((each for each in reversed(self.nodes) if tensor in each.output), None)
 
     def rename(self, old: str, new: str, since: int = 0) -> None:
@@ -91,20 +91,20 @@ class Graph:
             node.name = _unique(self.layer, self._nodes)
 
     def inner(self) -> Graph:
-        """Return a graph for inside of a node: it has nodes of its own, and names and constants in common with this."""
+        """Return a graph for the inside of a node: separate nodes, but names and constants in common with this."""
         return replace(self, nodes=[], is_inner=True)
 
     def proto(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.GraphProto:
-        """Return what was written, each thing once, without what no output depends on; constants apart."""
+        """Return the content, each thing once, without nodes that no output depends on; constants apart."""
         kept = [each.name for each in outputs]
         return helper.make_graph(needed(merged(self.nodes, kept), kept), name, inputs, outputs)
 
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> Unsaved:
-        """Return a model of what was written, and the constants that it uses."""
+        """Return a model of the content, and the constants that it uses."""
         graph = self.proto(name, inputs, outputs)
         opset = helper.make_opsetid("", self.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")

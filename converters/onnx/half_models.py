@@ -1,4 +1,4 @@
-"""ONNX models in half precision: which are such, and the same models in float32."""
+"""Detect ONNX models in half precision, and write the same models in float32."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")  # a
 
 
 def is_half(path: Path) -> bool:
-    """Say whether an ONNX model computes anything in half precision."""
+    """Return whether an ONNX model computes anything in half precision."""
     if FileKind.of(path) is not FileKind.ONNX:
         return False
     model = read_model(path)
@@ -33,9 +33,9 @@ def is_half(path: Path) -> bool:
 
 
 def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
-    """Write a model into ``folder`` that computes in float32 what this one does in half precision; return where.
+    """Write a model into ``folder`` that computes in float32 what this one does in half precision; return its path.
 
-    Its inputs and outputs become float32, too; with ``keeps_ends`` they stay as they are.
+    Its inputs and outputs become float32, too; with ``keeps_ends`` they keep their types.
     """
     model = inlined(onnx.load(str(path)), path.name)
     for tensor, _ in list(tensors(model.graph)):
@@ -83,7 +83,7 @@ def _cast_ends(graph: onnx.GraphProto) -> None:
 
 
 def saved(model: onnx.ModelProto, path: Path) -> Path:
-    """Write a model, beside its weights where it is large; return where."""
+    """Write a model, beside its weights if it is large; return its path."""
     onnx.save(model, str(path), save_as_external_data=model.ByteSize() > 2**30)
     return path
 
@@ -95,7 +95,7 @@ def replace(tensor: onnx.TensorProto, change: Callable[[Any], Any]) -> None:
 
 
 def tensors(graph: onnx.GraphProto) -> Iterator[tuple[onnx.TensorProto, str]]:
-    """Yield every tensor that a graph holds, with the name under which nodes know it."""
+    """Yield every tensor that a graph holds, with the name that nodes refer to."""
     for each in graphs(graph):
         yield from ((tensor, tensor.name) for tensor in each.initializer)
         for node in each.node:

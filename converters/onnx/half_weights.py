@@ -1,4 +1,4 @@
-"""Store the weights of an ONNX model in half precision: each becomes float32 again by a Cast where it is read."""
+"""Store the weights of an ONNX model in half precision: a Cast turns each into float32 again where it is read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .onnx_save import Unsaved
 from .tensor_values import values_of
 
 MIN_ELEMENTS = 16
-"""A constant of fewer is no weight: epsilons, bounds and the like stay as they are, for they save nothing."""
+"""A constant of fewer elements is not a weight: epsilons, bounds and the like stay, since they save nothing."""
 
 _LARGEST = float(np.finfo(np.float16).max)
 
 
 def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
-    """Return a model with its constants in half precision, but for those named in ``exact``."""
+    """Return a model with its constants in half precision, except those named in ``exact``."""
     chosen = {name for name, value in made.constants.items() if name not in exact and _is_weight(value)}
     if not chosen:
         return made
@@ -33,7 +33,7 @@ def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
 
 
 def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
-    """Store the initialisers of a model in half precision, but for those named in ``exact``, or that are inputs too."""
+    """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
     kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
     chosen = {each.name: each for each in model.graph.initializer if each.name not in kept and _is_float(each)}
     weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
@@ -53,7 +53,7 @@ def _is_float(tensor: onnx.TensorProto) -> bool:
 
 
 def _is_weight(value: NDArray[Any]) -> bool:
-    """Say whether half precision holds a constant, if less exactly, and saves something."""
+    """Return whether half precision can store a constant, if less exactly, and saves space."""
     return value.dtype == np.float32 and value.size >= MIN_ELEMENTS and float(np.abs(value).max()) <= _LARGEST
 
 
@@ -62,7 +62,7 @@ def _half(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _stored_names(model: onnx.ModelProto, chosen: Iterable[str]) -> dict[str, str]:
-    """Return a name for each constant as it is stored, which no tensor has."""
+    """Return an unused tensor name for each constant as it is stored."""
     taken = {name for graph in graphs(model.graph) for node in graph.node for name in (*node.input, *node.output)}
     names = {}
     for name in sorted(chosen):
@@ -74,7 +74,7 @@ def _stored_names(model: onnx.ModelProto, chosen: Iterable[str]) -> dict[str, st
 
 
 def _cast(model: onnx.ModelProto, names: dict[str, str]) -> None:
-    """Put nodes in front that make of each stored constant what it was."""
+    """Add nodes in front that convert each stored constant back to its type."""
     float32 = onnx.TensorProto.FLOAT
     casts = [
         helper.make_node("Cast", [stored], [name], name=f"{stored}/Cast", to=float32) for name, stored in names.items()

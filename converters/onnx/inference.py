@@ -1,4 +1,4 @@
-"""What ONNX's shape inference finds out about a model, without its weights."""
+"""Results of ONNX's shape inference for a model, without its weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx.shape_inference
 _MOST_ENTRIES = 2**20
 
 
-_LARGE = 1024  # initialisers beyond this many elements hold weights, no sizes
+_LARGE = 1024  # initialisers beyond this many elements hold weights, not sizes
 
 
 def infer(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -19,19 +19,19 @@ def infer(model: onnx.ModelProto) -> onnx.ModelProto:
     light = without_weights(model)
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
     carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
-    # A model that inference refuses may still be readable: what it declares itself is kept.
+    # A model that inference refuses may still be readable: its own declarations are kept.
     with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
         return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
     return light
 
 
 def _is_long_vector(kind: onnx.TypeProto.Tensor) -> bool:
-    """Say whether propagating data would list every entry, though sizes are never so many."""
+    """Return whether data propagation would list every entry, although sizes are never that many."""
     return len(kind.shape.dim) == 1 and kind.shape.dim[0].dim_value > _MOST_ENTRIES
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy whose large initialisers are declared as inputs: shape inference copies what it is given."""
+    """Return a copy whose large initialisers are declared as inputs: shape inference copies its argument."""
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     graph = light.graph
     graph.name = model.graph.name

@@ -33,7 +33,7 @@ _DTYPE_OF = {"roi": np.float32, "scales": np.float32, "sizes": np.int64}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneResize:
-    """An ONNX model of one resize, and how it says it."""
+    """An ONNX model of one resize, its one-line summary, and its grade."""
 
     model: onnx.ModelProto
     form: str
@@ -42,7 +42,7 @@ class OneResize:
 
 
 def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, str]:
-    """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None, and why none does."""
+    """Return a model of one Resize or Upsample that is exact and runs in onnxruntime; or None and the reason."""
     try:
         translation = _translated(op, opset)
     except InexactError as refusal:
@@ -58,7 +58,7 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
 
 
 def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
-    """Return why onnxruntime would not compute what ``op`` means by the node that is written; nothing where it does."""
+    """Return why onnxruntime would not compute the meaning of ``op`` by the written node; empty if it does."""
     if translation.spec.axes == ():  # nothing is left to resize
         return ""
     shape = _without_pads(op.spec, _shape(op))[1]
@@ -70,14 +70,14 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
     if not is_known and onnxruntime.rounds_each_axis(written):
         return f"it rounds {op.dtype} after each axis under antialias"
     if not is_known and onnxruntime.cuts_off(written):
-        return f"it cuts {op.dtype} off in linear"
+        return f"it truncates {op.dtype} in linear"
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 
 
 def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
-    """Return the first thing that ONNX's checker finds wrong with a model or a file; nothing where it is valid.
+    """Return the first problem that ONNX's checker finds in a model or a file; empty if it is valid.
 
-    ``full`` infers shapes, too. Of numbers that no protobuf has a name for the checker raises ValueError.
+    ``full`` infers shapes, too. For numbers that protobuf has no name for, the checker raises ValueError.
     """
     try:
         onnx.checker.check_model(model, full_check=full)
@@ -87,22 +87,22 @@ def invalid(model: onnx.ModelProto | Path, *, full: bool = True) -> str:
 
 
 def is_long_as_inferred(op: ResizeOp) -> bool:
-    """Say whether float32 makes of known lengths and scales what ONNX's shape inference makes of them."""
+    """Return whether float32 and ONNX's shape inference give the same output shape for a static shape and scales."""
     bare, padded = _without_pads(op.spec, op.shape or ())
     return not isinstance(bare.target, Sizes | Scales) or None in padded or None not in _output_shape(bare, padded)
 
 
 def operator_version(opset: int) -> int:
-    """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for opsets not written."""
+    """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for unsupported opsets."""
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
-        raise IrInterpError(f"opset {opset} is not written; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise IrInterpError(f"opset {opset} is not supported; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     return max(version for version in DIALECT.versions if version <= opset)
 
 
 def native_model(op: ResizeOp, *, opset: int | None = None) -> OneResize:
-    """Return a model of nothing but ``op``: from x, and sizes or scales where they are inputs, to y.
+    """Return a model of only ``op``: from x, and sizes or scales if they are inputs, to y.
 
-    Pads become a Pad node in front. Raises InexactError where Resize has no form that computes the same.
+    Pads become a Pad node in front. Raises InexactError if no form of Resize computes the same.
     """
     translation = _translated(op, opset)
     return model_of(op, translation, opset or translation.version)
@@ -174,7 +174,7 @@ def _inputs(translation: Translation) -> tuple[list[str], list[onnx.TensorProto]
             names.append("")
             continue
         names.append(name)
-        if absent or value is not None:  # Resize-11 says "not given" by an empty constant
+        if absent or value is not None:  # Resize-11 marks an omitted input by an empty constant
             constants.append(numpy_helper.from_array(np.array(value or (), _DTYPE_OF[name]), name))
     if translation.version == 11 and "sizes" not in translation.attributes:
         return names[:-1], constants[:-1]
@@ -197,7 +197,7 @@ def _node(translation: Translation, inputs: Sequence[str], output: str, name: st
 
 
 def ends(op: ResizeOp) -> list[onnx.ValueInfoProto]:
-    """Return the inputs of a model of one resize: x, and sizes or scales where they are inputs; and its output y."""
+    """Return the inputs of a model of one resize: x, and sizes or scales if they are inputs; and its output y."""
     shape = _shape(op)
     bare, padded = _without_pads(op.spec, shape)
     inputs = [_value("x", op.dtype, shape)]
@@ -214,7 +214,7 @@ def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoP
 
 
 def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
-    """Return the output's lengths; None where dynamic, and where float32 and exact arithmetic make two of them."""
+    """Return the output shape; None where dynamic, and where float32 and exact arithmetic give two sizes."""
     if not isinstance(spec.target, Sizes | Scales):
         return (None,) * len(shape)
     known = static_shape(shape)

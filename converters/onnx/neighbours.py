@@ -1,4 +1,4 @@
-"""What becomes of a node because of those around it."""
+"""The effect of the surrounding nodes on a node."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
 from .resize_nodes import FoundNode
 
-_MOST = 1000  # nodes that are looked at
+_MOST = 1000  # nodes of the search
 
 
 def in_onnxruntime(found: FoundNode) -> Outcome | None:
-    """Return what onnxruntime makes of a node among others; None where it is what it makes of the node alone."""
+    """Return how onnxruntime computes a node among others; None if it is the same as for the node alone."""
     transpose = _transpose_before(found)
     if transpose is None or not are_transposes_around(found):
         return None
@@ -26,7 +26,7 @@ def in_onnxruntime(found: FoundNode) -> Outcome | None:
 
 
 def check_observed(nodes: Iterable[FoundNode]) -> None:
-    """Raise UnsupportedLayerError for a node that onnxruntime computes otherwise because of those around it."""
+    """Raise UnsupportedLayerError for a node that onnxruntime computes otherwise because of its neighbours."""
     for found in nodes:
         other = in_onnxruntime(found)
         if other is not None:
@@ -34,7 +34,7 @@ def check_observed(nodes: Iterable[FoundNode]) -> None:
 
 
 def in_providers(found: FoundNode) -> Outcome | None:
-    """Return what is known of a node among others in onnxruntime's other providers: its optimiser comes first."""
+    """Return the outcome of a node among others in onnxruntime's other providers: its optimiser runs first."""
     producer = found.values.producer(found.node.input[0])
     if producer is not None and producer.op_type == "DequantizeLinear":
         return unknown("a Resize between quantisations")
@@ -42,7 +42,7 @@ def in_providers(found: FoundNode) -> Outcome | None:
 
 
 def are_transposes_around(found: FoundNode) -> bool:
-    """Say whether a Transpose in front of a node may meet one behind it."""
+    """Return whether a Transpose in front of a node may meet one behind it."""
 
     def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
         return (reader for name in node.output for reader in found.values.readers(name))
@@ -58,7 +58,7 @@ def _transpose_before(found: FoundNode) -> onnx.NodeProto | None:
 
 
 def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
-    """Say whether a Transpose may be moved to a tensor, which some nodes in order lead to."""
+    """Return whether a Transpose may be moved to a tensor, to which a sequence of nodes leads."""
     producers = {name: node for node in nodes for name in node.output}
 
     def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
@@ -70,7 +70,7 @@ def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
 def _met(
     start: onnx.NodeProto, around: Callable[[onnx.NodeProto], Iterable[onnx.NodeProto | None]]
 ) -> onnx.NodeProto | None:
-    """Return a Transpose that a way leads to from a node, over such nodes only as Transposes are moved over."""
+    """Return a Transpose that can be reached from a node across nodes over which Transposes are moved."""
     left, seen = [start], {id(start)}
     while left and len(seen) < _MOST:
         for node in around(left.pop()):

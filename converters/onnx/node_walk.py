@@ -1,4 +1,4 @@
-"""Walk the nodes of an ONNX graph, those inside of others included."""
+"""Walk the nodes of an ONNX graph, including those in subgraphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx.shape_inference
 
 
 def place(prefix: str, index: int, node: onnx.NodeProto) -> str:
-    """Return where a node stands, as messages say it."""
+    """Return the place of a node, in the form that messages use."""
     return f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
 
 
@@ -40,7 +40,7 @@ def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
 
 
 def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
-    """Return nodes of which no two do the same to the same tensors; ``outputs`` keep their names.
+    """Return nodes without duplicates, which do the same to the same tensors; ``outputs`` keep their names.
 
     Quantisation stays with each of its readers, since runtimes look for it there.
     """
@@ -66,7 +66,7 @@ def _has_graphs(node: onnx.NodeProto) -> bool:
 
 
 def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield nodes, and those of the graphs inside them: they too read tensors from outside."""
+    """Yield nodes, and those of the subgraphs inside them, which may also read tensors from outside."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -74,10 +74,10 @@ def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def rename_read(graph: onnx.GraphProto, old: str, new: str) -> None:
-    """Let a graph, and those inside it, read another tensor, and return it where they returned the old one."""
+    """Let a graph and its subgraphs read another tensor, and return it wherever they returned the old one."""
     for each in graphs(graph):
         if each is not graph and old in defined(each):
-            continue  # a tensor of its own
+            continue  # a separate tensor
         for node in each.node:
             if old in node.input:
                 node.input[:] = [new if name == old else name for name in node.input]
@@ -86,6 +86,6 @@ def rename_read(graph: onnx.GraphProto, old: str, new: str) -> None:
 
 
 def defined(graph: onnx.GraphProto) -> Iterator[str]:
-    """Yield the names that a graph gives to tensors, but for those of the graphs inside it."""
+    """Yield the names that a graph gives to tensors, except those of its subgraphs."""
     yield from (value.name for value in (*graph.input, *graph.initializer))
     yield from (name for node in graph.node for name in node.output)

@@ -23,7 +23,7 @@ from .node_walk import place, subgraphs
 
 _EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")  # onnx.proto, TensorProto.external_data
 _PREPACKED = "prepacked"  # keys of onnxruntime's, for copies of a weight in the order of its own kernels
-_LAST_OPSET = 1000  # that may be made one day; readers go through all versions up to that of a model
+_LAST_OPSET = 1000  # future versions included; readers go through all versions up to that of a model
 _PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
 
@@ -33,9 +33,9 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 
 def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """Return a model without local functions: the same, or a copy in which these are inlined.
+    """Return a model without local functions: the same, or a copy in which they are inlined.
 
-    Raises ReadError where that cannot be done: functions of themselves, nodes of more inputs than their function has.
+    Raises ReadError if that is impossible: recursive functions, nodes with more inputs than their function has.
     """
     if not model.functions:
         return model
@@ -49,7 +49,7 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
 
 
 def read_file(path: Path) -> onnx.ModelProto:
-    """Return a model without its external weights. Raises ReadError where the file is none."""
+    """Return a model without its external weights. Raises ReadError if the file is not a model."""
     try:
         with opened(path) as file:
             model: onnx.ModelProto = onnx.load(file, load_external_data=False)
@@ -62,9 +62,9 @@ def read_file(path: Path) -> onnx.ModelProto:
 
 
 def check_model(model: onnx.ModelProto, where: str) -> None:
-    """Raise ReadError where a model lacks what none can do without, or a node holds what no reader understands."""
+    """Raise ReadError if a model lacks a required part, or a node holds something that no reader understands."""
     if not model.opset_import or not model.HasField("graph"):
-        raise ReadError("not an ONNX model: it holds no graph or names no operator set", where)
+        raise ReadError("not an ONNX model: it has no graph or specifies no operator set", where)
     _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
     _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
     _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
@@ -80,10 +80,10 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
 
 
 def _check_texts(texts: Iterable[str | bytes], where: str) -> None:
-    """Raise ReadError for texts that are not UTF-8, which protobuf gives as bytes."""
+    """Raise ReadError for texts that are not UTF-8, which protobuf returns as bytes."""
     for text in texts:
         if isinstance(text, bytes):
-            raise ReadError(f"{text!r} is no text in UTF-8", where)
+            raise ReadError(f"{text!r} is not UTF-8 text", where)
 
 
 def _check_node_texts(nodes: Iterable[onnx.NodeProto], prefix: str) -> None:
@@ -95,7 +95,7 @@ def _check_node_texts(nodes: Iterable[onnx.NodeProto], prefix: str) -> None:
 
 
 def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
-    """Check the texts of a graph, and the attributes of all nodes, those of subgraphs included."""
+    """Check the texts of a graph, and the attributes of all nodes, including subgraphs."""
     _check_texts((graph.name,), f"{prefix}graph")
     _check_node_texts(graph.node, prefix)
     for value in (*graph.input, *graph.output, *graph.value_info):
@@ -114,12 +114,12 @@ def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
 
 def _problem(attribute: onnx.AttributeProto) -> str:
     if attribute.ref_attr_name:
-        return f"refers to an attribute {attribute.ref_attr_name!r} of a function, and stands in none"
+        return f"refers to an attribute {attribute.ref_attr_name!r} of a function, but is not part of one"
     return "" if attribute.type else "has no type"
 
 
 def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    """Return a model of a file with its external weights. Raises ReadError where these cannot be read."""
+    """Return a model of a file with its external weights. Raises ReadError if these cannot be read."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Ignoring unknown external data key")  # those that are prepacked
@@ -130,17 +130,17 @@ def load_weights(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
 
 
 def external_files(path: Path) -> set[Path]:
-    """Return the files that hold a model's external data, wherever in the model these are.
+    """Return the files that hold a model's external data, wherever in the model they are referenced.
 
-    Raises ReadError where one is there that is no file, or cannot be there. Whether they lie inside the model's folder
-    is not looked at.
+    Raises ReadError for an impossible name, and for a path that exists but is not a file. Whether they lie inside the
+    model's folder is not checked.
     """
     found = external_files_of(read_file(path), path.parent)
     for each in found:
         if not is_possible(each):
-            raise ReadError(f"no file can have the name of its external data: {reprlib.repr(each.name)}", path.name)
+            raise ReadError(f"its external data have an invalid file name: {reprlib.repr(each.name)}", path.name)
         if exists(each) and not is_file(each):
-            raise ReadError(f"its external data are no regular file: {each}", path.name)
+            raise ReadError(f"its external data are not a regular file: {each}", path.name)
     allow_files(path, *found)
     return found
 
@@ -192,4 +192,4 @@ def default_opset(model: onnx.ModelProto, where: str) -> int:
             if entry.version > _LAST_OPSET:
                 raise ReadError(f"there is no operator set {entry.version} of ONNX", where)
             return int(entry.version)
-    raise ReadError("names no version of ONNX's own operator set", where)
+    raise ReadError("specifies no version of ONNX's own operator set", where)

@@ -47,7 +47,7 @@ class Primitives:
 
     def elementwise(self, name: str, *values: str) -> str:
         """Return an operation on each element."""
-        if name == "less_equal":  # which ONNX has since operator set 12 only
+        if name == "less_equal":  # ONNX has it only since operator set 12
             return self.graph.node("Not", self.graph.node("Less", *reversed(values)))
         if name == "greater":
             return self.graph.node("Less", *reversed(values))
@@ -60,7 +60,7 @@ class Primitives:
         return operators.cast(self.graph, x, dtype)
 
     def shifted(self, x: str, bits: int) -> str:
-        """Return int32 divided by 2**bits and rounded down: Div cuts off, which is the same for positive numbers."""
+        """Return int32 divided by 2**bits and rounded down: Div truncates, which is the same for positive numbers."""
         raised = self.graph.node("Add", x, self.constant(np.int32(2**30)))
         quotient = self.graph.node("Div", raised, self.constant(np.int32(2**bits)))
         return self.graph.node("Sub", quotient, self.constant(np.int32(2**30 >> bits)))
@@ -78,7 +78,7 @@ class Primitives:
         return operators.transposed(self.graph, x, order)
 
     def unsqueeze(self, x: str, axes: Sequence[int]) -> str:
-        """Return ``x`` with axes of length 1."""
+        """Return ``x`` with axes of size 1."""
         return operators.unsqueeze(self.graph, x, axes)
 
     def total(self, x: str, axis: int, *, keep: bool) -> str:
@@ -91,7 +91,7 @@ class Primitives:
         return self.graph.node("Gather", totals, self.graph.ints([-1]), axis=1)
 
     def range(self, start: str, stop: str) -> str:
-        """Return the whole numbers from ``start`` up to ``stop``, which is left out."""
+        """Return the integers from ``start`` up to, but not including, ``stop``."""
         return self.graph.node("Range", start, stop, self.graph.constant(np.float32(1)))
 
     def lengths(self, x: str) -> str:
@@ -103,7 +103,7 @@ class Primitives:
         return self.graph.node("Pad", x, self.graph.ints([*begin, *end]))
 
     def precisely(self, vector: str) -> str:
-        """Return the same vector: onnxruntime divides as IEEE 754 says."""
+        """Return the same vector: onnxruntime divides as IEEE 754 specifies."""
         return vector
 
     def cut(self, x: str, at: str) -> tuple[str, str]:
@@ -117,10 +117,10 @@ class Primitives:
 
     def reshape(self, x: str, lengths: str) -> str:
         """Return ``x`` in another shape."""
-        return self.graph.node("Reshape", x, lengths, allowzero=1)  # else a 0 is the length of that place in x
+        return self.graph.node("Reshape", x, lengths, allowzero=1)  # a 0 would copy that size of x
 
     def broadcast(self, x: str, lengths: str) -> str:
-        """Return ``x`` repeated where its lengths are 1."""
+        """Return ``x`` repeated along axes of size 1."""
         return self.graph.node("Expand", x, lengths)
 
     def gather_elements(self, x: str, indices: str, axis: int) -> str:
@@ -129,7 +129,7 @@ class Primitives:
 
     @property
     def largest_gather(self) -> LargestGather:
-        """Return that onnxruntime gathers right at every size."""
+        """Return no limit: onnxruntime gathers correctly at every size."""
         return ANY_SIZE
 
 

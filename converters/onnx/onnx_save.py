@@ -1,4 +1,4 @@
-"""Write a model to a file, its constants one after the other: in one message memory would hold them three times."""
+"""Write a model to a file, its constants sequentially: in one message they would be in memory three times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnx import external_data_helper, helper, numpy_helper
 from ir_interp.files.memory import blocks, let_go
 
 LARGEST = 2**31 - 2**24
-"""Bytes of constants that one file holds: protobuf ends at 2 GiB, and the nodes need room as well."""
+"""Bytes of constants that one file holds: protobuf is limited to 2 GiB, and the nodes need room as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Unsaved:
 
 
 def save(made: Unsaved, output: Path) -> None:
-    """Write a model; one too large for a single file gets its constants in another, beside it, named ``.data``."""
+    """Write a model; one too large for a single file gets a second file for its constants, named ``.data``."""
     if sum(map(_size, made.constants.values())) > LARGEST:
         _save_apart(made, output)
     else:
@@ -41,7 +41,7 @@ def save(made: Unsaved, output: Path) -> None:
 
 
 def _save_whole(made: Unsaved, output: Path) -> None:
-    """Write the model's message around those of its constants, as protobuf would."""
+    """Write the model's message around those of its constants, byte for byte as protobuf would."""
     rest, graph = onnx.ModelProto(), made.model.graph.SerializeToString(deterministic=True)
     rest.CopyFrom(made.model)
     rest.ClearField("graph")
@@ -80,9 +80,9 @@ def _varint(number: int) -> bytes:
 
 
 def _save_apart(made: Unsaved, output: Path) -> None:
-    """Write constants to a file of their own, block by block: what is mapped from a file passes through.
+    """Write constants to a separate file, block by block, so that mapped files do not fill memory.
 
-    Small ones stay in the model: shapes and axes are read there alone.
+    Small ones stay in the model: shapes and axes are read only there.
     """
     location = f"{output.name}.data"
     with output.with_name(location).open("wb") as data:
@@ -101,7 +101,7 @@ def _save_apart(made: Unsaved, output: Path) -> None:
 
 
 def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of a constant, some at a time; numbers of few bits are packed, the first in the lowest bits."""
+    """Yield the bytes of a constant in blocks; numbers of few bits are packed, the first in the lowest bits."""
     bits = _BITS.get(value.dtype.name)
     if bits is None:
         yield from blocks(value)

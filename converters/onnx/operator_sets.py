@@ -1,4 +1,4 @@
-"""Whether a node of ONNX says the same in another operator set, as it stands."""
+"""Whether a node of ONNX means the same in another operator set, unchanged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OTHER_MEANING = {
     "Hardmax": 13,  # along one axis, not along all from it on
     "LogSoftmax": 13,
     "QuantizeLinear": 13,
-    "RoiAlign": 16,  # shifted by half a pixel, unless it says otherwise
+    "RoiAlign": 16,  # shifted by half a pixel unless specified otherwise
     "Softmax": 13,
 }
-"""Operators of which the same attributes mean something else since a version (operator sets 7 to 24)."""
+"""Operators whose attributes changed their meaning in a version (operator sets 7 to 24)."""
 _LATER_VALUES = {
     ("Pad", "mode", "wrap"): 19,
     ("ScatterElements", "reduction", "max"): 18,
@@ -27,15 +27,15 @@ _LATER_VALUES = {
     ("ScatterND", "reduction", "max"): 18,
     ("ScatterND", "reduction", "min"): 18,
 }
-"""Values that an attribute has since a version only."""
+"""Values that an attribute has only since a version."""
 
 
 def problem(node: onnx.NodeProto, old: int, new: int) -> str:
-    """Return why a node of operator set ``old`` does not say the same in ``new``; nothing where it does.
+    """Return why a node of operator set ``old`` does not mean the same in ``new``; empty if it does.
 
-    It does where its operator takes, in both, the inputs and attributes that the node has, and every attribute that it
-    does not have has the same default in both, or was added with one: that stands for what the operator did before.
-    Element types are no part of this: they are checked where types are inferred.
+    It does if its operator takes, in both, the node's inputs and attributes, and every absent attribute has the same
+    default in both, or was added with one, which stands for the earlier behaviour.
+    Element types are not part of this: they are checked where types are inferred.
     """
     mine, other = (_schema(node.op_type, version) for version in (old, new))
     if other is None:
@@ -49,12 +49,12 @@ def problem(node: onnx.NodeProto, old: int, new: int) -> str:
     if oldest.since_version < _OTHER_MEANING.get(node.op_type, 0) <= newest.since_version and not _is_of_last(
         node, old, new
     ):
-        return f"{name} means something else by the same attributes"
+        return f"{name} interprets the same attributes differently"
     return _of_attributes(node, name, oldest, newest, other) or _of_inputs(node, name, mine, other)
 
 
 def lacks_type(node: onnx.NodeProto, dtype: str | None, new: int) -> bool:
-    """Say whether the operator of a node does not take its first input's element type in operator set ``new``."""
+    """Return whether the operator of a node does not take its first input's element type in operator set ``new``."""
     schema = _schema(node.op_type, new)
     if schema is None or dtype is None or not schema.inputs:
         return False
@@ -63,7 +63,7 @@ def lacks_type(node: onnx.NodeProto, dtype: str | None, new: int) -> bool:
 
 
 def without_defaults(node: onnx.NodeProto, old: int, new: int) -> onnx.NodeProto:
-    """Return a node of operator set ``old`` without the attributes that ``new`` lacks and that state a default."""
+    """Return a node of operator set ``old`` without the attributes that ``new`` lacks and that equal their default."""
     mine, other = (_schema(node.op_type, version) for version in (old, new))
     made = onnx.NodeProto()
     made.CopyFrom(node)
@@ -84,13 +84,13 @@ def _schema(op: str, version: int) -> _Schema | None:
 
 
 def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
-    """Say whether a soft maximum is taken along the last axis: "along it" and "along all from it on" are then one."""
+    """Return whether a softmax is taken along the last axis, which "along all axes from it on" equals."""
     given = [each.i for each in node.attribute if each.name == "axis"]
     return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
 
 
 def _is_default(attribute: onnx.AttributeProto, schema: _Schema) -> bool:
-    if attribute.name == "dilations":  # whose default its schema says in words
+    if attribute.name == "dilations":  # its schema states the default in words
         return set(attribute.ints) <= {1}
     return bool(helper.get_attribute_value(attribute) == _default(schema, attribute.name))
 
@@ -109,7 +109,7 @@ def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -
     if renamed or not schema.min_input <= len(node.input) <= schema.max_input:  # a mean became an input_mean
         return f"{name} takes other inputs"
     if len(node.output) > schema.max_output:
-        return f"{name} makes fewer outputs"
+        return f"{name} has fewer outputs"
     named = zip(schema.inputs, node.input, strict=False)
     missing = [each.name for each, given in named if each.option is _Schema.FormalParameterOption.Single and not given]
     return f"{name} needs the input {missing[0]}" if missing else ""
@@ -125,7 +125,7 @@ def _of_attributes(node: onnx.NodeProto, name: str, oldest: _Schema, newest: _Sc
     for attribute_name in oldest.attributes.keys() - given:
         before, after = (_default(each, attribute_name) for each in (oldest, newest))
         if before is not None and before != after:
-            return f"{name} has another default of {attribute_name}"
+            return f"{name} has another default for {attribute_name}"
     return ""
 
 

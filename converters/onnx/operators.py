@@ -1,4 +1,4 @@
-"""Operators whose form depends on the operator set, and small combinations that several families use."""
+"""Operators whose form depends on the operator set, and small combinations shared by several families."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scalar(graph: Graph, value: Any, dtype: str) -> str:
 
 
 def squeeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
-    """Remove axes of length 1: where axes were permuted before, before that, so that less is permuted."""
+    """Remove axes of size 1; before an earlier permutation if there is one, so that less is permuted."""
     if not axes:
         return x
     order = permuted(graph, x)
@@ -44,7 +44,7 @@ def squeeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
 
 
 def unsqueeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
-    """Add axes of length 1; they count in the result."""
+    """Add axes of size 1; they count in the result."""
     return _with_axes(graph, "Unsqueeze", x, axes) if axes else x
 
 
@@ -62,7 +62,7 @@ def reduction(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool =
 
 
 def split(graph: Graph, x: str, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
-    """Cut into pieces of these lengths."""
+    """Split into parts of these sizes."""
     if graph.opset < 13:
         return graph.outputs(len(lengths), "Split", x, axis=axis, split=list(lengths))
     return graph.outputs(len(lengths), "Split", x, graph.ints(lengths), axis=axis)
@@ -74,7 +74,7 @@ def clip(graph: Graph, x: str, low: ArrayLike, high: ArrayLike, dtype: str) -> s
 
 
 def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") -> str:
-    """Take soft maxima; before operator set 13 they are those of all axes from the given one on together."""
+    """Apply a softmax; before operator set 13 it spans all axes from the given one on together."""
     if graph.opset >= 13 or axis == rank - 1:
         return graph.node(kind, x, axis=axis)
     order = moved(rank, axis, rank - 1)
@@ -82,7 +82,7 @@ def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") 
 
 
 def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
-    """Permute axes; a constant is permuted at once, and what was permuted before from what it was then."""
+    """Permute axes; a constant is permuted at once, and an already permuted tensor from its source."""
     first = permuted(graph, x)
     if first is not None:
         x, order = _before(graph, x), [first[axis] for axis in order]
@@ -94,13 +94,13 @@ def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
 
 
 def permuted(graph: Graph, x: str) -> Sequence[int] | None:
-    """Return the order of axes in which a Transpose makes ``x`` of something; None where none does."""
+    """Return the axis order of the Transpose that produces ``x``; None if there is none."""
     node = graph.maker(x)
     return list(node.attribute[0].ints) if node is not None and node.op_type == "Transpose" and node.attribute else None
 
 
 def unpermuted(graph: Graph, x: str, shape: PartialShape) -> str:
-    """Return ``x`` before a Transpose that moves axes of length 1 only, which leaves the order of the elements."""
+    """Return ``x`` before a Transpose that moves axes of size 1 only, which keeps the order of the elements."""
     order = permuted(graph, x)
     longer = [source for source, length in zip(order or (), shape, strict=False) if length != 1]
     return _before(graph, x) if order is not None and longer == sorted(longer) else x
@@ -114,7 +114,7 @@ def _before(graph: Graph, x: str) -> str:
 def cut(
     graph: Graph, x: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
 ) -> str:
-    """Slice along axes, in steps since operator set 10."""
+    """Slice along axes, with steps since operator set 10."""
     if graph.opset < 10 and axes:
         return graph.node("Slice", x, starts=list(starts), ends=list(ends), axes=list(axes))
     stride = graph.ints(steps) if any(step != 1 for step in steps) else ""
@@ -129,19 +129,19 @@ def padded(graph: Graph, x: str, rank: int, axis: int, before: int, after: int) 
 
 
 def moved(rank: int, source: int, target: int) -> list[int]:
-    """Return the order of axes in which ``source`` stands at ``target`` and the others keep theirs."""
+    """Return the axis order in which ``source`` stands at ``target`` and the others keep theirs."""
     order = [axis for axis in range(rank) if axis != source]
     order.insert(target, source)
     return order
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """Return the order of axes that undoes another."""
+    """Return the axis order that undoes another."""
     return [int(axis) for axis in np.argsort(order)]
 
 
 def as_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy type of a name, those of ml_dtypes included. Raises ReadError for a name of none."""
+    """Return the NumPy type of a name, those of ml_dtypes included. Raises ReadError for an unknown name."""
     import ml_dtypes
 
     try:

@@ -1,4 +1,4 @@
-"""Where the entries of a tensor of sizes or scales come from: which axes keep their length, whatever that is."""
+"""The origin of the entries of a tensor of sizes or scales: which axes keep their size, whatever it is."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from ..runtimes.node_geometry import resized
 from .resize_nodes import FoundNode
 from .values import Values
 
-_SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of what has one dimension at most
+_SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of tensors with at most one dimension
 
-_MOST_COPIES = 1000  # one after the other; nodes may stand in a circle
+_MOST_COPIES = 1000  # in sequence; nodes may form a cycle
 
 
 def may_change(found: FoundNode) -> set[int]:
-    """Return the axes that a node is not known to leave as they are; none where its input's rank is not known."""
+    """Return the axes that a node may change; none if its input's rank is unknown."""
     waits = isinstance(found.op.spec.target, AtRunTime) and found.op.spec.axes is None
     return open_axes(found) if waits else set(resized(found.op))
 
 
 def open_axes(found: FoundNode) -> set[int]:
-    """Return the axes that a target of run time, for every axis, is not known to leave as long as they are."""
+    """Return the axes whose size a target of run time, for every axis, may change."""
     rank = len(found.op.shape or ())
     return {axis for axis in range(rank) if not _has_one_length(found, axis) and not _is_told_to_stay(found, axis)}
 
 
 def _has_one_length(found: FoundNode, axis: int) -> bool:
-    """Say whether an axis is known to be as long behind the node as before it."""
+    """Return whether an axis is known to have the same size behind the node as before it."""
     shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
     before, after = (shape[axis] if shape and axis < len(shape) else None for shape in shapes)  # a file may contradict
     return before is not None and before == after
 
 
 def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
-    """Say whether the target's entry for an axis is a scale of 1, or the axis' own length."""
+    """Return whether the target's entry for an axis is a scale of 1, or the axis' own size."""
     target, values = found.op.spec.target, found.values
     if not isinstance(target, AtRunTime):
         return False
@@ -47,13 +47,13 @@ def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
 
 
 def _measured(values: Values, name: str) -> str | None:
-    """Return the tensor whose lengths, all of them, a tensor holds."""
+    """Return the tensor whose shape, in full, a tensor holds."""
     node = values.producer(name)
     return node.input[0] if node is not None and node.op_type == "Shape" and not node.attribute else None
 
 
 def entries(values: Values, name: str) -> list[int | None] | None:
-    """Return the entries of a vector of whole numbers, None where only run time knows one; None for no known length."""
+    """Return the entries of a vector of integers, None for those of run time; None if its length is unknown."""
     whole, shape = values.value(name), values.shape(name)
     if whole is not None:
         return [int(each) for each in whole.ravel()]
@@ -76,7 +76,7 @@ def _origin(values: Values, name: str, place: int) -> tuple[str, int]:
 
 
 def _copied(values: Values, node: onnx.NodeProto, place: int) -> tuple[str, int] | None:
-    """Return what a node copies an entry of its output from; None where it does not."""
+    """Return the tensor and place from which a node copies an entry of its output; None if it does not copy."""
     given = list(node.input)
     if node.op_type in _SAME_ENTRIES:
         return given[0], place

@@ -1,6 +1,6 @@
-"""Models of quantised operators (QLinearConv and the like), and the same in plain ones between quantisations.
+"""Models of quantised operators (QLinearConv and the like), and the same in plain operators between quantisations.
 
-OpenVINO's frontend reads plain operators as they are meant, of the others not all. A tensor of integers keeps its name.
+OpenVINO's frontend reads plain operators correctly, but not all of the others. A tensor of integers keeps its name.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .node_walk import defined, graphs
 from .onnx_files import default_opset, inlined, load_weights, read_model
 from .tensor_values import values_of
 
-_ALONG_AXES = 13  # since this operator set a tensor has a scale for each entry of an axis
+_ALONG_AXES = 13  # since this operator set a tensor may have a scale for each entry of an axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
     """The operator that a quantised one computes.
 
-    ``tensors`` are its inputs that are tensors of integers, each with a scale and a zero behind it. ``result`` is where
-    those of the output stand; ``dropped`` are attributes that the plain one lacks, with the only value that can go.
+    ``tensors`` are its integer tensor inputs, each with a scale and a zero point behind it. ``result`` is the place of
+    those of the output; ``dropped`` are attributes that the plain one lacks, with the only value that may be dropped.
     """
 
     op: str
@@ -59,7 +59,7 @@ OPERATORS = frozenset(_PLAIN)
 """The types of nodes that compute with integers and scales."""
 
 _BIASES = {"QLinearConv": 8, "QGemm": 6}
-"""Where the bias stands, whole numbers in units of the product of both scales."""
+"""The place of the bias, integers in units of the product of both scales."""
 
 
 def quantised_operators(model: onnx.ModelProto) -> list[onnx.NodeProto]:
@@ -68,19 +68,19 @@ def quantised_operators(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def has_quantised_operators(path: Path) -> bool:
-    """Say whether a model is one of quantised operators."""
+    """Return whether a model is one of quantised operators."""
     return FileKind.of(path) is FileKind.ONNX and bool(quantised_operators(read_model(path)))
 
 
 def in_plain_operators(path: Path, folder: Path) -> Path:
     """Write a model into ``folder`` that computes with plain operators what this one does with quantised ones.
 
-    Raises UnsupportedLayerError that names an operator in a form that has no plain one.
+    Raises UnsupportedLayerError, with the operator's name, for a form without a plain equivalent.
     """
     model = inlined(onnx.load(str(path), load_external_data=False), path.name)
     load_weights(model, path)
     opset = default_opset(model, path.name)
-    for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
+    for graph in reversed(list(graphs(model.graph))):  # inner ones first: replacing copies a node with its subgraphs
         writer = _Writer(graph, opset, path.name)
         nodes = [made for node in graph.node for made in writer.written(node)]
         del graph.node[:]
@@ -103,7 +103,7 @@ class _Writer:
         self._floats: dict[tuple[str, ...], str] = {}
 
     def written(self, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-        """Yield what stands for a node: itself, if it is no quantised operator."""
+        """Yield the replacement of a node: itself if it is not a quantised operator."""
         plain = _PLAIN.get(node.op_type)
         if plain is None:
             if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
@@ -136,7 +136,7 @@ class _Writer:
             yield helper.make_node("QuantizeLinear", quantised, [output], name=self._fresh(f"{node.name}/quantized"))
 
     def _float(self, node: onnx.NodeProto, tensor: tuple[str, ...], axis: int) -> tuple[str, list[onnx.NodeProto]]:
-        """Return a tensor of integers as numbers, and the node that makes it where none does yet."""
+        """Return a tensor of integers as numbers, and the node that converts it unless there is one already."""
         if tensor in self._floats:
             return self._floats[tensor], []
         scale = self._value(node, tensor[1])
@@ -150,13 +150,13 @@ class _Writer:
         return name, [helper.make_node("DequantizeLinear", ends, [name], name=name, axis=axis)]
 
     def _bias(self, node: onnx.NodeProto, place: int) -> str:
-        """Return a bias as numbers: it counts products of both scales."""
+        """Return a bias as numbers: its unit is the product of both scales."""
         scale = self._value(node, node.input[1]) * self._value(node, node.input[4])
         values = self._value(node, node.input[place]).astype(np.int64) * scale.astype(np.float64)
         return self._hold(f"{node.input[place]}/float", values.astype(np.float32))
 
     def _of_one(self, node: onnx.NodeProto, name: str) -> str:
-        """Return the scale or zero of a whole tensor as a scalar."""
+        """Return the scale or zero point of a whole tensor as a scalar."""
         value = self._value(node, name)
         if value.size != 1:
             raise self._refusal(node, f"it has {value.size} scales where one is expected")
@@ -164,7 +164,7 @@ class _Writer:
 
     def _value(self, node: onnx.NodeProto, name: str) -> np.ndarray:
         if name not in self._known:
-            raise self._refusal(node, f"{name!r} is no constant")
+            raise self._refusal(node, f"{name!r} is not a constant")
         return values_of(self._known[name])
 
     def _hold(self, name: str, value: np.ndarray) -> str:

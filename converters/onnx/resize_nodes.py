@@ -31,16 +31,16 @@ _PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProt
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return every Resize and Upsample of a model, those in subgraphs included, in the order of the file.
+    """Return every Resize and Upsample of a model, including subgraphs, in the order of the file.
 
-    Raises ReadError for a file that is no ONNX model or a node that contradicts itself, UnsupportedLayerError for
-    operator versions that are not interpreted (Upsample-1).
+    Raises ReadError for a file that is not an ONNX model or a node that contradicts itself, UnsupportedLayerError for
+    unsupported operator versions (Upsample-1).
     """
     return [op for op, _ in placed(path, semantics)]
 
 
 def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return what ``load`` does of a model in memory; ``path`` stands for it in places."""
+    """Return the result of ``load`` for a model in memory; ``path`` stands for it in places."""
     check_model(model, path.name)
     return [
         _read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model, path.name), path)
@@ -48,16 +48,16 @@ def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semant
 
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
-    """Return what ``load`` does, each resize with the name of its output."""
+    """Return the result of ``load``, each resize with the name of its output."""
     found = _resizes(read_model(path), path)
     return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNode:
-    """A node as it stands in a model: what it is read as, and the values that it sees.
+    """A node of a model, the resize that it is read as, and the values visible to it.
 
-    ``dynamic`` is what it is read as in the file, where ``op`` has the lengths that somebody chose for its inputs.
+    ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
     """
 
     op: ResizeOp
@@ -67,22 +67,22 @@ class FoundNode:
 
     @property
     def stated(self) -> ResizeOp:
-        """What the file states: a runtime chooses by it what it compiles, whatever lengths come at run time."""
+        """The resize with the shapes of the file: a runtime compiles for these, whatever shapes come at run time."""
         return self.dynamic or self.op
 
     def tensor(self, kind: str) -> str:
-        """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; nothing where it has none."""
+        """Return the name of its input ``data``, ``roi``, ``scales`` or ``sizes``; empty if it has none."""
         place = ("data", *given_names(self.op.version)).index(kind)
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
 
 def nodes(path: Path) -> list[FoundNode]:
-    """Return every Resize and Upsample of a model as it stands there; see ``load``."""
+    """Return every Resize and Upsample of a model as nodes; see ``load``."""
     return nodes_in(read_model(path), path)
 
 
 def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
-    """Return every Resize and Upsample of a model as it stands there, its local functions apart.
+    """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
     ``path`` is where it was read: its name stands in places, its folder holds external data.
     """
@@ -94,7 +94,7 @@ def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
 
 
 def known_values(path: Path) -> Values:
-    """Return what is known of the tensors of a model's main graph, its local functions inlined."""
+    """Return the known values of a model's main graph, its local functions inlined."""
     model = read_model(path)
     opset = default_opset(model, path.name)
     return Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
@@ -103,7 +103,7 @@ def known_values(path: Path) -> Values:
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
 
-    Inputs are the data, and sizes, scales or roi where they are known only at run time.
+    Inputs are the data, and sizes, scales or roi if they are known only at run time.
     """
     found = []
     for each in nodes(path):
@@ -117,7 +117,7 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
 
 
 def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
-    """Yield every Resize and Upsample with its place and the values that it sees."""
+    """Yield every Resize and Upsample with its place and the values visible to it."""
     for place, node, scope in every_node(model, path):
         if node.op_type in OPS and node.domain in ("", "ai.onnx"):
             if len(node.output) != 1:
@@ -126,14 +126,14 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
 
 
 def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
-    """Yield every node of a model with its place and the values that it sees, its local functions apart."""
+    """Yield every node of a model with its place and the values visible to it, its local functions separately."""
     opset = default_opset(model, path.name)
     values = Values(graph=model.graph, inferred=infer(model).graph, opset=opset, folder=str(path.parent))
     return _nodes(f"{path.name}:", values)
 
 
 def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
-    """Yield every node with its place and the values that it sees, subgraphs included."""
+    """Yield every node with its place and the values visible to it, including subgraphs."""
     for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
         place = place_of(prefix, index, node)
         yield place, node, values
@@ -183,18 +183,18 @@ def raw_attributes(node: onnx.NodeProto) -> dict[str, Any]:
 def _plain(attribute: onnx.AttributeProto) -> Any:
     if attribute.type not in _PLAIN:
         kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
-        raise ReadError(f"{kind} is no type that it can have", f"@{attribute.name}")
+        raise ReadError(f"{kind} is not a valid type for it", f"@{attribute.name}")
     value = onnx.helper.get_attribute_value(attribute)
     try:
         return value.decode() if isinstance(value, bytes) else list(value) if attribute.type in _LISTS else value
     except UnicodeDecodeError:
-        raise ReadError(f"{value!r} is no text in UTF-8", f"@{attribute.name}") from None
+        raise ReadError(f"{value!r} is not UTF-8 text", f"@{attribute.name}") from None
 
 
 def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]:
-    """Return the inputs that are given: their values, None where known only at run time.
+    """Return the connected inputs: their values, None if known only at run time.
 
-    An empty name and an empty constant both mean "not given" (Resize-11 has no other way to say it).
+    An empty name and an empty constant both mean an omitted input (Resize-11 has no other form for it).
     """
     given: dict[str, Any] = {}
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
@@ -208,7 +208,7 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
 
 
 def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
-    """Raise ReadError for sizes or scales of run time that are no list of the right type and length."""
+    """Raise ReadError for sizes or scales of run time that are not a vector of the right type and length."""
     listed = _axes(attributes) if "axes" in attributes else values.shape(node.input[0])
     count = None if listed is None else len(listed)
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
@@ -220,7 +220,7 @@ def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: in
 
 
 def _axes(attributes: dict[str, Any]) -> list[int] | None:
-    """Return the axes, where they are a list of integers; what else they may be, the dialect refuses later."""
+    """Return the axes if they are a list of integers; the dialect refuses anything else later."""
     axes = attributes.get("axes")
     return axes if isinstance(axes, list) and all(isinstance(axis, int) for axis in axes) else None
 
@@ -228,7 +228,7 @@ def _axes(attributes: dict[str, Any]) -> list[int] | None:
 def _implied_shape(
     attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values
 ) -> PartialShape | None:
-    """Return dynamic lengths for as many axes as there are entries of sizes or scales; None where some are left out."""
+    """Return dynamic dimensions for all entries of sizes or scales; None if some axes are left out."""
     if "axes" in attributes:
         return None
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
@@ -240,12 +240,12 @@ def _implied_shape(
 
 
 def _crops(node: onnx.NodeProto) -> bool:
-    """Say whether a node reads its roi: an empty one is none then, and not one that is left out."""
+    """Return whether a node reads its roi: only then is an empty one a value rather than an omitted input."""
     return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
 
 
 def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:
-    """Return the lengths that shape inference found for the output; None unless it found them all."""
+    """Return the sizes that shape inference found for the output; None unless it found them all."""
     if output is None:
         return None
     rank = len(output)

@@ -1,4 +1,4 @@
-"""One resize in an ONNX graph: a Resize where that computes the same, else primitive operations."""
+"""One resize in an ONNX graph: a Resize if that computes the same, else primitive operations."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .onnx_primitives import Primitives
 
 
 def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, Row]:
-    """Return ``x`` resized, and what became of it.
+    """Return ``x`` resized, and its row in the report.
 
-    ``target`` is the tensor of sizes or scales where they are known only at run time. By a Resize where that is exact
-    and onnxruntime runs it, else by primitive operations. Raises InexactError where neither is.
+    ``target`` is the tensor of sizes or scales if they are known only at run time. A Resize is used if that is exact
+    and onnxruntime runs it, else primitive operations. Raises InexactError if neither is.
     """
     since = len(graph.nodes)
     output, row = _resized(graph, resize, x, target)
@@ -38,7 +38,7 @@ def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, 
     name = resize.name or resize.where
     made, why = native(resize, graph.opset)
     if made is not None and not is_long_as_inferred(resize):
-        made, why = None, "ONNX's shape inference makes another length of the scales than float32 does"
+        made, why = None, "ONNX's shape inference computes another size from the scales than float32"
     if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
         made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
     if made is not None:
@@ -53,8 +53,8 @@ def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, 
 def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: PartialShape | None = None) -> str:
     """Add the nodes and constants of a model, its inputs replaced by ``tensors``; return its output.
 
-    With ``shape``, that of what its resize takes, every axis gets its entry in a Resize with ``axes``: onnxruntime's
-    optimiser takes those that there are for entries of every axis where it moves a Transpose over it.
+    With ``shape``, that of its resize's input, a Resize with ``axes`` gets an entry for every axis: onnxruntime's
+    optimiser reads the entries as those of every axis when it moves a Transpose over it.
     """
     for tensor in made.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
@@ -70,9 +70,9 @@ def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: Parti
 
 
 def _of_known_count(graph: Graph, names: Sequence[str], count: int) -> list[str]:
-    """Return the inputs of a Resize in a body: shape inference takes sizes of run time there to be none at all.
+    """Return the inputs of a Resize in a body: shape inference treats sizes of run time there as missing.
 
-    Their number is a node, since the inference of a body knows no constants from outside.
+    Their number is a node, since the inference of a body does not know constants from outside.
     """
     sizes = names[3] if len(names) > 3 else ""
     if not sizes or sizes in graph.initialisers:

@@ -1,4 +1,4 @@
-"""A resize that is no part of a model, a pasted layer or one of a .json, as an ONNX model."""
+"""A single resize that is not part of a model, such as a pasted layer or one of a .json, as an ONNX model."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .resize_subgraph import resized
 
 _OLDEST_PRIMITIVES = 11
 _PRIMITIVES = 13
-"""The operator set of primitive operations where none is asked for: old enough for every runtime."""
+"""The default operator set of primitive operations: old enough for every runtime."""
 
 
 def write_resize(op: ResizeOp, output: Path, opset: int | None = None) -> Row:
-    """Write a model of nothing but ``op``; see ``resize_model``."""
+    """Write a model of only ``op``; see ``resize_model``."""
     model, row = resize_model(op, opset)
     save(model, output)
     return row
 
 
 def resize_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
-    """Return a model of nothing but ``op``: by Resize in the newest version that can say it, else by primitives.
+    """Return a model of only ``op``: by Resize in the newest version that can express it, else by primitives.
 
-    Inputs are x, and sizes or scales where they are known only at run time; the output is y. Raises InexactError
-    where neither is exact.
+    Inputs are x, and sizes or scales if they are known only at run time; the output is y. Raises InexactError
+    if neither is exact.
     """
     name = op.name or op.where
     made, why = native(op, opset)

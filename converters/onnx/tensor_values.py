@@ -13,9 +13,9 @@ from ir_interp.errors import ReadError
 
 
 def values_of(tensor: onnx.TensorProto, folder: str = "") -> NDArray[Any]:
-    """Return the values of a tensor; ``folder`` holds its external data. Raises ReadError where it has none."""
+    """Return the values of a tensor; ``folder`` holds its external data. Raises ReadError if they are missing."""
     try:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:  # which is loaded into the tensor itself
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:  # loading writes the data into the tensor itself
             tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
         return numpy_helper.to_array(tensor, base_dir=folder)
     except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:

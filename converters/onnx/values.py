@@ -1,4 +1,4 @@
-"""Compute what the constants and static shapes of an ONNX graph decide: sizes, scales, axes."""
+"""Compute values that the constants and static shapes of an ONNX graph determine: sizes, scales, axes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FOLDED = {
 
 @dataclass(slots=True)
 class Values:
-    """What is known of the tensors of a graph; those of ``outer`` graphs are visible inside.
+    """The known values of a graph's tensors; those of ``outer`` graphs are visible inside.
 
     ``inferred`` is the same graph as ONNX's shape inference completed it; ``folder`` holds external data.
     """
@@ -72,7 +72,7 @@ class Values:
 
     @property
     def depth(self) -> int:
-        """How many graphs this one lies inside of."""
+        """The nesting depth of this graph."""
         return self.outer.depth + 1 if self.outer else 0
 
     def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Values:
@@ -80,7 +80,7 @@ class Values:
         return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)
 
     def shape(self, name: str) -> PartialShape | None:
-        """Return the lengths of a tensor, None where dynamic; None for a dynamic rank."""
+        """Return the shape of a tensor, None where dynamic; None for a dynamic rank."""
         held = self._type(name)
         if held is None or not held.HasField("shape"):
             return None
@@ -88,7 +88,7 @@ class Values:
         return tuple(length if length >= 0 else None for length in lengths)
 
     def dtype(self, name: str) -> str | None:
-        """Return the element type of a tensor as a NumPy name; None where unknown."""
+        """Return the element type of a tensor as a NumPy name; None if unknown."""
         held = self._type(name)
         if held is None or not held.elem_type:
             return None
@@ -105,7 +105,7 @@ class Values:
         return self.outer._type(name)
 
     def producer(self, name: str) -> onnx.NodeProto | None:
-        """Return the node that makes a tensor; None for inputs and initialisers."""
+        """Return the node that produces a tensor; None for inputs and initialisers."""
         if name in self._producers or self.outer is None:
             return self._producers.get(name)
         return self.outer.producer(name)
@@ -119,9 +119,9 @@ class Values:
         return self._readers.get(name, [])
 
     def value(self, name: str, depth: int = 0) -> Array | None:
-        """Return the value of a tensor; None where it is known only at run time.
+        """Return the value of a tensor; None if it is known only at run time.
 
-        Raises ReadError for a tensor whose data cannot be read, also where they lie outside the model's folder.
+        Raises ReadError for a tensor whose data cannot be read, also if they lie outside the model's folder.
         """
         if name not in self._known:
             self._known[name] = self._value(name, depth)
@@ -159,7 +159,7 @@ class Values:
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", self.opset)])
         try:
             results = ReferenceEvaluator(model).run(None, inputs)
-        except Exception:  # the evaluator raises whatever it meets; a value that it cannot compute stays unknown
+        except Exception:  # the evaluator raises various errors; a value that it cannot compute stays unknown
             return {}
         return {name: np.asarray(result) for name, result in zip(outputs, results, strict=True)}
 
@@ -177,7 +177,7 @@ class Values:
 
     def _tensor(self, tensor: onnx.TensorProto) -> Array | None:
         if min(tensor.dims, default=0) < 0:
-            raise ReadError(f"tensor {tensor.name!r} has a negative length, {list(tensor.dims)}")
+            raise ReadError(f"tensor {tensor.name!r} has a negative dimension, {list(tensor.dims)}")
         if math.prod(tensor.dims) > _MAX_ELEMENTS:
             return None
         return values_of(tensor, self.folder)
@@ -189,7 +189,7 @@ def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto.Tensor:
 
 
 def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:
-    """Return what Shape or Size yields for a tensor of these lengths."""
+    """Return the output of Shape or Size for a tensor of this shape."""
     if node.op_type == "Size":
         return np.asarray(min(math.prod(lengths), 2**63 - 1), np.int64)
     ends = {attribute.name: attribute.i for attribute in node.attribute}
@@ -197,7 +197,7 @@ def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:
 
 
 def _is_short(ends: list[Array]) -> bool:
-    """Say whether a Range of these start, limit and step is no longer than what is computed."""
+    """Return whether a Range of these start, limit and step is within the computed length."""
     if len(ends) != 3 or any(end.size != 1 for end in ends):
         return True  # which the evaluator refuses
     start, limit, step = (end.item() for end in ends)

@@ -1,4 +1,4 @@
-"""OpenVINO graphs and IR files: building them of ONNX models and of single resizes."""
+"""OpenVINO graphs and IR files, built from ONNX models and from single resizes."""
 
 from importlib import import_module
 

@@ -28,7 +28,7 @@ _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "floa
 
 @dataclass(slots=True)
 class Builder:
-    """Converts nodes as the frontend meets them, and remembers what became of each."""
+    """Converts nodes as the frontend meets them, and records the result of each."""
 
     file: str
     opset: int
@@ -64,7 +64,7 @@ class Builder:
         return made.output
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
-        """Return a node as a resize, and what it takes at run time."""
+        """Return a node as a resize, and its inputs of run time."""
         where = f"{self.file}:{op_type}"
         version = dialect_version(op_type, self.opset, where)
         inputs = _inputs(node, given_names(version))
@@ -95,7 +95,7 @@ class Builder:
         return tuple(rows)
 
     def _name(self, output: ov.Output) -> str:
-        """Return the name of a resize: its node's in ONNX, else what the frontend made of it."""
+        """Return the name of a resize: its node's in ONNX, else the one that the frontend made."""
         known = (self.names[name] for name in output.get_names() if name in self.names)
         return next(known, output.get_node().get_friendly_name())
 
@@ -106,7 +106,7 @@ class Builder:
 
 
 def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
-    """Return the inputs that are connected, by name; the frontend shows an omitted one as a NullNode."""
+    """Return the connected inputs by name; the frontend shows an omitted one as a NullNode."""
     connected = {}
     for index, name in enumerate(names, start=1):
         if index < node.get_input_size():
@@ -122,14 +122,14 @@ def _attributes(node: NodeContext) -> dict[str, Any]:
 
 
 def _is_empty(value: np.ndarray[Any, Any]) -> bool:
-    """Say whether a constant means "not given": the frontend makes a scalar of an empty initialiser."""
+    """Return whether a constant stands for an omitted input: the frontend turns an empty initialiser into a scalar."""
     return value.ndim == 0 or value.size == 0
 
 
 def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
-    """Return something of the same rank in place of a refused resize, so that later ones are seen as well.
+    """Return a placeholder of the same rank for a refused resize, so that later ones are seen as well.
 
-    Where there is no rank, another operation was refused before: only a model without new inputs lets that be said.
+    Without a rank, another operation was refused before: only a model without new inputs allows reporting that.
     """
     if op.shape is None:
         return ops.convert(x, "f32").output(0)
@@ -137,6 +137,6 @@ def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
 
 
 def _numpy_name(element: ov.Type) -> str:
-    """Return the NumPy name of an element type; of one that NumPy lacks, OpenVINO's own."""
+    """Return the NumPy name of an element type; OpenVINO's own if NumPy has none."""
     name = element.get_type_name()
     return _ELEMENT.get(name) or re.sub(r"^([iu])(?=\d)", lambda kind: {"i": "int", "u": "uint"}[kind[0]], name)

@@ -1,7 +1,7 @@
-"""Changes to an ONNX model that OpenVINO's frontend refuses, after which it does not: each with the message it cures.
+"""Changes to an ONNX model that OpenVINO's frontend refuses, after which it accepts it: each with the message it cures.
 
-A cure keeps what the model computes, and the names of its inputs and outputs. What the frontend reads wrongly, without
-a word, is changed before it sees the model: ``fill_empties``.
+A cure keeps the model's results, and the names of its inputs and outputs. Constructs that the frontend reads wrongly
+and silently are changed before it sees the model: ``fill_empties``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..onnx.resize_nodes import OPS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cure:
-    """What the frontend says, and what to do to the model then."""
+    """A message of the frontend, and the change to the model that cures it."""
 
     message: str
     apply: Callable[[onnx.ModelProto], None]
@@ -35,9 +35,9 @@ def cure_for(problem: str) -> Cure | None:
 
 
 def simplify_loops(model: onnx.ModelProto) -> None:
-    """Lift out of every Loop what it carries through unchanged, drop what it carries for nothing.
+    """Lift unchanged carried values out of every Loop, and drop unused ones.
 
-    The frontend counts a variable twice that a body returns as it came, and none that is called like a tensor outside.
+    The frontend counts a variable twice if a body returns it unchanged, and ignores one named like a tensor outside.
     """
     fresh = _Names(model.graph)
     for graph in list(graphs(model.graph)):
@@ -48,7 +48,7 @@ def simplify_loops(model: onnx.ModelProto) -> None:
 
 
 class _Names:
-    """Names that no tensor of a model has."""
+    """Unused tensor names of a model."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.taken = {name for each in graphs(graph) for name in defined(each)}
@@ -62,7 +62,7 @@ class _Names:
 
 
 def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
-    """Change a Loop; yield the nodes that copy what it returned and need not make."""
+    """Change a Loop; yield the nodes that copy its values that need no computation."""
     body = next(each.g for each in loop.attribute if each.name == "body")
     used = {value.name for value in around.output} | {name for node in with_inner(around.node) for name in node.input}
     kept, carried = [], len(loop.input) - 2
@@ -85,7 +85,7 @@ def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> I
 
 
 def _source(body: onnx.GraphProto, name: str) -> str:
-    """Return what a tensor is a copy of."""
+    """Return the tensor that a tensor is a copy of."""
     made = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
     while name in made:
         name = made[name]
@@ -93,13 +93,13 @@ def _source(body: onnx.GraphProto, name: str) -> str:
 
 
 def _read(body: onnx.GraphProto, without: str) -> set[str]:
-    """Return what the outputs of a body depend on, but for one of them."""
+    """Return the tensors that the outputs of a body depend on, except one of them."""
     wanted = {value.name for value in body.output if value.name != without}
     return wanted | {name for node in with_inner(needed(body.node, wanted)) for name in node.input}
 
 
 def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
-    """Give the inputs of a body names of their own, and make its outputs by a node each."""
+    """Give the inputs of a body unique names, and produce each of its outputs by a separate node."""
     for value in body.input:
         name = fresh(value.name)
         rename_read(body, value.name, name)
@@ -116,7 +116,7 @@ def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
 
 def _replace(entries: Any, others: Iterable[Any]) -> None:
     """Replace the entries of a repeated field."""
-    copies = [copy.deepcopy(each) for each in others]  # what is deleted is gone
+    copies = [copy.deepcopy(each) for each in others]  # deleting an entry invalidates it
     del entries[:]
     entries.extend(copies)
 
@@ -125,7 +125,7 @@ def _replace(entries: Any, others: Iterable[Any]) -> None:
 
 
 def has_empties(model: onnx.ModelProto) -> bool:
-    """Say whether a model holds a constant without elements."""
+    """Return whether a model holds a constant without elements."""
     return any(
         any(map(_is_empty, graph.initializer)) or any(_constant_is_empty(node) for node in graph.node)
         for graph in graphs(model.graph)
@@ -133,12 +133,12 @@ def has_empties(model: onnx.ModelProto) -> bool:
 
 
 def fill_empties(model: onnx.ModelProto) -> None:
-    """Let nodes make the constants without elements, of which the frontend makes a 0.
+    """Let nodes produce the constants without elements, which the frontend would turn into a 0.
 
-    Those that resizes alone read stay: they are inputs that are not given.
+    Those that only resizes read stay: they are omitted inputs.
     """
     fresh = _Names(model.graph)
-    for graph in reversed(list(graphs(model.graph))):  # inner ones first: what is replaced is a copy afterwards
+    for graph in reversed(list(graphs(model.graph))):  # inner ones first: replacing copies a node with its subgraphs
         others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
         read = {name for node in others for name in node.input} | {value.name for value in graph.output}
         read -= {value.name for value in graph.input}  # which are no constants
@@ -162,7 +162,7 @@ def _is_empty(tensor: onnx.TensorProto) -> bool:
 
 
 def _filled(name: str, empty: onnx.TensorProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
-    """Yield nodes that make a tensor of the same lengths and type."""
+    """Yield nodes that produce a tensor of the same shape and type."""
     lengths = fresh(f"{name}/lengths")
     dims = helper.make_tensor(lengths, onnx.TensorProto.INT64, [len(empty.dims)], list(empty.dims))
     zero = onnx.TensorProto(data_type=empty.data_type, dims=[1], raw_data=bytes(_octets(empty.data_type)))

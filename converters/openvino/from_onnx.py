@@ -1,4 +1,4 @@
-"""Whole ONNX models to IR: OpenVINO's own frontend reads the model, our converters stand in it for every resize."""
+"""Whole ONNX models to IR: OpenVINO's own frontend reads the model, our converters replace its own for every resize."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .ties import settle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A model, what became of each resize, and the names of the nodes that resizes became.
+    """A model, the rows of its resizes, and the names of the nodes that resizes became.
 
-    ``halves`` says that the model was in half precision: it is built in float32, with the same weights.
+    ``halves`` marks a model in half precision: it is built in float32, with the same weights.
     """
 
     model: ov.Model
@@ -40,14 +40,14 @@ class Built:
 
 
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
-    """Return an ONNX model as an OpenVINO model, that of one in half precision in float32 between its ends.
+    """Return an ONNX model as an OpenVINO model; one in half precision as float32 between its ends.
 
-    For the frontend loses more of half precision than the model does: it computes parts of it before they are run. A
-    model of quantised operators is built of plain ones between quantisations: some of them the frontend reads wrongly.
-    Raises an ExceptionGroup of InexactError, one for each resize that has no exact form; UnsupportedLayerError where
-    OpenVINO's frontend refuses the rest of the model, ReadError where it dies of it.
+    The frontend loses more of half precision than the model does: it computes parts of it in advance. A
+    model of quantised operators is built of plain ones between quantisations, since the frontend reads some wrongly.
+    Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
+    OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
-    names = {output: op.name for op, output in placed(source, semantics)}  # first: what cannot be read is said as such
+    names = {output: op.name for op, output in placed(source, semantics)}  # first: reports unreadable files
     if semantics is Semantics.OBSERVED:
         neighbours.check_observed(nodes(source))
     read = read_model(source)
@@ -84,41 +84,41 @@ def _without_functions(source: Path, folder: Path) -> Path:
 
 
 def _with_empties(source: Path, folder: Path) -> Path:
-    """Write a model in which no constant is without elements, with its weights; return where."""
+    """Write a model in which no constant is empty, with its weights; return its path."""
     model = load_weights(read_file(source), source)
     fill_empties(model)
     return _saved(model, folder / "filled.onnx")
 
 
 def _cured(source: Path, cure: Cure, folder: Path) -> Path:
-    """Write a model that the frontend refuses in a form that it may not, with its weights; return where."""
+    """Write a refused model in a form that the frontend may accept, with its weights; return its path."""
     model = load_weights(read_file(source), source)
     cure.apply(model)
     return _saved(model, folder / "cured.onnx")
 
 
 def _saved(model: onnx.ModelProto, path: Path) -> Path:
-    """Write a model, its larger weights beside it; return where."""
+    """Write a model, its larger weights beside it; return its path."""
     beside = path.with_suffix(".bin").name
     onnx.save(model, str(path), save_as_external_data=True, location=beside, size_threshold=2**20)
     return path
 
 
 def _converted(source: Path, builder: Builder) -> Built:
-    """Return what the frontend makes of a file, and our converters of its resizes."""
+    """Return the frontend's result for a file, with our converters for its resizes."""
     frontend = FrontEndManager().load_by_framework("onnx")
     for op in OPS:
         frontend.add_extension(ConversionExtension(op, builder.converter(op)))
     try:
         model = frontend.convert(frontend.load(str(source)))
-    except Exception as error:  # the frontend raises several types, all without a common base of its own
+    except Exception as error:  # the frontend raises several types without a common base class
         if builder.errors:
             raise builder.errors[0] from None
-        if _INCOMPLETE not in str(error):  # else what it leaves out is the cause of refusals
-            builder.rows()  # what stands in for refused resizes makes no whole model
+        if _INCOMPLETE not in str(error):  # otherwise the omitted part is the cause of refusals
+            builder.rows()  # the placeholders of refused resizes make no complete model
         said = f"OpenVINO's ONNX frontend refuses it: {reason(error)}"
         raise UnsupportedLayerError(said + (_ADVICE if _OPTIMIZED in said else ""), builder.file) from error
-    number_anew(model)  # before nodes are told by their names
+    number_anew(model)  # before nodes are identified by their names
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
@@ -129,6 +129,6 @@ def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
     return frozenset(taken & {each.name for each in model.graph.input})
 
 
-_OPTIMIZED = "com.microsoft.nchwc."  # the domain of what onnxruntime writes for the processor it runs on
-_ADVICE = "; onnxruntime optimized it for one kind of processor: give the model that this was made from"
-_INCOMPLETE = "Conversion is failed for"  # operations, by the frontend, which goes on with others
+_OPTIMIZED = "com.microsoft.nchwc."  # the domain of operators that onnxruntime writes for the current processor
+_ADVICE = "; onnxruntime optimized it for one kind of processor; convert the model that it was optimized from"
+_INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others

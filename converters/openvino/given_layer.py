@@ -1,4 +1,4 @@
-"""Write an IR of a single Interpolate, with the attributes that it has in its file."""
+"""Write an IR of a single Interpolate, with the attributes of its file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KNOWN = {
 
 
 def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool:
-    """Write a layer with its sizes or scales, and axes, as constants; return False where run time decides some."""
+    """Write a layer with its sizes or scales, and axes, as constants; return False if run time decides some."""
     if op.shape is None or None in op.shape or (op.dtype or "float32") not in _KNOWN:
         return False
     if not isinstance(op.spec.target, Sizes | Scales):
@@ -54,7 +54,7 @@ def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool
 
 
 def _constants(op: ResizeOp) -> Sequence[NDArray[Any]]:
-    """Return the inputs after the data; Interpolate-4 has both sizes and scales, one of which says nothing."""
+    """Return the inputs after the data; Interpolate-4 has both sizes and scales, one of which is ignored."""
     target = op.spec.target
     assert isinstance(target, Sizes | Scales)
     sizes = np.array(target.values if isinstance(target, Sizes) else [1] * len(target), np.int64)

@@ -1,4 +1,4 @@
-"""Build a resize in an OpenVINO graph: only of nodes that OpenVINO's CPU plugin computes as it should."""
+"""Build a resize in an OpenVINO graph, only from nodes that OpenVINO's CPU plugin computes correctly."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _SINCE_4 = (
     "cube_coeff",
 )
 _ATTRIBUTES = {11: _SINCE_4, 4: _SINCE_4, 1: ("mode", "align_corners", "antialias")}
-"""Attributes of Interpolate by version, but for its pads and axes."""
+"""Attributes of Interpolate by version, except its pads and axes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """The output of the nodes that together are one resize; ``nodes`` are they."""
+    """The output of the nodes that together make up one resize; ``nodes`` are these nodes."""
 
     output: ov.Output
     form: str
@@ -52,14 +52,14 @@ class Resized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTime:
-    """The tensors that a resize takes at run time: sizes or scales, and a crop's windows."""
+    """The inputs of a resize at run time: sizes or scales, and a crop's windows."""
 
     target: ov.Output | None = None
     roi: ov.Output | None = None
 
 
 def partial_shape(value: ov.Output) -> PartialShape | None:
-    """Return the lengths of an OpenVINO tensor, None where dynamic; None for a dynamic rank."""
+    """Return the shape of an OpenVINO tensor, None where dynamic; None for a dynamic rank."""
     shape = value.get_partial_shape()
     if shape.rank.is_dynamic:
         return None
@@ -69,10 +69,10 @@ def partial_shape(value: ov.Output) -> PartialShape | None:
 def resize(
     x: ov.Output, op: ResizeOp, given: RunTime | None = None, policy: FormPolicy | None = None, *, alone: bool = False
 ) -> Resized:
-    """Return ``x`` resized as ``op`` says: by native Interpolate nodes, else by primitive operations.
+    """Return ``x`` resized as in ``op``: by native Interpolate nodes, else by primitive operations.
 
     A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
-    is better kept. Raises InexactError where there is no exact form.
+    matters. Raises InexactError if there is no exact form.
     """
     given, policy = given or RunTime(), policy or FormPolicy()
     shape = partial_shape(x)
@@ -85,7 +85,7 @@ def resize(
     op = replace(op, spec=spec, shape=shape)
     try:
         made = _choose(x, op, given, policy, alone)
-    except RuntimeError as error:  # as of a length of 2**63 - 1, which OpenVINO takes for a dynamic one
+    except RuntimeError as error:  # for example for a size of 2**63 - 1, which OpenVINO takes for a dynamic one
         reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
         raise InexactError(op.name, DIALECT.name, reason=reason) from None
     if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
@@ -96,12 +96,12 @@ def resize(
 
 
 def _last_sentence(error: RuntimeError) -> str:
-    """Return what OpenVINO says at last, without the places in its source."""
-    return (str(error).strip().splitlines() or ["it does not say why"])[-1]
+    """Return the last line of OpenVINO's message, without places in its source."""
+    return (str(error).strip().splitlines() or ["it gives no reason"])[-1]
 
 
 def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
-    """Return the nodes that ``output`` is computed by, on the way up to ``stops``."""
+    """Return the nodes that compute ``output``, back to ``stops``."""
     seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
     while open_ends:
         node = open_ends.pop()
@@ -113,7 +113,7 @@ def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
 
 
 def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alone: bool) -> Resized:
-    """Return the native form where it is exact, else the decomposed one, and why."""
+    """Return the native form if it is exact, else the decomposed one with the reason."""
     form = policy.form
     if form is Form.DECOMPOSED:
         return _decomposed(x, op, given, "as asked")
@@ -144,8 +144,7 @@ def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized
 def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized:
     """Return ``x`` resized by Interpolate nodes, at most two axes each.
 
-    Raises InexactError where Interpolate has no form that computes the same, or where the CPU plugin computes that
-    form wrongly.
+    Raises InexactError if no form of Interpolate computes the same, or the CPU plugin computes that form wrongly.
     """
     assert op.shape is not None
     spec = op.spec.of_floats() if "float" in (op.dtype or "") else op.spec
@@ -155,7 +154,7 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
     problem = _problem(op, translation.attributes["mode"], groups)
     if problem:
         raise InexactError(op.name, DIALECT.name, reason=problem)
-    if version == 1 and len(groups) > 1:  # what it means depends on the axes that it has
+    if version == 1 and len(groups) > 1:  # its meaning depends on its list of axes
         raise InexactError(op.name, DIALECT.name, reason="Interpolate-1 of two axes at a time means something else")
     y = x
     for group in groups:
@@ -167,19 +166,19 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
 
 
 def _sums_otherwise(op: ResizeOp) -> bool:
-    """Say whether integers are rounded of sums that OpenVINO makes in another order: a last bit may decide."""
+    """Return whether integers are rounded from sums in another order than OpenVINO's: a last bit may decide."""
     sums = not isinstance(op.spec.kernel, Nearest) and "int" in (op.dtype or "")
     return sums and op.spec.rounds is not Integers.OPENVINO
 
 
 def _own(y: ov.Output, x: ov.Output) -> ov.Output:
-    """Return ``y``, or where that is ``x`` itself a node that copies it: an output has one name only."""
+    """Return ``y``, or a copy of it if that is ``x`` itself: an output has one name only."""
     is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
     return ops.convert(x, x.get_element_type().get_type_name()).output(0) if is_same else y
 
 
 def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[list[int]]:
-    """Return axes in pairs from the last. A cubic resize of rank 3 is wrong on CPU where axis 0 has company."""
+    """Return axes in pairs from the last. A cubic resize of rank 3 is wrong on CPU if axis 0 is paired."""
     alone = [0] if translation.attributes["mode"] == "cubic" and rank == 3 and 0 in axes else []
     rest = [axis for axis in sorted(axes) if axis not in alone]
     pairs = [rest[max(0, end - 2) : end] for end in range(len(rest), 0, -2)]
@@ -187,7 +186,7 @@ def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[
 
 
 def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
-    """Return why Interpolates of these groups of axes do not compute what ``op`` means; nothing where they do."""
+    """Return why Interpolates of these groups of axes do not compute ``op``; empty if they do."""
     rank, dtype = len(op.shape or ()), op.dtype or "float32"
     for group in map(frozenset, groups):
         node = openvino.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
@@ -198,7 +197,7 @@ def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
     if rounds and (mode.endswith("pillow") or (mode != "nearest" and len(groups) > 1)):
         return f"{dtype} would be rounded more than once"
     if cuts_off(op):
-        return f"onnxruntime cuts {dtype} off, where OpenVINO rounds"
+        return f"onnxruntime truncates {dtype}, OpenVINO rounds it"
     lost = openvino.lost_digits(op)
     return f"OpenVINO: {lost}" if lost else ""
 

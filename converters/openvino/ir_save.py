@@ -21,22 +21,22 @@ _EXACT = "exact constant"
 
 
 def save(model: ov.Model, output: Path) -> None:
-    """Write an IR, .xml and .bin, with every constant as it is.
+    """Write an IR, .xml and .bin, with every constant unchanged.
 
-    It is simplified by the transformations that ``ovc`` runs, but for the folding of shapes, which would end reshaping.
+    It is simplified by the transformations of ``ovc``, except the folding of shapes, which would prevent reshaping.
     """
     _simplify(model)
     _write(model, output, half=False)
 
 
 def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
-    """Write an IR whose constants are in half precision, but for those of the nodes named in ``exact``."""
-    _simplify(model)  # it makes constants of several, and loses marks
+    """Write an IR whose constants are in half precision, except those of the nodes named in ``exact``."""
+    _simplify(model)  # it splits constants, and loses marks
     _write_half(model, output, _constants(model, exact))
 
 
 def save_halves(model: ov.Model, output: Path) -> None:
-    """Write an IR whose constants are in half precision where that holds them exactly."""
+    """Write an IR whose constants are in half precision if that holds them exactly."""
     _simplify(model)
     constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
     _write_half(model, output, [node for node in constants if not _is_half(node)])
@@ -50,7 +50,7 @@ def _simplify(model: ov.Model) -> None:
 
 
 def _is_half(constant: ov.Node) -> bool:
-    """Say whether half precision holds a constant as it is."""
+    """Return whether half precision holds a constant exactly."""
     if constant.get_element_type() != ov.Type.f32:
         return False
     values = constant.data
@@ -59,9 +59,9 @@ def _is_half(constant: ov.Node) -> bool:
 
 
 def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None:
-    """Write an IR whose constants are in half precision, but for some.
+    """Write an IR whose constants are in half precision, with exceptions.
 
-    OpenVINO keeps what bears a mark that its Python interface cannot set, but that it reads from a file.
+    OpenVINO keeps constants with a mark that its Python interface cannot set, but that it reads from a file.
     """
     for index, constant in enumerate(exact):
         constant.set_friendly_name(f"{_EXACT} {index}")
@@ -79,14 +79,14 @@ def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None
 
 
 def _write(model: ov.Model, output: Path, *, half: bool) -> None:
-    made = output.with_suffix(".xml")  # OpenVINO takes no other case
+    made = output.with_suffix(".xml")  # OpenVINO accepts no other case
     save_model(model, made, half=half)
     made.replace(output)
     output.with_suffix(".bin").touch()  # a model without constants leaves none
 
 
 def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
-    """Return the constants that are among the nodes of these names, or that one of them takes."""
+    """Return the constants that are among the nodes of these names, or inputs of them."""
     found = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
     return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
 

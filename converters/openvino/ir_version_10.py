@@ -23,15 +23,15 @@ from ..runtimes.openvino_saving import save_model
 _NEWEST = 7
 """The last operation set of OpenVINO 2021.4."""
 _AT_ENDS = {"Parameter": ("f32", "i32", "u8", "i8", "i16", "u16", "boolean", "i64"), "Result": ("f32", "i32")}
-"""Types that an end of such an IR has; OpenVINO makes float32 or int32 of others when it reads one."""
+"""Types that an end of such an IR has; OpenVINO changes others to float32 or int32 when it reads one."""
 
 
 def rewrite(path: Path) -> None:
-    """Write an IR anew as one of version 10. Raises an ExceptionGroup of all layers that have no older form."""
+    """Write an IR anew as one of version 10. Raises an ExceptionGroup of all layers without an older form."""
     model = ov.Core().read_model(path)
     refusals = [*_refused_ends(model, path.name), *_refused(model, path.name)]
     if refusals:
-        raise ExceptionGroup(f"{len(refusals)} parts of it are not in an IR of version 10", refusals)
+        raise ExceptionGroup(f"{len(refusals)} parts of it have no form in an IR of version 10", refusals)
     _name(model)
     with scratch() as folder:
         made = folder / "model.xml"
@@ -39,7 +39,7 @@ def rewrite(path: Path) -> None:
         passes.register_pass(ConstantFolding())
         passes.run_passes(model)
         save_model(model, made)
-        del model, passes  # they hold the weights of the file that is replaced
+        del model, passes  # they map the weights of the file that is replaced
         tree = etree.parse(made)
         _without_news(tree)
         tree.write(path)
@@ -47,7 +47,7 @@ def rewrite(path: Path) -> None:
 
 
 def _without_news(tree: etree._ElementTree) -> None:
-    """Leave out what came with IRs of version 11."""
+    """Remove what IRs of version 11 added."""
     tree.getroot().set("version", "10")
     for port in tree.iter("port"):
         port.attrib.pop("names", None)
@@ -61,12 +61,12 @@ def _refused_ends(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]
         kinds, element = _AT_ENDS[end.get_type_name()], end.get_output_element_type(0).get_type_name()
         if element not in kinds:
             name = next(iter(sorted(end.output(0).get_names() or end.input_value(0).get_names())), "")
-            problem = f"{element} is none of {', '.join(kinds)}, and OpenVINO would show another type of an old IR"
+            problem = f"{element} is not kept at the ends of an old IR; expected one of {', '.join(kinds)}"
             yield UnsupportedLayerError(problem, f"{file}:{end.get_type_name()} {name!r}")
 
 
 def _refused(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:
-    """Write newer layers in older ones, and yield a refusal for each of which there is none."""
+    """Replace newer layers by older ones, and yield a refusal for each without an older form."""
     for node in model.get_ordered_ops():
         version = node.get_type_info().version_id
         if not version.startswith("opset") or int(version.removeprefix("opset")) <= _NEWEST:
@@ -85,7 +85,7 @@ def _refused(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:
 
 
 def _name(model: ov.Model) -> None:
-    """Name what makes an output like that: of an old IR nothing else says how it is called."""
+    """Name the producer of an output after it: an old IR has no other place for the name."""
     for result in model.get_results():
         source = result.input_value(0)
         node, names = source.get_node(), sorted(source.get_names())
@@ -118,7 +118,7 @@ _WINDOWS = ("strides", "pads_begin", "pads_end", "kernel", "rounding_type", "aut
 
 
 def _gather(node: Any) -> Any:
-    """Gather by places that are not negative: what counts from behind came with operation set 8."""
+    """Gather by non-negative indices: counting from behind came with operation set 8."""
     x, places, axis = node.input_values()
     held = _constant(node, 1)
     if held is None or (held < 0).any():
@@ -162,7 +162,7 @@ def _slice(node: Any) -> Any:
 
 
 def _spread(values: ov.Output, chosen: dict[int, int], other: int) -> ov.Output:
-    """Return values with one for each axis up to the last that is chosen."""
+    """Return values with one for each axis up to the last that is selected."""
     fill = ops.constant(np.full(1, other, values.get_element_type().to_dtype())).output(0)
     parts = []
     for axis in range(max(chosen) + 1):
@@ -180,7 +180,7 @@ def _pad(node: Any) -> Any:
 
 
 def _attention(node: Any) -> Any:
-    """Multiply, soften, multiply."""
+    """Multiply, apply Softplus or the like, multiply."""
     query, key, value, *more = node.input_values()
     shape = query.get_partial_shape()
     masked = bool(more) and (len(more) > 1 or node.input_value(3).get_partial_shape() != ov.PartialShape([]))
@@ -197,7 +197,7 @@ def _attention(node: Any) -> Any:
 
 
 def _same(version: int, *changed: tuple[str, Any]) -> _Older:
-    """Return what writes a layer of an older version whose attributes are as before; ``changed`` are new, and so."""
+    """Return a writer for a layer of an older version with the same attributes, except those that are ``changed``."""
 
     def older(node: Any) -> Any:
         stated = dict(node.get_attributes())
@@ -208,7 +208,7 @@ def _same(version: int, *changed: tuple[str, Any]) -> _Older:
     return older
 
 
-_SORTED = ("axis", "mode", "sort", "index_element_type")  # which of equal values is first, nothing older says
+_SORTED = ("axis", "mode", "sort", "index_element_type")  # older sets leave the order of equal values open
 _OLDER: dict[str, _Older] = {
     "MaxPool": _max_pool,
     "AvgPool": _avg_pool,
@@ -226,7 +226,7 @@ _OLDER: dict[str, _Older] = {
     "FakeQuantize": _same(1),
     "DetectionOutput": _same(1),
 }
-"""What writes a layer in an operation set up to the seventh, by its type."""
+"""Writers of layers in an operation set up to the seventh, by type."""
 
 
 def _made(node: Any, kind: str, version: int, attributes: dict[str, Any]) -> Any:

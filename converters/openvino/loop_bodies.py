@@ -1,4 +1,4 @@
-"""What a model holds, the bodies of its loops and branches included."""
+"""The nodes of a model, including the bodies of its loops and branches."""
 
 from __future__ import annotations
 

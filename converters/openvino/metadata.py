@@ -1,4 +1,4 @@
-"""What an ONNX model says of itself, in an IR: where IRs say such things, else where OpenVINO's frontend puts it."""
+"""The metadata of an ONNX model in an IR: in the IR's own place for it, else where OpenVINO's frontend puts it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import openvino as ov
 _FRAMEWORK = "framework"
 _SECTIONS = ("model_info", "runtime_options")
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML does not hold."""
+"""Characters that XML cannot hold."""
 
 
 def keep(model: ov.Model, source: onnx.ModelProto) -> None:
-    """Say in a model what its source says: its name, docs, metadata, and layouts and further names of its ends.
+    """Copy the source's metadata into a model: its name, docs, metadata, and layouts and further names of its ends.
 
-    The last are in metadata of models that were IRs; the frontend takes metadata as it stands, and no name.
+    The last are in the metadata of models that were IRs; the frontend copies metadata unchanged, and no name.
     """
     told = {each.key: _UNFIT.sub("\ufffd", each.value) for each in source.metadata_props}
     if source.graph.name:

@@ -19,10 +19,10 @@ def node_names(model: ov.Model) -> frozenset[str]:
 
 
 def number_anew(model: ov.Model, given: AbstractSet[str] | None = None) -> None:
-    """Name nodes without a name of their own by their place in the model.
+    """Name unnamed nodes by their place in the model.
 
     OpenVINO numbers them over the whole process, so the same model would give other bytes beside other models.
-    ``given`` are the names that a model had before it was transformed, which stay.
+    ``given`` are the names that a model had before it was transformed; they are kept.
     """
     if model.get_friendly_name() == model.get_name():
         model.set_friendly_name("Model0")

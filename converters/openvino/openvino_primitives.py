@@ -22,7 +22,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "maximum": ops.maximum,
     "floor": ops.floor,
     "ceil": ops.ceiling,
-    "abs": lambda x: ops.maximum(x, ops.negative(x)),  # an Abs is dropped where it is taken for part of a shape
+    "abs": lambda x: ops.maximum(x, ops.negative(x)),  # an Abs is dropped if it is taken for part of a shape
     "round": lambda x: ops.round(x, "half_to_even"),
     "negative": ops.negative,
     "less": ops.less,
@@ -33,7 +33,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "or": ops.logical_or,
     "not": ops.logical_not,
     "select": ops.select,
-    "positive": lambda x: ops.minimum(x, _LARGEST),  # else a sum is fused with the products that it is made of
+    "positive": lambda x: ops.minimum(x, _LARGEST),  # otherwise a sum is fused with the products that it is made of
 }
 _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean", "str": "string"}
 _END = np.iinfo(np.int64).max
@@ -45,20 +45,20 @@ def element_name(dtype: str) -> str:
 
 
 def _hidden(divisor: ov.Output, dividend: ov.Output) -> ov.Output:
-    """Return a divisor that is no constant: by one of these the CPU plugin multiplies in every case."""
+    """Return a divisor that is no constant: the CPU plugin always multiplies by the reciprocal of a constant one."""
     if not _is_constant(divisor):
         return divisor
     return ops.add(divisor, ops.convert(_nothing(dividend), "f32")).output(0)
 
 
 def _is_constant(x: ov.Output) -> bool:
-    """Say whether a value depends on constants alone, or on lengths, which are folded where they are known."""
+    """Return whether a value depends on constants alone, or on sizes, which are folded if they are static."""
     waiting, seen = [x.get_node()], set()
     while waiting:
         node = waiting.pop()
         if node.get_name() in seen or node.get_type_name() == "ShapeOf":
             continue
-        seen.add(node.get_name())  # a formula uses its values many times over: their paths are millions
+        seen.add(node.get_name())  # a formula uses its values many times: the number of paths is in the millions
         sources = [each.get_source_output().get_node() for each in node.inputs()]
         if not sources and node.get_type_name() != "Constant":
             return False
@@ -67,7 +67,7 @@ def _is_constant(x: ov.Output) -> bool:
 
 
 def _nothing(x: ov.Output) -> ov.Output:
-    """Return a 0 (int64) that only running the model shows, made of a number or a vector."""
+    """Return a 0 (int64) that only running the model reveals, computed from a number or a vector."""
     rank = x.get_partial_shape().rank.get_length()
     positive = ops.less(np.float32(0), ops.reduce_max(x, np.arange(rank)) if rank else x)
     return ops.minimum(ops.convert(positive, "i64"), np.int64(0)).output(0)
@@ -89,7 +89,7 @@ class _Ops:
         return ops.convert(x, element_name(dtype)).output(0)
 
     def shifted(self, x: ov.Output, bits: int) -> ov.Output:
-        """Return int32 without its last bits: the CPU plugin divides in float32, which does not hold it."""
+        """Return int32 without its last bits: the CPU plugin divides in float32, which cannot hold it."""
         return bitwise_right_shift(x, ops.constant(np.int32(bits))).output(0)
 
     def gather(self, x: ov.Output, indices: ov.Output, axis: int) -> ov.Output:
@@ -122,10 +122,10 @@ class _Ops:
         return ops.pad(x, np.array(begin), np.array(end), "constant").output(0)
 
     def precisely(self, vector: ov.Output) -> ov.Output:
-        """Return the same vector, each quotient that it was made of rounded as IEEE 754 says.
+        """Return the same vector, each quotient in it rounded as IEEE 754 specifies.
 
-        The CPU plugin multiplies by reciprocals instead of dividing, but where the quotient decides a shape. So it
-        is made to: the target of a Broadcast to its own shape is that shape plus a 0 that only running it shows.
+        The CPU plugin multiplies by reciprocals instead of dividing, unless the quotient determines a shape. So it
+        is made to: the target of a Broadcast to its own shape is that shape plus a 0 that only running reveals.
         """
         return ops.broadcast(vector, ops.add(ops.shape_of(vector), _nothing(vector))).output(0)
 

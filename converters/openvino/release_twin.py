@@ -20,7 +20,7 @@ from .ir_save import save
 
 @contextmanager
 def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
-    """Yield an IR whose layers mean today what those of ``source`` meant in a release: itself where these agree.
+    """Yield an IR whose layers mean today what those of ``source`` meant in a release: itself if these agree.
 
     Raises VerificationError for a layer in the body of a loop or an If, which cannot be replaced.
     """
@@ -33,7 +33,7 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
     nodes = {node.get_friendly_name(): node for node in model.get_ops()}
     for op in changed:
         if op.name not in nodes:
-            problem = f"the layer {op.name!r} stands in a body, where it cannot be run as in {semantics.value}"
+            problem = f"layer {op.name!r} is inside a body, where it cannot be run as in {semantics.value}"
             raise VerificationError(f"{problem}; --no-verify writes it unverified")
         _replace(nodes[op.name], op)
     with scratch() as folder:
@@ -42,7 +42,7 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
 
 
 def _replace(node: ov.Node, op: ResizeOp) -> None:
-    """Let what takes a layer's output take that of a resize as ``op`` says, under the same names."""
+    """Redirect the readers of a layer to a resize as in ``op``, under the same names."""
     output = node.output(0)
     names, takers = output.get_names(), output.get_target_inputs()
     made = resize(node.input_value(0), op, RunTime(target=node.input_value(1))).output

@@ -1,4 +1,4 @@
-"""Lengths that a model finds at run time: which of them are known after all, and which axes stay as they are."""
+"""Sizes that a model computes at run time: those that can be inferred, and axes that keep their size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .interpolate_subgraph import partial_shape
 
 
 def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, ov.Output | None]:
-    """Return ``op`` without the axes that are known to keep their length, and with sizes that are known after all."""
+    """Return ``op`` without the axes that are known to keep their size, and with inferred sizes."""
     spec, shape = op.spec, op.shape
     if shape is None or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return op, target
@@ -42,7 +42,7 @@ def _known_sizes(sizes: ov.Output) -> PartialShape:
 
 
 def _keeps(target: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
-    """Say whether an entry of sizes or scales leaves ``axis`` of ``x`` as it is: its own length, or a scale of 1."""
+    """Return whether an entry of sizes or scales keeps ``axis`` of ``x``: its own size, or a scale of 1."""
     origin, entry = _origin(target, place)
     node = origin.get_node()
     if node.get_type_name() == "ShapeOf":
@@ -88,7 +88,7 @@ def _is_same(left: ov.Output, right: ov.Output) -> bool:
 
 
 def constant_of(value: ov.Output) -> np.ndarray[Any, Any] | None:
-    """Return the value of an expression of constants; None where it depends on an input."""
+    """Return the value of an expression of constants; None if it depends on an input."""
     node = value.get_node()
     if node.get_type_name() == "Constant":
         return np.array(node.data)

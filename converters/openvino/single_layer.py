@@ -1,4 +1,4 @@
-"""A resize that is no part of a model as an IR."""
+"""A single resize that is not part of a model, as an IR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .openvino_primitives import element_name
 
 
 def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -> Row:
-    """Write an IR of nothing but ``op``. Raises InexactError where there is no exact form."""
+    """Write an IR of only ``op``. Raises InexactError if there is no exact form."""
     model, made = interpolate_model(op, policy)
     save(model, output)
     name = op.name or op.where
@@ -28,7 +28,7 @@ def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -
 
 
 def interpolate_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
-    """Return a model of nothing but ``op``: input x, sizes or scales and roi where they are inputs; output y."""
+    """Return a model of only ``op``: input x, sizes or scales and roi if they are inputs; output y."""
     if op.shape is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown, and a model needs it")
     shape = ov.PartialShape([-1 if length is None else length for length in op.shape])

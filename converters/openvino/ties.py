@@ -1,6 +1,6 @@
-"""Ties, decided as ONNX decides them: which of equal values comes first, and what overlaps by just the threshold.
+"""Ties, decided as ONNX decides them: the order of equal values, and overlaps of exactly the threshold.
 
-OpenVINO's frontend leaves both to OpenVINO. What a detector returns hangs on them: scores of 1 are many.
+OpenVINO's frontend leaves both to OpenVINO. The results of a detector depend on them: scores of 1 are frequent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from .loop_bodies import nodes_of
 
 _OVERLAP = 3  # the input of NonMaxSuppression that is its threshold
 _TO_NEXT = np.float32(2**-24 * (1 + 2**-23))
-_LEAST = np.finfo(np.float32).smallest_normal  # what lies between 0 and that, the plugin takes for 0
+_LEAST = np.finfo(np.float32).smallest_normal  # the plugin takes values between 0 and this for 0
 
 
 def settle(model: ov.Model) -> frozenset[str]:
-    """Change a model that the frontend made, in place; return the names of nodes whose constants have to stay exact."""
+    """Change a model from the frontend in place; return the names of nodes whose constants must stay exact."""
     exact = set[str]()
     for node in list(nodes_of(model)):
         match node.get_type_name():
@@ -29,18 +29,18 @@ def settle(model: ov.Model) -> frozenset[str]:
 
 
 def _take_first(node: ov.Node) -> None:
-    """Choose the lower index of equal values (ONNX TopK-11). Where ONNX says no order, any will do."""
-    if node.get_attributes()["sort"] == "none":  # OpenVINO decides no ties then
+    """Choose the lower index of equal values (ONNX TopK-11). If ONNX specifies no order, any is valid."""
+    if node.get_attributes()["sort"] == "none":  # then OpenVINO has no ties to decide
         node.set_attribute("sort", "value")
     node.set_attribute("stable", True)
 
 
 def _keep_at_threshold(node: ov.Node) -> set[str]:
-    """Leave out what overlaps by more than a threshold (ONNX NonMaxSuppression-11); OpenVINO does from it on.
+    """Suppress overlaps above a threshold (ONNX NonMaxSuppression-11); OpenVINO suppresses from the threshold on.
 
-    So it gets the next number of float32. That is a sum, whatever the threshold: a share of it that is a bit more than
-    half the distance to the next number, and never more than all of it. Returns the names of what its constants
-    have to stay exact for.
+    So it gets the next float32 number. That is a sum, whatever the threshold: a share of it that is a bit more than
+    half the distance to the next number, and never more than all of it. Returns the names of nodes whose constants
+    must stay exact for that.
     """
     threshold = node.input_value(_OVERLAP)
     share = ops.multiply(threshold, ops.constant(_TO_NEXT))

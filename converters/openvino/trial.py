@@ -1,4 +1,4 @@
-"""Show a model that is no valid ONNX to OpenVINO's frontend in a process of its own first: it may die of it."""
+"""Show an invalid ONNX model to OpenVINO's frontend in a separate process first: it may crash."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _SECONDS = 30.0
 
 
 def check(source: Path, model: onnx.ModelProto) -> None:
-    """Raise ReadError where a model is not valid, and the frontend dies of it, or does not end."""
+    """Raise ReadError if a model is not valid, and the frontend crashes on it, or does not finish."""
     problem = invalid(without_weights(model), full=False).rstrip(".")
     if problem and (end := _end(source)):
-        raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end} of it", source.name)
+        raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end}", source.name)
 
 
 def _end(source: Path) -> str:
-    """Return how the frontend comes to its end with a file; nothing where it takes or refuses it."""
+    """Return how the frontend fails on a file; empty if it accepts or refuses it."""
     files = [source, *external_files(source)]
     question = Question(function=f"{__name__}:take", setting=files, limit=_SECONDS, attempts=1)
     with closing(Worker()) as worker:
         answer = worker.answer(question, str(source.absolute()))
     if isinstance(answer, Late):
-        return f"makes nothing in {_SECONDS:g} s"
-    return "dies" if isinstance(answer, Died) else ""
+        return f"does not finish in {_SECONDS:g} s"
+    return "crashes on it" if isinstance(answer, Died) else ""
 
 
 def take(source: str, files: Sequence[Path]) -> None:

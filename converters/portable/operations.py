@@ -1,4 +1,4 @@
-"""Operators that an operator set lacks, or means otherwise, as other operations of it."""
+"""Operators that an operator set lacks, or defines otherwise, as other operations of it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..onnx import operators
 from .operator_set_nodes import Old, UnsaidError
 
 _INTEGER_EXTREMES = 12  # the operator set since which Max and Min take integers
-_COMPARED_INTEGERS = 9  # and that since which Less does, and Where is there
+_COMPARED_INTEGERS = 9  # the operator set since which Less takes them, and Where exists
 _HALF_TYPES = ("float16", "bfloat16")
 
 
 def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
-    """Cut an axis of unknown length into pieces of one length, the last of which may be shorter."""
+    """Split an axis of unknown size into parts of one size, the last of which may be smaller."""
     graph = old.graph
     if graph.opset < 10:
-        raise UnsaidError("the length that it splits is known only at run time")
+        raise UnsaidError("the size of the axis that it splits is known only at run time")
     at = graph.ints([axis % old.rank()])
     length = graph.node("Gather", graph.node("Shape", x), at)
     piece = graph.node("Div", graph.node("Add", length, graph.ints([count - 1])), graph.ints([count]))
@@ -27,7 +27,7 @@ def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
 
 
 def soft(old: Old) -> Sequence[str]:
-    """Before operator set 13 these are of all axes from the given one on together."""
+    """Before operator set 13 these span all axes from the given one on together."""
     graph, kind, x = old.graph, old.node.op_type, old.input(0)
     axis = old.attribute("axis", 1 if old.opset < 13 else -1)
     if graph.opset < 13:
@@ -40,7 +40,7 @@ def soft(old: Old) -> Sequence[str]:
 
 
 def quantise(old: Old) -> Sequence[str]:
-    """Return a node without its axis, which does not matter where there is a single scale."""
+    """Return a node without its axis, which makes no difference for a single scale."""
     scale = old.values.shape(old.input(1))
     beyond = {each.name for each in old.node.attribute} - {"axis", "saturate", "block_size"}
     if scale is None or len(scale) > 0 or beyond:
@@ -49,12 +49,12 @@ def quantise(old: Old) -> Sequence[str]:
 
 
 def _dequantise(old: Old) -> Sequence[str]:
-    """Return (x - zero) * scale, with those of each entry of an axis beside it."""
+    """Return (x - zero) * scale, both broadcast along the axis."""
     scale, rank, graph = old.values.shape(old.input(1)), old.rank(), old.graph
     if old.node.op_type != "DequantizeLinear" or old.attribute("block_size", 0) or scale is None or len(scale) != 1:
-        raise UnsaidError("its scales are those of many entries")
+        raise UnsaidError("it has several scales")
     if old.values.dtype(old.input(1)) != "float32":
-        raise UnsaidError("its scales are no float32")
+        raise UnsaidError("its scales are not float32")
     axis = old.attribute("axis", 1) % rank
     beside = list(range(1, rank - axis))
     x = operators.cast(graph, old.input(0), "float32")
@@ -68,7 +68,7 @@ def normalise(old: Old) -> Sequence[str]:
     """Return a LayerNormalization: onnx's own body of it squares means before it subtracts them, and loses digits."""
     graph, dtype, x, rank = old.graph, old.dtype(), old.input(0), old.rank()
     if dtype not in (*_HALF_TYPES, "float32"):
-        raise UnsaidError(f"nothing is known of how it computes {dtype}")
+        raise UnsaidError(f"the rules do not cover its computation in {dtype}")
     axes = list(range(old.attribute("axis", -1) % rank, rank))
     whole = operators.cast(graph, x, "float32") if dtype in _HALF_TYPES else x
     mean = operators.reduction(graph, "ReduceMean", whole, axes)
@@ -83,7 +83,7 @@ def normalise(old: Old) -> Sequence[str]:
 
 
 def extremes(old: Old, kind: str, result: str, *values: str) -> str:
-    """Return the largest (``kind`` Max) or the smallest (Min) of integers, which these take since operator set 12."""
+    """Return the maximum (``kind`` Max) or the minimum (Min) of integers, which these take since operator set 12."""
     if values and old.graph.opset >= _INTEGER_EXTREMES:
         return old.graph.node(kind, result, *values)
     if old.graph.opset < _COMPARED_INTEGERS:
@@ -95,7 +95,7 @@ def extremes(old: Old, kind: str, result: str, *values: str) -> str:
 
 
 def triangle(old: Old) -> Sequence[str]:
-    """Keep what lies on and above a diagonal, or below, where columns less rows say so."""
+    """Keep the entries on and above a diagonal, or below it, by columns less rows."""
     graph, x, upper = old.graph, old.input(0), old.attribute("upper", 1)
     if graph.opset < 11:
         raise UnsaidError("there is no Range")

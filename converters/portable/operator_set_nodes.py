@@ -1,4 +1,4 @@
-"""A node of a model that is to say the same in another operator set."""
+"""A node of a model that is to mean the same in another operator set."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..onnx.values import Values
 
 
 class UnsaidError(Exception):
-    """Why a node has no form in a set."""
+    """The reason why a node has no form in a set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Old:
-    """A node of operator set ``opset``, what is known of the tensors that it reads, and the graph for its new form."""
+    """A node of operator set ``opset``, the known values of its inputs, and the graph for its new form."""
 
     node: onnx.NodeProto
     values: Values
@@ -27,7 +27,7 @@ class Old:
     graph: Graph
 
     def input(self, place: int) -> str:
-        """Return the name of an input; nothing where it is left out."""
+        """Return the name of an input; empty if it is left out."""
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
     def attribute(self, name: str, default: Any) -> Any:
@@ -36,7 +36,7 @@ class Old:
         return found.decode() if isinstance(found, bytes) else found
 
     def array(self, name: str, place: int) -> np.ndarray[Any, Any] | None:
-        """Return what an attribute, or an input, holds; None where neither is given."""
+        """Return the value of an attribute, or of an input; None if neither is present."""
         given = self.attribute(name, None)
         if given is not None:
             return np.asarray(given)
@@ -47,7 +47,7 @@ class Old:
         return found
 
     def ints(self, name: str, place: int) -> list[int] | None:
-        """Return the whole numbers that an attribute, or an input, holds; None where neither is given."""
+        """Return the integers of an attribute, or of an input; None if neither is present."""
         found = self.array(name, place)
         return None if found is None else [int(each) for each in found.ravel()]
 
@@ -66,7 +66,7 @@ class Old:
         return found
 
     def axes(self, name: str, place: int, more: int = 0) -> list[int] | None:
-        """Return axes, counted from the first one where sets know no others; ``more`` axes come to the input's."""
+        """Return axes, counted from the first if the set requires it; ``more`` axes are added to the input's."""
         given = self.ints(name, place)
         if self.graph.opset >= 11 or given is None or min(given, default=0) >= 0:  # negative ones came with set 11
             return given

@@ -1,4 +1,4 @@
-"""Nodes that are no resizes, in another operator set: as they stand, or said otherwise."""
+"""Nodes other than resizes, in another operator set: unchanged, or in another form."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _ONNX = ("", "ai.onnx")
 
 
 def changes(node: onnx.NodeProto, function: onnx.FunctionProto, opset: int) -> bool:
-    """Say whether a node of a local function does not stand as it is in an operator set."""
+    """Return whether a node of a local function needs another form in an operator set."""
     own = [each.version for each in function.opset_import if each.domain in _ONNX]
     return node.domain in _ONNX and bool(own) and bool(operator_sets.problem(node, own[0], opset))
 
 
 def restate(model: onnx.ModelProto, source: Path, graph: Graph, target: str) -> tuple[list[Edit], list[InexactError]]:
-    """Return what to change for the operator set of ``graph``, and one refusal for all nodes that have no form in it.
+    """Return the edits for the operator set of ``graph``, and one refusal for all nodes without a form in it.
 
     ``graph`` takes the constants of new nodes.
     """
@@ -53,7 +53,7 @@ def restate(model: onnx.ModelProto, source: Path, graph: Graph, target: str) -> 
 
 
 def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tuple[list[Edit], Counter[str]]:
-    """Return what to change, and how often which problem stays."""
+    """Return the edits, and the number of occurrences of each remaining problem."""
     edits: list[Edit] = []
     unsaid: Counter[str] = Counter()
     for _, node, values in every_node(model, source):
@@ -73,12 +73,12 @@ def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tupl
 
 
 def _takes_rule_for_type(node: onnx.NodeProto, values: Values, opset: int) -> bool:
-    """Say whether a rule says a node otherwise because its operator does not take its element type."""
+    """Return whether a rule replaces a node because its operator does not take its element type."""
     return node.op_type in BY_TYPE and operator_sets.lacks_type(node, values.dtype(node.input[0]), opset)
 
 
 def _restated(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
-    """Return the nodes that say in the set of ``graph`` what a node says in ``own``. Raises UnsaidError."""
+    """Return the nodes of ``graph``'s operator set that mean the same as a node in ``own``. Raises UnsaidError."""
     problem = operator_sets.problem(node, own, graph.opset)
     plain = operator_sets.without_defaults(node, own, graph.opset)
     if not operator_sets.problem(plain, own, graph.opset) and not _takes_rule_for_type(node, values, graph.opset):
@@ -109,7 +109,7 @@ def _by_rule(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> li
 
 
 def _by_body(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
-    """Return the nodes of the function that ONNX defines an operator by, each of them restated."""
+    """Return the nodes of the function by which ONNX defines an operator, each of them restated."""
     model = onnx.inliner.inline_selected_functions(
         _alone(node, values, own), [("", node.op_type)], inline_schema_functions=True
     )
@@ -126,7 +126,7 @@ def _by_body(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> li
 
 
 def _by_converter(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
-    """Return what ONNX's version converter makes of a node: it knows newer sets well, and few older ones."""
+    """Return the result of ONNX's version converter for a node: it supports newer sets well, and few older ones."""
     try:
         model = onnx.version_converter.convert_version(_alone(node, values, own), graph.opset)
     except RuntimeError:
@@ -141,7 +141,7 @@ def _by_converter(node: onnx.NodeProto, values: Values, graph: Graph, own: int) 
 
 
 def _alone(node: onnx.NodeProto, values: Values, opset: int) -> onnx.ModelProto:
-    """Return a model of nothing but a node, with what is known of its inputs. Raises UnsaidError for unknown types."""
+    """Return a model of only a node, with the known properties of its inputs. Raises UnsaidError for unknown types."""
     inputs, constants = [], []
     for name in dict.fromkeys(filter(None, node.input)):
         dtype, value = values.dtype(name), values.value(name)
@@ -159,7 +159,7 @@ def _alone(node: onnx.NodeProto, values: Values, opset: int) -> onnx.ModelProto:
 
 
 def _rename(made: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
-    """Give what lies between a node's inputs and outputs names that no other tensor has."""
+    """Rename the tensors between a node's inputs and outputs to unused names."""
     outer = {*node.input, *node.output}
     held: Iterable[str] = (each.name for each in made.initializer)
     inner = {name for each in made.node for name in each.output}.union(held) - outer

@@ -1,4 +1,4 @@
-"""Portable ONNX: only the resizes of a model rewritten, into forms that a target takes and computes exactly."""
+"""Portable ONNX: only the resizes of a model are rewritten, into forms that a target accepts and computes exactly."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def write_model(
     half: bool = False,
     semantics: Semantics = Semantics.RUNTIME,
 ) -> tuple[Row, ...]:
-    """Write a model whose resizes the target of this name computes as those of ``source`` are read.
+    """Write a model whose resizes the target computes as those of ``source`` are read.
 
-    A node that the target takes and computes as it stands is kept, byte for byte, as is everything that is no
-    resize; where nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
-    else a subgraph. A target ``onnx:N`` changes the operator set as well, where all other nodes say the same in
-    it. ``half`` stores weights in half precision, but none of a resize.
+    A node that the target computes correctly unchanged is kept, byte for byte, as is everything other than
+    resizes; if nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
+    else a subgraph. A target ``onnx:N`` changes the operator set as well, if all other nodes can be expressed in
+    it. ``half`` stores weights in half precision, except those of resizes.
 
-    Returns a row for each resize. Raises ReadError for an unknown target and for what cannot be read, an
-    ExceptionGroup of InexactError where resizes, or other nodes, have no form.
+    Returns a row for each resize. Raises ReadError for an unknown target and for an invalid source, an
+    ExceptionGroup of InexactError if resizes, or other nodes, have no form.
     """
     chosen = target(name)
     model = read_file(source)
@@ -76,10 +76,10 @@ def write_model(
 
 
 def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
-    """Store weights in half precision. Raises SpecError where they lie in other files, which stay as they are."""
+    """Store weights in half precision. Raises SpecError if they lie in other files, which stay unchanged."""
     apart = ", ".join(sorted(path.name for path in external_files(source)))
     if apart:
-        raise SpecError(f"fp16 is not for {source.name}, whose weights stay in {apart}")
+        raise SpecError(f"fp16 is not supported for {source.name}, whose weights stay in {apart}")
     resizes = [node for graph in graphs(model.graph) for node in graph.node if node.op_type in OPS]
     written = [node for edit in edits for node in edit.nodes]
     halve(model, read_by([*resizes, *written]))
@@ -89,9 +89,9 @@ def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
 
 
 def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None = None) -> onnx.ModelProto:
-    """Return a model without resizes in local functions: those that hold some are inlined.
+    """Return a model without resizes in local functions: functions with resizes are inlined.
 
-    So are those that hold nodes which ``opset`` says otherwise.
+    So are functions with nodes that change for ``opset``.
     """
     holding: set[tuple[str, str]] = set()
     for _ in model.functions:  # as deep as calls can be nested
@@ -144,7 +144,7 @@ def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
 
 
 def _by_graph(edits: list[Edit]) -> Iterator[list[Edit]]:
-    """Yield the edits of each graph, those of inner graphs first: nodes that are replaced are copies afterwards."""
+    """Yield the edits of each graph, inner graphs first: replacing copies a node with its subgraphs."""
     found: dict[int, list[Edit]] = {}
     for edit in sorted(edits, key=lambda each: -each.depth):
         found.setdefault(id(edit.graph), []).append(edit)
@@ -152,13 +152,13 @@ def _by_graph(edits: list[Edit]) -> Iterator[list[Edit]]:
 
 
 def _replace_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
-    """Replace all nodes at once: to insert one costs as much as there are."""
+    """Replace all nodes at once: inserting one costs as much as the whole list."""
     del graph.node[:]
     graph.node.extend(nodes)
 
 
 def _check(source: Path, output: Path, name: str) -> None:
-    """Refuse a result that is not valid ONNX, unless its source is none either."""
+    """Refuse a result that is not valid ONNX, unless its source is not valid either."""
     problem = invalid(output)
     if problem and not invalid(source):
         raise InexactError(source.name, name, reason=f"it would not be valid ONNX: {problem}")
@@ -166,10 +166,10 @@ def _check(source: Path, output: Path, name: str) -> None:
 
 @contextmanager
 def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
-    """Lay copies of a model's external data beside ``temporary``, which is to become ``output``, for a while.
+    """Copy a model's external data beside ``temporary``, which is to become ``output``, for a while.
 
-    The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
-    IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
+    The result refers to them as its source does, by relative paths; ONNX does not read links to them. Raises
+    IrInterpError if ``output`` is to lie in another folder, ReadError if they lie outside the source's.
     """
     held, folder = external_files(source), real(source.parent)
     for path in held:

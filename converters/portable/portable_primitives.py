@@ -1,4 +1,4 @@
-"""Primitive operations in ONNX for OpenVINO, whose CPU plugin needs what ``openvino_primitives`` writes in IRs too."""
+"""Primitive operations in ONNX for OpenVINO, whose CPU plugin needs the workarounds of ``openvino_primitives`` too."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class PrimitivesForOpenVINO(Primitives):
     """Adds nodes to a graph that OpenVINO's own frontend is to read."""
 
     def elementwise(self, name: str, *values: str) -> str:
-        """Return an operation on each element; an Abs would be dropped where it is taken for part of a shape."""
+        """Return an elementwise operation; an Abs would be dropped if it is taken for part of a shape."""
         if name == "abs":
             return self.graph.node("Max", values[0], self.graph.node("Neg", values[0]))
-        if name == "positive":  # else a sum is fused with the products that it is made of
+        if name == "positive":  # otherwise a sum is fused with the products that it is made of
             return self.graph.node("Min", values[0], self.graph.constant(np.finfo(np.float32).max))
         return Primitives.elementwise(self, name, *values)
 
@@ -37,24 +37,24 @@ class PrimitivesForOpenVINO(Primitives):
 
     @property
     def largest_gather(self) -> LargestGather:
-        """Return how many elements a Gather of OpenVINO's CPU plugin may take from, or give."""
+        """Return how many elements a Gather of OpenVINO's CPU plugin may take from, or return."""
         return LARGEST_GATHER
 
 
 @dataclass(frozen=True, slots=True)
 class ExactPrimitivesForOpenVINO(PrimitivesForOpenVINO):
-    """The same with quotients that are the nearest float32 numbers, each in some forty nodes."""
+    """The same with quotients that are the nearest float32 numbers, each in about forty nodes."""
 
     def elementwise(self, name: str, *values: str) -> str:
-        """Return an operation on each element."""
+        """Return an elementwise operation."""
         if name == "divide":
             return self._quotient(*values)
         return PrimitivesForOpenVINO.elementwise(self, name, *values)
 
     def _quotient(self, dividend: str, divisor: str) -> str:
-        """Return a quotient; the CPU plugin multiplies by the divisor's inverse, which may round otherwise."""
+        """Return a quotient; the CPU plugin multiplies by the divisor's reciprocal, which may round otherwise."""
         known = self.graph.initialisers.get(divisor)
-        if known is not None and (np.frexp(known)[0] == 0.5).all():  # the inverses of powers of 2 are exact
+        if known is not None and (np.frexp(known)[0] == 0.5).all():  # the reciprocals of powers of 2 are exact
             return Primitives.elementwise(self, "divide", dividend, divisor)
         one = self.graph.constant(np.float32(1))
         inverse = Tensor(self, Primitives.elementwise(self, "divide", one, divisor))
@@ -62,9 +62,9 @@ class ExactPrimitivesForOpenVINO(PrimitivesForOpenVINO):
 
 
 def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:
-    """Return the operations for a resize: with exact quotients where one may decide which pixel is taken, or a length.
+    """Return the operations for a resize: with exact quotients if one may decide which pixel is taken, or a size.
 
-    Weights of a continuous kernel move by no more than they are rounded.
+    Weights of a continuous kernel move by no more than their rounding.
     """
     spec = op.spec
     decides = (

@@ -34,12 +34,12 @@ from .targets import Target
 
 _GRADES = list(Grade)
 _RESIZE = 10  # since this operator set an Upsample is a Resize
-_BROADCAST = 8  # since this operator set every operation on each element does
+_BROADCAST = 8  # since this operator set every elementwise operation does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """New nodes in place of the one that makes ``output`` in a graph, which lies inside of ``depth`` others."""
+    """New nodes in place of the one that produces ``output`` in a graph, which is nested ``depth`` deep."""
 
     graph: onnx.GraphProto
     depth: int
@@ -49,7 +49,7 @@ class Edit:
 
 @dataclass(slots=True, kw_only=True)
 class Writer:
-    """Decides on one resize after another. ``edits`` are what to change, ``graph`` holds names and constants of it."""
+    """Decides on each resize in turn. ``edits`` are the changes, ``graph`` holds their names and constants."""
 
     target: Target
     policy: FormPolicy
@@ -58,21 +58,21 @@ class Writer:
     edits: list[Edit] = field(default_factory=list)
 
     def row(self, found: FoundNode) -> Row:
-        """Return what becomes of a node. Raises InexactError where it has no form."""
+        """Return the row of a node. Raises InexactError if it has no form."""
         meant, forecast = self._meant(found), self.target.forecast(found)
         deviates = deviation(found) if self.semantics is Semantics.RUNTIME else ""
         grade = self._grade(meant, forecast)
-        within_onnx = self.target.opset is not None  # where a node goes on to compute what it did, whatever that is
+        within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
         kept = within_onnx or not (deviates or _sums_integers(found))
         if grade and kept and self.policy.form is not Form.DECOMPOSED:
             return self._row(meant, f"{_label(found)}, kept", grade, forecast.condition)
         if deviates:
             raise self._refusal(found, deviates)
-        why = f"onnxruntime makes {found.op.dtype} in steps of its own"
+        why = f"onnxruntime computes {found.op.dtype} in its own steps"
         return self._rewritten(meant, _shortfall(meant, forecast) if not grade else "as asked" if kept else why)
 
     def _meant(self, found: FoundNode) -> FoundNode:
-        """Return a node with what it means by the chosen reading. Raises InexactError where that has no form."""
+        """Return a node with its meaning in the chosen reading. Raises InexactError if that has no form."""
         if self.semantics is Semantics.RUNTIME:
             return found
         op = found.op
@@ -104,7 +104,7 @@ class Writer:
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
     def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
-        """Return how exactly a forecast computes what a node means; None where it is not exact enough, or unsure."""
+        """Return the grade of a prediction against the node's meaning; None if it is not exact enough, or uncertain."""
         if forecast.spec is None or forecast.provided or (forecast.but_for and self.policy.strict):
             return None
         grade = compared(found.op.spec, forecast.spec, found.op.shape)
@@ -124,7 +124,7 @@ class Writer:
         op, opset = found.op, self.graph.opset
         version = max(version for version in DIALECT.versions if version <= opset)
         if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
-            return  # an Upsample shrinks nothing, and this may
+            return  # an Upsample shrinks nothing, but this may
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
             made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
@@ -133,16 +133,16 @@ class Writer:
                 yield translation, made, grade
 
     def _lowest_grade(self, found: FoundNode, translation: Translation, made: OneResize) -> Grade | None:
-        """Return how exactly the target computes a new node; None where it, or onnxruntime, does not."""
+        """Return the target's grade for a new node; None if it, or onnxruntime, does not compute it."""
         grades = [translation.grade if self._is_enough(translation.grade) else None]
-        for candidate in nodes_in(made.model, Path(found.op.where)):  # none where nothing is left to resize
+        for candidate in nodes_in(made.model, Path(found.op.where)):  # none if nothing is left to resize
             runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
             grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
     def _stands(self, found: FoundNode, new: ResizeOp) -> bool:
-        """Say whether onnxruntime computes a new node in a node's place, where Transposes may be around it."""
+        """Return whether onnxruntime computes a new node in place of the old one, possibly among Transposes."""
         has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
         return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
 
@@ -170,7 +170,7 @@ class Writer:
         problem = self.target.problem(op, made)
         if not problem and not self._is_enough(made.grade):
             integers = made.grade is Grade.INTEGERS_WITHIN_1
-            problem = "integers would be off by 1" if integers else "it is exact for the known lengths only"
+            problem = "integers would be off by 1" if integers else "it is exact for the static shape only"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(made.output)
@@ -195,7 +195,7 @@ class Writer:
 
 
 def deviation(found: FoundNode) -> str:
-    """Return in which way onnxruntime computes a node that is not what the node means; nothing where it is."""
+    """Return how onnxruntime's result deviates from the node's meaning; empty if it does not."""
     made, op = onnxruntime.outcome(found.op), found.op
     if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
         return f"onnxruntime does not compute what it means: {made.reason}"
@@ -203,7 +203,7 @@ def deviation(found: FoundNode) -> str:
 
 
 def _sums_integers(found: FoundNode) -> bool:
-    """Say whether integers are made of weighted sums, in which no two runtimes agree."""
+    """Return whether integers are weighted sums, in which no two runtimes agree."""
     return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
 
 
@@ -220,13 +220,13 @@ def _shortfall(found: FoundNode, forecast: Outcome) -> str:
 
 
 def _target(found: FoundNode) -> str:
-    """Return the tensor of sizes or scales where they are known only at run time."""
+    """Return the tensor of sizes or scales if they are known only at run time."""
     target = found.op.spec.target
     return found.tensor(target.value) if isinstance(target, AtRunTime) else ""
 
 
 def _of_what_changes(found: FoundNode, graph: Graph) -> tuple[ResizeOp, str]:
-    """Return a resize without the axes whose sizes of run time are known to be their own lengths, and its target."""
+    """Return a resize without axes that keep their size at run time, and its target."""
     op, target, spec = found.op, _target(found), found.op.spec
     plain = spec.axes is None and spec.aspect is Aspect.STRETCH and not isinstance(spec.coordinates, Crop)
     changing = sorted(may_change(found)) if target and plain else []
@@ -236,7 +236,7 @@ def _of_what_changes(found: FoundNode, graph: Graph) -> tuple[ResizeOp, str]:
 
 
 def _roi(found: FoundNode) -> str:
-    """Return the tensor of a crop's windows where they are known only at run time."""
+    """Return the tensor of a crop's windows if they are known only at run time."""
     coordinates = found.op.spec.coordinates
     return found.tensor("roi") if isinstance(coordinates, Crop) and coordinates.roi is None else ""
 
@@ -246,7 +246,7 @@ def _label(found: FoundNode) -> str:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return which attributes and inputs went, came, or have other values."""
+    """Return the attributes and inputs that were removed, added or changed."""
     old, new = ({name: text(value) for name, value in attributes.items()} for attributes in (before, after))
     gone = [f"without {name}" for name in old if name not in new]
     come = [f"{name}={value}" for name, value in new.items() if name not in old]
@@ -255,7 +255,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def _invalid(found: FoundNode, inner: Graph) -> str:
-    """Return what is wrong with new nodes: what ONNX's checker finds, which knows of no broadcasting."""
+    """Return the problem of new nodes: what ONNX's checker finds, which does not check broadcasting."""
     if inner.opset < _BROADCAST and any(node.op_type in ("Max", "Min") for node in inner.nodes):
         return f"Max and Min do not broadcast before operator set {_BROADCAST}"
     names = [found.node.input[0], _target(found), found.node.output[0]]

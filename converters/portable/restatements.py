@@ -1,4 +1,4 @@
-"""How nodes say the same in another operator set: other inputs, other attributes, other operators.
+"""Rules that express nodes in another operator set: other inputs, other attributes, other operators.
 
 Each rule adds the new form to a graph of that set, whether it is older or newer, and returns its outputs.
 """
@@ -63,10 +63,10 @@ def _shape(old: Old) -> Sequence[str]:
 
 
 def _reshape(old: Old) -> Sequence[str]:
-    """Leave out allowzero, by which 0 is a length and no copy: a length of run time that is 0 no older set can say."""
+    """Drop allowzero, by which 0 is a size instead of a copy: older sets cannot express a size of 0 at run time."""
     shape = entries(old.values, old.input(1)) or [None, None]
     if 0 in shape:
-        raise UnsaidError("it makes lengths of 0")
+        raise UnsaidError("it creates sizes of 0")
     if shape.count(None) == 1 and -1 not in shape:
         return [old.graph.node("Reshape", old.input(0), old.graph.ints(each or -1 for each in shape))]
     return [old.graph.node("Reshape", old.input(0), old.input(1))]
@@ -113,7 +113,7 @@ def _slice(old: Old) -> Sequence[str]:
 def _dropout(old: Old) -> Sequence[str]:
     training = old.array("training_mode", 2)
     if any(old.node.output[1:]) or (training is not None and training.any()):
-        raise UnsaidError("it is that of a training")
+        raise UnsaidError("it is in training mode")
     return [old.input(0)]
 
 
@@ -166,4 +166,4 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **{f"Reduce{each}": _reduce for each in _REDUCE},
     }
 )
-"""By operator. What is not here is said by what ONNX itself has for it; see ``other_nodes``."""
+"""By operator. Operators without a rule use what ONNX itself provides; see ``other_nodes``."""

@@ -1,4 +1,4 @@
-"""What portable ONNX is made for: which resizes each target computes, as nodes and in primitive operations."""
+"""Targets of portable ONNX: which resizes each of them computes, as nodes and in primitive operations."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
-_SHORT = {"trt": "tensorrt"}  # which the letters alone would take for tract
+_SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken for tract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A runtime, or an operator set of ONNX, ``opset``; a runtime leaves a model the set that it has.
+    """A runtime, or an operator set of ONNX, ``opset``; a runtime keeps a model's operator set.
 
-    ``forecast`` is what it makes of a node as it stands. ``problem`` says why it would not compute a resize that is
-    decomposed into ``primitives``; ``note`` is what to know of how it computes one.
+    ``forecast`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
+    decomposed into ``primitives``; ``note`` is a remark on how it computes one.
     """
 
     name: str
@@ -61,7 +61,7 @@ def target(name: str) -> Target:
 
 
 def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
-    """Return what a node means in an operator set, if that has its attributes and onnxruntime lets it stand."""
+    """Return the meaning of a node in an operator set, if that has its attributes and onnxruntime keeps it."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
         return refused(problem)
@@ -91,8 +91,8 @@ def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
 
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
-        unknown = "how TensorRT rounds indices that are found at run time is unknown"
-        return f"{unknown}; --freeze makes the lengths of --shape static"
+        unknown = "the rounding of indices that TensorRT computes at run time is unknown"
+        return f"{unknown}; use --shape and --freeze to make the shape static"
     return tensorrt.unknown_sums(op.spec, op.dtype) or tensorrt.network_refusal(op)
 
 
@@ -105,7 +105,7 @@ def _openvino(node: FoundNode) -> Outcome:
         unsure = frozenset(open_axes(node))
         problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), unsure))
         if problem:
-            return refused(f"which axes change is known only at run time, and of some {problem.reason}")
+            return refused(f"the resized axes are known only at run time, and for some of them {problem.reason}")
     return openvino.frontend(op)
 
 
@@ -118,21 +118,21 @@ def _of_other(other: OtherRuntime) -> Target:
         name=other.name,
         forecast=partial(of_other, other),
         problem=partial(_other_problem, other),
-        note=lambda op: f"by the rules seen in {other.title} {other.version}; it was not run",
+        note=lambda op: f"by the rules observed in {other.title} {other.version}; it was not run",
     )
 
 
 def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
     title = other.title
     if not other.takes_primitives:
-        return f"{title} does not take them as they are written"
+        return f"{title} does not support them"
     if op.dtype != "float32":
-        return f"nothing is known of how {title} computes {op.dtype}"
-    return f"nothing is known of how {title} finds indices at run time" if made.at_run_time else ""
+        return f"the rules for {title} do not cover {op.dtype}"
+    return f"the rules for {title} do not cover indices computed at run time" if made.at_run_time else ""
 
 
 def _in_all(node: FoundNode) -> Outcome:
-    """Return what the runtime makes of a node that computes it least exactly, on the conditions of all."""
+    """Return the runtime's outcome that is least exact, on the conditions of all."""
     found = [(each.name, each.forecast(node)) for each in _IN_ANY]
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
     reason = f"{name}: {worst.reason}" if worst.reason else ""
@@ -162,7 +162,7 @@ _RUNTIMES = {
     **{name: _of_other(each) for name, each in others().items()},
 }
 _IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
-"""Those that compute what no Resize says; the others would have nothing to fall back on."""
+"""Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
 _ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
 _EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
 _NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}

@@ -1,7 +1,7 @@
 """The resize of an image library as ONNX nodes, for images whose lengths run time knows: of the library's bytes.
 
 The formulas are those of ``library_weights`` and ``passes`` of ``plan.libraries``, in float64 nodes, the products in
-any order: whole numbers below 2**53 are summed exactly.
+any order: integers below 2**53 are summed exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, wi
 
 
 def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
-    """Return ``x``, uint8 [height, width, channels], resized as a call does: whole numbers as float64 or int64.
+    """Return ``x``, uint8 [height, width, channels], resized as a call does: integers as float64 or int64.
 
     A call that makes floats of integers, so that its ``dtype`` is float32, has its values but for the last bits, as
     float64. Raises InexactError for a call that has no such form.
@@ -63,7 +63,7 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
 
 
 def _is_plain(spec: ResizeSpec) -> bool:
-    """Say whether ``axis_weights`` are those of a resize of floats."""
+    """Return whether ``axis_weights`` are those of a resize of floats."""
     kernel, tabled = spec.kernel, spec.arithmetic is Arithmetic.TENSORFLOW and isinstance(spec.kernel, Cubic)
     if not isinstance(kernel, Box | Linear | Cubic) or spec.coordinates not in _COORDINATES:
         return False
@@ -120,7 +120,7 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> 
         at = node("CumSum", steps, n.of(0, "int64"))
     elif place == (Arithmetic.OPENCV_EXACT, Coordinates.ASYMMETRIC):
         at = inverse(size.count / n) * index
-    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.TF_HALF_PIXEL_FOR_NN):  # whole numbers over 2**16
+    elif place == (Arithmetic.OPENCV_EXACT, Coordinates.TF_HALF_PIXEL_FOR_NN):  # integers over 2**16
         step = ((n * 65536.0 + (size.count * 0.5).floor()) / size.count).floor()
         odd = n - (n * 0.5).floor() * 2.0
         at = (step * index + (step * 0.5).floor() - odd) / 65536.0

@@ -60,7 +60,7 @@ def inverse(x: NodeTensor) -> NodeTensor:
 def neighbours(
     length: NodeTensor, size: Size, bits: int, dtype: str = "float32"
 ) -> tuple[tuple[NodeTensor, NodeTensor], tuple[NodeTensor, NodeTensor]]:
-    """Return two pixels of each output, and their weights as whole numbers, from coordinates of a type."""
+    """Return two pixels of each output, and their weights as integers, from coordinates of a type."""
     n = length.cast("float64")
     at = (inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
     floor = at.floor()
@@ -129,7 +129,7 @@ def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
 
 
 def whole(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
-    """Return weights, at most as large as ``peak``, as whole numbers, and 2 to the number of bits behind the point."""
+    """Return weights, at most as large as ``peak``, as integers, and 2 to the number of bits behind the point."""
     if rounds.width == 32:
         unit = weights.of([2.0**rounds.bits])
     else:

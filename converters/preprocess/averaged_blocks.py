@@ -22,7 +22,7 @@ _MOST_IN_SINGLE = 2**24
 
 
 def averaged(op: ResizeOp, x: NodeTensor, found: Reduced, lengths: tuple[int, int]) -> NodeTensor:
-    """Return ``x``, whole numbers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, cut off.
+    """Return ``x``, integers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, cut off.
 
     Raises InexactError for blocks whose sums float32 does not hold, where ``x`` is float32.
     """

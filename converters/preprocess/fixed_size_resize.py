@@ -1,6 +1,6 @@
 """The resize of an image library for images of known lengths: its weights as tables, in float32 nodes.
 
-Every value is a whole number below 2**24, or one divided by a power of two: float32 holds it, whatever the order of the
+Every value is an integer below 2**24, or one divided by a power of two: float32 holds it, whatever the order of the
 sums. So every runtime that computes in float32 has the library's bytes, OpenVINO too. Weights that are too large for
 that are split in two: ``high * 2**shift + low``. Sums of floats are written tap by tap (``chains``).
 """
@@ -31,7 +31,7 @@ from .averaged_blocks import averaged
 from .chains import LARGEST, chained, in_blocks, in_orders
 from .windowed_products import products, without_unused
 
-_HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the whole numbers below it
+_HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the integers below it
 _BRIGHTEST = 255
 _RESULT = "nodes of float32"
 _BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes of it

@@ -203,6 +203,6 @@ def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> 
 
 
 def _is_channel_last(lengths: Sequence[int | None], pipeline: Pipeline) -> bool:
-    """Say whether channels come last: as the lengths of the input tell, else as in the pipeline."""
+    """Return whether channels come last: as the lengths of the input tell, else as in the pipeline."""
     places = [lengths[place] == 3 for place in (-3, -1)]
     return places[1] if any(places) and not all(places) else pipeline.layout == "nhwc"

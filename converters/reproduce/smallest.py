@@ -77,12 +77,12 @@ def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown 
 
 
 def _is_like(verdict: Verdict, seen: Verdict) -> bool:
-    """Say whether a runtime does the same, for the same reason."""
+    """Return whether a runtime does the same, for the same reason."""
     return (verdict.kind, _plain(verdict.cause)) == (seen.kind, _plain(seen.cause))
 
 
 def _is_visible(verdict: Verdict, seen: Verdict) -> bool:
-    """Say whether a predicted difference is large enough to be seen, where that of the whole resize is."""
+    """Return whether a predicted difference is large enough to be seen, where that of the whole resize is."""
     least = min(_VISIBLE, seen.difference or math.inf)
     return verdict.kind is not Kind.DIFFERS or (verdict.difference or math.inf) >= least
 

@@ -139,7 +139,7 @@ def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
 
 
 def ties_are_open(op: ResizeOp) -> bool:
-    """Say whether dynamic dimensions decide what float32 makes of the ties of a nearest resize."""
+    """Return whether dynamic dimensions decide what float32 makes of the ties of a nearest resize."""
     return isinstance(op.spec.kernel, Nearest) and geometry(_of_whole_scales(op)) is None
 
 
@@ -156,7 +156,7 @@ def _of_whole_scales(op: ResizeOp) -> ResizeOp:
 
 
 def _places_matter(spec: ResizeSpec) -> bool:
-    """Say whether places of (i + 1/2) show on an axis that keeps its length: it is a copy in ONNX."""
+    """Return whether places of (i + 1/2) show on an axis that keeps its length: it is a copy in ONNX."""
     kernel = spec.kernel
     rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
     return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
@@ -242,7 +242,7 @@ def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
 
 
 def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
-    """Say whether every weight of known lengths is an integer over 2^bits; with no bits, all outputs are copies."""
+    """Return whether every weight of known lengths is an integer over 2^bits; with no bits, all outputs are copies."""
     shape = static_shape(op.shape)
     if shape is None or spec.waits:
         return False
@@ -252,7 +252,7 @@ def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
 
 
 def is_longer_in_singles(op: ResizeOp) -> bool:
-    """Say whether float32 makes another length of a scale for a static dimension."""
+    """Return whether float32 makes another length of a scale for a static dimension."""
     if not op.spec.gives_scales or op.shape is None or op.spec.waits:
         return False
     shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)

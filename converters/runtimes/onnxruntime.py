@@ -125,19 +125,19 @@ def _is_plain_cubic(op: ResizeOp) -> bool:
 
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
-    """Say whether there is a kernel for these axes; None where that depends on lengths of run time."""
+    """Return whether there is a kernel for these axes; None where that depends on lengths of run time."""
     rank, shrinks = len(op.shape or ()), _shrinks(op)
     grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
     return grown if grown == shrunk or shrinks is False else shrunk if shrinks else None
 
 
 def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
-    """Say whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
+    """Return whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
     return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES and _shrinks(op) is False
 
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
-    """Say whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
+    """Return whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
     channels_last = rank == _IMAGE and scaled <= CHANNELS_LAST_AXES
     if isinstance(kernel, Nearest) or not rank:
         return True
@@ -204,7 +204,7 @@ def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 
 def scales_channels_last(at: Geometry) -> bool:
-    """Say whether a node resizes images whose channels come last, their height among the axes."""
+    """Return whether a node resizes images whose channels come last, their height among the axes."""
     return len(at.lengths) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
 
 
@@ -297,14 +297,14 @@ def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
 
 
 def survives_transposes(op: ResizeOp) -> bool:
-    """Say whether a node with entries for every axis is computed between two Transposes, whatever lengths come."""
+    """Return whether a node with entries for every axis is computed between two Transposes, whatever lengths come."""
     kernel = op.spec.kernel
     is_plain = isinstance(kernel, Cubic) and not kernel.is_antialiased
     return not is_plain or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
 
 
 def _shrinks(op: ResizeOp) -> bool | None:
-    """Say whether any scale is below 1; None where only run time knows."""
+    """Return whether any scale is below 1; None where only run time knows."""
     target, at = op.spec.target, geometry(op)
     if isinstance(target, Scales):
         return min(target.values, default=1) < 1
@@ -320,10 +320,10 @@ def _shrinks(op: ResizeOp) -> bool | None:
 
 
 def cuts_off(op: ResizeOp) -> bool:
-    """Say whether a linear resize in its way leaves out what follows the point of an integer."""
+    """Return whether a linear resize in its way leaves out what follows the point of an integer."""
     return integer_steps.cuts_off(op.spec, op.dtype or "")
 
 
 def rounds_each_axis(op: ResizeOp) -> bool:
-    """Say whether integers are rounded, and clipped, after each axis rather than once."""
+    """Return whether integers are rounded, and clipped, after each axis rather than once."""
     return op.spec.kernel.is_antialiased and op.dtype in ONNXRUNTIME_INTEGERS

@@ -67,7 +67,7 @@ def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.flo
 
 
 def _turns_by_rounding(op: ResizeOp) -> bool:
-    """Say whether a nearest pixel depends, or may, on how a GPU rounds a division: by powers of 2 it is exact."""
+    """Return whether a nearest pixel depends, or may, on how a GPU rounds a division: by powers of 2 it is exact."""
     shape, kernel, target = static_shape(op.shape), op.spec.kernel, op.spec.target
     if not isinstance(kernel, Nearest):
         return False
@@ -83,7 +83,7 @@ def _turns_by_rounding(op: ResizeOp) -> bool:
 
 
 def _divides_exactly(step: float) -> bool:
-    """Say whether a step, or its inverse, is a power of 2, or 0: of a single output."""
+    """Return whether a step, or its inverse, is a power of 2, or 0: of a single output."""
     return math.frexp(step)[0] in (0, 0.5)
 
 
@@ -91,7 +91,7 @@ _TURNS = "a nearest pixel that the last bit of a quotient decides"
 
 
 def _resizes_others(op: ResizeOp) -> bool:
-    """Say whether a sum is to run along other axes than the last ones: of images whose channels come last."""
+    """Return whether a sum is to run along other axes than the last ones: of images whose channels come last."""
     rank = len(op.shape or ())
     return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and resized(op) <= SPATIAL_AXES[rank])
 

@@ -23,7 +23,7 @@ COMBINATIONS = {
 """Coordinates, selector and, of NEAREST, rounding that each mode goes with; it takes no CUBIC."""
 
 LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
-"""Up to which whole number height and width may grow."""
+"""Up to which integer height and width may grow."""
 
 LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
 _SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")

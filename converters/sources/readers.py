@@ -70,17 +70,17 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
-    """Say whether something is an ONNX model in memory."""
+    """Return whether something is an ONNX model in memory."""
     return _is(source, "onnx", "ModelProto")
 
 
 def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
-    """Say whether something is a model of OpenVINO in memory."""
+    """Return whether something is a model of OpenVINO in memory."""
     return _is(source, "openvino", "Model")
 
 
 def is_in_memory(source: object) -> bool:
-    """Say whether something is a model, not the path of one."""
+    """Return whether something is a model, not the path of one."""
     return is_onnx_model(source) or is_openvino_model(source)
 
 
@@ -102,7 +102,7 @@ def name_of(source: Source, name: str = "source") -> str:
 
 
 def _is(source: object, package: str, name: str) -> bool:
-    """Say whether something is of a class of a package; nothing is of one that is not imported."""
+    """Return whether something is of a class of a package; nothing is of one that is not imported."""
     kind = getattr(sys.modules.get(package), name, None)
     return isinstance(kind, type) and isinstance(source, kind)
 

@@ -234,5 +234,5 @@ def _known_deviation(op: ResizeOp) -> str:
 
 
 def _rounds(op: ResizeOp) -> bool:
-    """Say whether a resize averages integers, and so rounds them."""
+    """Return whether a resize averages integers, and so rounds them."""
     return op.dtype is not None and "int" in op.dtype and not isinstance(op.spec.kernel, Nearest)

@@ -20,7 +20,7 @@ class ResizeTensors:
 
 
 def is_model(path: Path) -> bool:
-    """Say whether a file is a model, not settings or a pasted layer."""
+    """Return whether a file is a model, not settings or a pasted layer."""
     if FileKind.of(path) is FileKind.IR:
         from ir_interp.ir.xml import parse
 

@@ -497,13 +497,13 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
     ir_interp.convert("a.onnx", "a.xml", verify=False)
     for name in ("a.onnx", "a.xml"):
         (row,) = ir_interp.audit(name, run=True).rows
-        assert (row.seen, row.ran) == ({}, "not run: its input is [1, 2, ?, ?], choose lengths with --shape")
+        assert (row.seen, row.ran) == ({}, "not run: its input is [1, 2, ?, ?]; choose sizes with --shape")
         (row,) = ir_interp.audit(name, run=True, shapes={"x": (1, 2, 6, 5)}).rows
         assert row.ran == "ran on [1, 2, 6, 5]"
         assert row.seen
     _, printed, _ = command(capsys, "audit", "b.onnx", "--run", "--shape", "x:1,2,6,5")
     assert "told, and not run" not in printed
-    assert "not run: inputs known only at run time" in words(printed)
+    assert "not run: an input is known only at run time" in words(printed)
     _, printed, _ = command(capsys, "audit", "a.onnx", "--run", "--shape", "x:1,2,6,5")
     assert "told, and not run: TensorRT's importer\n" in printed
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")

@@ -72,7 +72,7 @@ def test_pipelines_that_are_the_same(tmp_path: Path, capsys: Say) -> None:
 @pytest.mark.parametrize(
     ("deployed", "error", "message"),
     [
-        ("pillow:box", SpecError, "pillow:box is a resize alone, the other a pipeline"),
+        ("pillow:box", SpecError, "pillow:box is a single resize, the other a pipeline"),
         ("ViTImageProcessor", SpecError, "the backend is not known"),
         ("YiTImageProcessorPil", ReadError, "YiTImageProcessorPil is not supported"),
     ],

@@ -81,7 +81,7 @@ def test_a_photo_that_some_libraries_turn(tmp_path: Path, photo: Path) -> None:
         upright.save(turned, exif=exif)
     report = ir_interp.audit(source, preprocess="opencv:linear", trained="pillow:bilinear", image=turned)
     (error,) = report.errors
-    assert "turned.jpg: its EXIF orientation is 6: OpenCV, transformers and Ultralytics turn" in str(error)
+    assert "turned.jpg: its EXIF orientation is 6: OpenCV, transformers and Ultralytics rotate" in str(error)
 
 
 def test_rounding_alone_is_a_note(tmp_path: Path, photo: Path) -> None:
@@ -167,8 +167,8 @@ def test_on_the_command_line(tmp_path: Path, photo: Path, capsys: Say) -> None:
     [
         ("opencv:linear", None, "trained is missing"),
         (None, "opencv:linear", "preprocess is missing"),
-        ("model.onnx", "pillow:box", "pillow:box is a resize alone, the other a pipeline"),
-        ("pillow:box,mode=F", "opencv:linear", "images of mode F enter no model"),
+        ("model.onnx", "pillow:box", "pillow:box is a single resize, the other a pipeline"),
+        ("pillow:box,mode=F", "opencv:linear", "images of mode F are not supported"),
         ("torch:linear", "opencv:linear", "resizes 1 axes; an image has two"),
         ("opencv:liner", "pillow:box", "unknown value 'liner'"),
     ],

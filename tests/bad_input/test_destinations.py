@@ -77,7 +77,7 @@ def test_a_whole_net_to_onnx(fails: Fails, tmp_path: Path) -> None:
     made.add("Wobble", "", name="act")
     made.write(tmp_path / "a.xml", binary=False)
     assert fails("convert", "a.xml", "b.onnx") == (
-        "a.xml:layer[4 \"act\"]: no ONNX form is written for layer type 'Wobble'"
+        "a.xml:layer[4 \"act\"]: no ONNX form is known for layer type 'Wobble'"
     )
 
 

@@ -91,7 +91,7 @@ def test_a_document_type_around_dots(fails_to_load: LoadFails) -> None:
 
 def test_an_empty_onnx(fails_to_load: LoadFails) -> None:
     reason = fails_to_load("a.onnx", "")
-    assert reason == "a.onnx: not an ONNX model: it holds no graph or names no operator set"
+    assert reason == "a.onnx: not an ONNX model: it has no graph or specifies no operator set"
 
 
 @pytest.mark.parametrize("content", [b"This is a text.\n" * 9, BEYOND_UTF8, b'<?xml version="1.0"?><net/>'])

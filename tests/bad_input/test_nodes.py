@@ -197,7 +197,7 @@ def test_texts_that_are_not_utf8(word: str, fails_to_load: LoadFails) -> None:
     assert stored in content
     reason = fails_to_load("a.onnx", content.replace(stored, stored[:-1] + b"\xd6"))
     assert reason.startswith("a.onnx:")
-    assert "is no text in UTF-8" in reason
+    assert "is not UTF-8 text" in reason
 
 
 @pytest.mark.parametrize("axes", [1.5, 3, ["a", "b"]])
@@ -221,7 +221,7 @@ def test_another_operator_set_only(fails_to_load: LoadFails) -> None:
     graph = helper.make_graph([helper.make_node("Op", ["x"], ["y"], domain="mine")], "g", [], [])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)])
     reason = fails_to_load("a.onnx", model.SerializeToString())
-    assert reason == "a.onnx: names no version of ONNX's own operator set"
+    assert reason == "a.onnx: specifies no version of ONNX's own operator set"
 
 
 def _text_beyond_utf8(attribute: onnx.AttributeProto) -> None:
@@ -243,10 +243,10 @@ def _a_tensor(attribute: onnx.AttributeProto) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (_text_beyond_utf8, "b'\\xff' is no text in UTF-8"),
-        (_of_a_function, "refers to an attribute 'given' of a function, and stands in none"),
+        (_text_beyond_utf8, "b'\\xff' is not UTF-8 text"),
+        (_of_a_function, "refers to an attribute 'given' of a function, but is not part of one"),
         (_without_a_type, "has no type"),
-        (_a_tensor, "TENSOR is no type that it can have"),
+        (_a_tensor, "TENSOR is not a valid type for it"),
     ],
     ids=["text", "of a function", "no type", "tensor"],
 )
@@ -340,7 +340,7 @@ def test_a_file_of_weights_whose_name_is_no_text(fails_to_load: LoadFails) -> No
     tensor.external_data.add(key="location", value="weights")
     model.graph.node.append(node)
     content = model.SerializeToString().replace(b"weights", b"weight\xff")
-    assert fails_to_load("a.onnx", content) == "a.onnx:external_data: b'weight\\xff' is no text in UTF-8"
+    assert fails_to_load("a.onnx", content) == "a.onnx:external_data: b'weight\\xff' is not UTF-8 text"
 
 
 def _external(key: str) -> bytes:

@@ -86,7 +86,7 @@ def test_a_source_of_too_long_a_name(line: str, fails: Fails) -> None:
 )
 def test_external_data_of_a_name_that_no_file_has(line: str, location: str, tmp_path: Path, fails: Fails) -> None:
     save_external(tmp_path / "b.onnx", "initialiser", location)
-    assert fails(*line.split()).startswith("b.onnx: no file can have the name of its external data: 'w")
+    assert fails(*line.split()).startswith("b.onnx: its external data have an invalid file name: 'w")
 
 
 @pytest.mark.parametrize("line", ["audit @1.txt", "convert @1.txt out --to .xml", "audit @1.txt --results r.jsonl"])
@@ -119,7 +119,7 @@ def test_lists_that_name_others_twice_are_read_once(
             "list.txt: not a list of paths: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         ),
         (b"gone.onnx\n", "gone.onnx: cannot be read: No such file or directory"),
-        (b"-\n", "-: standard input is not read; expected names of models, or of folders"),
+        (b"-\n", "-: standard input is not supported; expected paths of models or folders"),
     ],
 )
 def test_a_list_that_makes_no_sense(content: bytes, reason: str, tmp_path: Path, fails: Fails) -> None:

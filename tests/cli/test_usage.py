@@ -131,7 +131,7 @@ def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str
             code, printed, errors = command(capsys, *given)
             assert (code, printed) == (2, "")
             assert set(errors) == set(f"error: {said.format(ends)}\n")
-    said = "-: standard input is not read; expected names of models, or of folders"
+    said = "-: standard input is not supported; expected paths of models or folders"
     assert command(capsys, "audit", "-") == (2, "", f"error: {said}\n")
 
 

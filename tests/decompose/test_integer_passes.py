@@ -55,7 +55,7 @@ def test_litert(sizes: list[int], corners: bool, centres: bool, dtype: str, tmp_
 
 def test_dynamic_lengths_have_no_form(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(layer("int8", [1, None, 7, 3], [9, 13])))
-    with pytest.raises(InexactError, match="integers are summed as LiteRT does, which needs lengths that are known"):
+    with pytest.raises(InexactError, match="integers are summed as LiteRT does, which needs static dimensions"):
         ir_interp.convert(tmp_path / "a.json", tmp_path / "a.xml")
 
 

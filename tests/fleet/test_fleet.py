@@ -245,7 +245,7 @@ def test_results_are_results(capsys: pytest.CaptureFixture[str]) -> None:
     _zoo(1)
     Path("r.jsonl").write_text('{"a": 1}\n')
     code, _, errors = command(capsys, "audit", "zoo", "--results", "r.jsonl")
-    assert (code, errors) == (2, "error: r.jsonl: line 1 is no result of a model; choose another name\n")
+    assert (code, errors) == (2, "error: r.jsonl: line 1 is not a result of a model; choose another name\n")
 
 
 def test_exporters() -> None:

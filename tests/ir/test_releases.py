@@ -173,6 +173,6 @@ def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
     y = branch.set_output(bodies[0][0].results[0], bodies[1][0].results[0])
     openvino.save_model(openvino.Model([ops.result(y)], [x, condition], "m"), tmp_path / "a.xml")
     with pytest.raises(
-        ir_interp.VerificationError, match=r"stands in a body, where it cannot be run as in openvino-2021.3"
+        ir_interp.VerificationError, match=r"is inside a body, where it cannot be run as in openvino-2021.3"
     ):
         ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")

@@ -108,7 +108,7 @@ def test_an_attribute_that_openvino_does_not_have_is_noted(
     for one, other in zip(before, in_openvino(ov.Core().read_model(path), draw.feeds), strict=True):
         np.testing.assert_array_equal(one, other)
     (found,) = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
-    assert found.endswith(f"@{attribute}: OpenVINO has no such attribute, and ignores it{note}")
+    assert found.endswith(f"@{attribute}: OpenVINO has no such attribute and ignores it{note}")
 
 
 def test_an_attribute_that_openvino_has_and_nothing_reads_is_refused(
@@ -144,7 +144,7 @@ def test_an_attribute_of_a_resize(tmp_path: Path) -> None:
     ov.save_model(ov.Model([ov.opset13.result(made)], [x]), path)
     path.write_text(_stated(path.read_text(), "Interpolate", "nearest_mod", "floor"))
     (note,) = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
-    assert note.endswith("@nearest_mod: OpenVINO has no such attribute, and ignores it; did you mean 'nearest_mode'?")
+    assert note.endswith("@nearest_mod: OpenVINO has no such attribute and ignores it; did you mean 'nearest_mode'?")
 
 
 def refusals(path: Path) -> str:

@@ -107,7 +107,7 @@ def test_an_ir_of_version_4_as_it_was(refused: Callable[..., list[str]]) -> None
 
 def test_an_unknown_layer(refused: Callable[..., list[str]]) -> None:
     text = net(unary(4, "odd", "Wobble"), edges=(*EDGES[:2], (2, 2, 4, 0), (4, 1, 3, 0)))
-    assert refused(text) == ["net.xml:layer[4 \"odd\"]: no ONNX form is written for layer type 'Wobble'"]
+    assert refused(text) == ["net.xml:layer[4 \"odd\"]: no ONNX form is known for layer type 'Wobble'"]
 
 
 def test_all_unsupported_layers_as_the_file_has_them(refused: Callable[..., list[str]]) -> None:
@@ -115,9 +115,9 @@ def test_all_unsupported_layers_as_the_file_has_them(refused: Callable[..., list
     layers = (unary(9, "first", "Wobble"), unary(4, "second", "ReLU", "extension"), unary(7, "third", "Wibble"))
     text = net(*layers, edges=(*EDGES[:2], (2, 2, 7, 0), (7, 1, 4, 0), (4, 1, 9, 0), (9, 1, 3, 0)))
     assert refused(text) == [
-        "net.xml:layer[9 \"first\"]: no ONNX form is written for layer type 'Wobble'",
+        "net.xml:layer[9 \"first\"]: no ONNX form is known for layer type 'Wobble'",
         'net.xml:layer[4 "second"]@version: not an operation set of OpenVINO\'s own',
-        "net.xml:layer[7 \"third\"]: no ONNX form is written for layer type 'Wibble'",
+        "net.xml:layer[7 \"third\"]: no ONNX form is known for layer type 'Wibble'",
     ]
 
 

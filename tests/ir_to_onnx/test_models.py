@@ -104,8 +104,8 @@ def test_all_refusals_come_together(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup, match="2 of 4 layers cannot become ONNX") as refusals:
         ir_interp.convert(source, tmp_path / "made.onnx")
     assert [str(each) for each in refusals.value.exceptions] == [
-        "net.xml:layer[1 \"one\"]: no ONNX form is written for layer type 'Wobble'",
-        "net.xml:layer[2 \"two\"]: no ONNX form is written for layer type 'Wabble'",
+        "net.xml:layer[1 \"one\"]: no ONNX form is known for layer type 'Wobble'",
+        "net.xml:layer[2 \"two\"]: no ONNX form is known for layer type 'Wabble'",
     ]
     assert not (tmp_path / "made.onnx").exists()
 
@@ -187,7 +187,7 @@ def test_what_only_a_newer_opset_can_say(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as refusals:
         converted(source, 17)
     assert "BitwiseAnd cannot become ONNX: it needs operator set 18 or later" in str(refusals.value.exceptions[0])
-    with pytest.raises(IrInterpError, match="opset 25 is not written; expected 11 to 24"):
+    with pytest.raises(IrInterpError, match="opset 25 is not supported; expected 11 to 24"):
         converted(source, 25)
 
 

@@ -101,7 +101,7 @@ def test_layer(configuration: Configuration, seed: int) -> None:
     [
         (
             IrCase(version=4, shape=(25,), attributes={"mode": "nearest"}, axes=(0,), scales=(2.5999999046325684,)),
-            "ONNX's shape inference makes another length of the scales than float32 does",
+            "ONNX's shape inference computes another size from the scales than float32",
         ),
         (
             IrCase(version=11, shape=(9, 7), dtype="int32", attributes={"mode": "bilinear_pillow"}, sizes=(20, 9)),

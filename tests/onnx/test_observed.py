@@ -95,7 +95,7 @@ def test_cubic_integers_whose_channels_come_last(tmp_path: Path) -> None:
 
 
 SIGNS = "it makes negative int8 zero under antialias"
-NO_FORM = "semantics observed: onnxruntime computes nothing that a resize says: "
+NO_FORM = "semantics observed: no resize describes what onnxruntime computes: "
 REFUSED = (
     (("int8", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 0.5, 0.5)}), NO_FORM + SIGNS),
     (("float32", LINEAR, {"scales": (1, 2, 2, 2)}), NO_FORM + "no linear Resize of axes [1, 2, 3] at rank 4"),

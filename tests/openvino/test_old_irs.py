@@ -120,14 +120,16 @@ def test_types_that_an_old_ir_does_not_keep_are_named(tmp_path: Path) -> None:
     source = saved(tmp_path / "a.onnx", nodes, element=onnx.TensorProto.INT64)
     with pytest.raises(ExceptionGroup) as refused:
         ir_interp.convert(source, tmp_path / "a.xml", ir=10)
-    assert "Result 'y': i64 is none of f32, i32" in str(refused.value.exceptions[0])
+    assert "Result 'y': i64 is not kept at the ends of an old IR; expected one of f32, i32" in str(
+        refused.value.exceptions[0]
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ir": 9}, "ir 9 is not written; expected one of 10, 11"),
-        ({"interpolate": 3}, "interpolate 3 is not written; expected one of 1, 4, 11"),
+        ({"ir": 9}, "ir 9 is not supported; expected one of 10, 11"),
+        ({"interpolate": 3}, "interpolate 3 is not supported; expected one of 1, 4, 11"),
         ({"ir": 10, "interpolate": 11}, "an IR of version 10 has Interpolate-4 at most"),
     ],
 )

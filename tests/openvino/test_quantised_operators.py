@@ -179,7 +179,7 @@ REFUSALS = {
     "a scale of run time": (
         ("QLinearSigmoid", MS, "a as az b yz"),
         {},
-        "a.onnx:'node': QLinearSigmoid has no plain form: 'b' is no constant",
+        "a.onnx:'node': QLinearSigmoid has no plain form: 'b' is not a constant",
     ),
 }
 

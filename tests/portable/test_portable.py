@@ -198,14 +198,14 @@ REFUSALS = {
         18,
         "tensorrt",
         "up: no exact form in tensorrt; the importer takes no antialias; and in primitive operations, how TensorRT "
-        "rounds indices that are found at run time is unknown; --freeze makes the lengths of --shape static",
+        "rounds indices that are found at run time is unknown; use --shape and --freeze to make the shape static",
     ),
     "ties of dynamic dimensions": (
         graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "tensorrt",
         "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, how TensorRT "
-        "rounds indices that are found at run time is unknown; --freeze makes the lengths of --shape static",
+        "rounds indices that are found at run time is unknown; use --shape and --freeze to make the shape static",
     ),
     "operations of a later operator set": (
         graph("float[2] s = {2, 3.5}", 'Resize <mode = "linear", axes = [2, 3]> (t, , s)', OPEN),
@@ -269,7 +269,7 @@ def test_only_and_strict(tmp_path: Path) -> None:
     assert (row.form, row.note) == ("Resize-18 -> weighted sums along axes 2, 3", "as asked")
     for options, message in (
         ({"only": "native"}, "no Resize with other attributes computes the same"),
-        ({"strict": True}, "in primitive operations, it is exact for the known lengths only"),
+        ({"strict": True}, "in primitive operations, it is exact for the static shape only"),
     ):
         with pytest.raises(ExceptionGroup) as refusals:
             ir_interp.convert(source, tmp_path / "p.onnx", target="tensorrt", **options)
@@ -341,14 +341,14 @@ NODES = [
     ("Squeeze <axes = [0]> (x)", 11, 13, "Squeeze-13 has no axes"),
     ("Unsqueeze (x, a)", 13, 11, "Unsqueeze-11 needs the attribute axes"),
     ("ReduceSum (x)", 13, 11, ""),
-    ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 means something else by the same attributes"),
+    ("Softmax <axis = 1> (x)", 13, 11, "Softmax-11 interprets the same attributes differently"),
     ("Softmax <axis = -1> (x)", 13, 11, ""),
-    ("Softmax <axis = -1> (x)", 13, 9, "Softmax-1 means something else by the same attributes"),
+    ("Softmax <axis = -1> (x)", 13, 9, "Softmax-1 interprets the same attributes differently"),
     ("LayerNormalization (x, a)", 17, 16, "operator set 16 has no LayerNormalization"),
     ("AveragePool <kernel_shape = [1]> (x)", 19, 11, ""),
     ("AveragePool <kernel_shape = [1], dilations = [2]> (x)", 19, 11, "AveragePool-11 has no dilations"),
     ("BatchNormalization (x, a, b, c, d)", 15, 9, ""),
-    ("BatchNormalization (x, a, b, c, d)", 15, 7, "BatchNormalization-7 has another default of spatial"),
+    ("BatchNormalization (x, a, b, c, d)", 15, 7, "BatchNormalization-7 has another default for spatial"),
     ("Resize (x, s)", 10, 13, "Resize-13 takes other inputs"),
     ("Resize (x, , s)", 13, 11, "Resize-11 needs the input roi"),
     ("TopK <k = 2> (x)", 9, 10, "TopK-10 has no k"),
@@ -511,7 +511,7 @@ def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
-GOES_WITH = "a target (onnx:11 and the like, tensorrt, openvino, any) goes with .onnx to .onnx, and that with a target"
+GOES_WITH = "a target (onnx:11 or the like, tensorrt, openvino, any) is required from .onnx to .onnx, and only there"
 EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *others()))} or any"
 
 

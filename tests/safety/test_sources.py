@@ -152,7 +152,7 @@ def test_results_are_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_results_that_are_none(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("r.jsonl").write_text(f"{line}\n")
-    said = "error: r.jsonl: line 1 is no result of a model; choose another name\n"
+    said = "error: r.jsonl: line 1 is not a result of a model; choose another name\n"
     assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
 
 
@@ -177,7 +177,7 @@ def test_a_folder_with_such_files_is_audited(capsys: pytest.CaptureFixture[str])
 def test_external_data_without_an_end(kind: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
     ENDLESS[kind]("weights")
     save_external(Path("b.onnx"), place, "weights")
-    said = "error: b.onnx: its external data are no regular file: weights\n"
+    said = "error: b.onnx: its external data are not a regular file: weights\n"
     for line in ("convert b.onnx b.xml", "convert b.onnx c.onnx --target openvino", "compare b.onnx a.onnx"):
         assert command(capsys, *line.split()) == (2, "", said)
 

@@ -115,7 +115,7 @@ def test_integers_of_open_lengths_have_no_form(capsys: pytest.CaptureFixture[str
     single_operator.write_resize(operator(dtype="int8", shape=(1, None, 6, 2)), Path("a.tflite"))
     code, _, errors = command(capsys, "convert", "a.tflite", "c.onnx", "-q")
     assert code == 1
-    assert "integers are summed as LiteRT does, which needs lengths that are known" in errors
+    assert "integers are summed as LiteRT does, which needs static dimensions" in errors
 
 
 def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:

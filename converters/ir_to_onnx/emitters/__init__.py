@@ -1,1 +1,1 @@
-"""The layers of an IR as ONNX nodes: one file a family of layers."""
+"""The layers of an IR as ONNX nodes: one file per family of layers."""

@@ -1,4 +1,4 @@
-"""Functions of a single tensor, element by element, and the soft maxima."""
+"""Elementwise functions of a single tensor, and softmax functions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _round(graph: Graph, op: Op) -> str | NodeTensor:
 
 
 def _clamp(graph: Graph, op: Op) -> str:
-    """Limit to a range; that of an integer is made of integers, for narrow ones as a conversion makes them."""
+    """Limit to a range; the limits of integers are integers, in narrow types as a conversion makes them."""
     low, high, dtype = op.real("min"), op.real("max"), op.dtype()
     if dtype in WHOLE:
         held = np.iinfo(as_dtype(dtype))
@@ -61,7 +61,7 @@ def _elu(graph: Graph, op: Op) -> str:
 
 
 def _number(op: Op, index: int, what: str) -> float | None:
-    """Return an input of one number; None where it is known only at run time."""
+    """Return the single number of an input; None if it is known only at run time."""
     value = op.value(index)
     return None if value is None else float(value.ravel()[0])
 

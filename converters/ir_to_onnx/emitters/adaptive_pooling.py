@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows along each axis as the output is long, fixed or known only at run time."""
+"""Adaptive pooling: as many windows along each axis as the output has elements, static or known only at run time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..tensors import below, operand, reduction, shape, tensor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """An axis that is pooled from ``held`` to ``length``; None where only run time knows these."""
+    """An axis that is pooled from ``held`` to ``length`` elements; None if these are known only at run time."""
 
     number: int
     held: int | None
     length: int | None
     place: int
-    """Which of the spatial axes it is."""
+    """Its place among the spatial axes."""
 
 
 _Write = Callable[[Graph, Op, str, _Axis], str]
@@ -67,7 +67,7 @@ def _edges(held: int, length: int) -> list[tuple[int, int]]:
 
 
 def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]:
-    """Return the lengths of an axis before and after, as scalars."""
+    """Return the sizes of an axis before and after, as scalars."""
     lengths = shape(operand(graph, op))
     length = node("Gather", lengths, lengths.of(axis.number))
     if axis.length is not None:
@@ -106,7 +106,7 @@ def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
     held, length = _numbers(graph, op, axis)
     begins, ends = _open_edges(held, length)
     elements = below(held).unsqueeze(1)
-    last = begins - 1  # of the window before, at the latest
+    last = begins - 1  # from the window before, at the latest
     is_inside = (last < elements) & (elements < ends)
     sizes = (ends - begins).cast(op.dtype())
     return str((is_inside.cast(op.dtype()) / sizes).value)
@@ -162,7 +162,7 @@ def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple
 
 
 def _of_any_size(graph: Graph, op: Op, axes: Sequence[_Axis]) -> tuple[str, ...]:
-    """Gather the windows of all axes, of the data and of flat places, and find the largest: the first of equals."""
+    """Gather the windows of all axes, of the data and of flat places, and find the maximum: the first of equals."""
     windows = [_places(graph, op, axis) for axis in axes]
     x = _gathered(graph, op.inputs[0], windows, 2)
     best = graph.node("ArgMax", x, axis=op.rank(), keepdims=1)

@@ -1,4 +1,4 @@
-"""Attention, as products and a soft maximum."""
+"""Attention, as products and a softmax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tensors import constant, operand, shape
 
 
 def _attention(graph: Graph, op: Op) -> NodeTensor:
-    """Weight values by how queries fit keys; ``causal`` takes the place of a mask."""
+    """Weight values by how well queries match keys; ``causal`` replaces a mask."""
     query, key, value = (operand(graph, op, index) for index in range(3))
     rank = op.rank(1)
     turned = key.transposed(*range(rank - 2), rank - 1, rank - 2)
@@ -35,7 +35,7 @@ def _scale(graph: Graph, op: Op) -> NodeTensor:
 
 
 def _before(lengths: NodeTensor) -> NodeTensor:
-    """Say for every query which keys stand at its place or before."""
+    """Return for every query which keys stand at its place or before."""
     rows, columns = (_places(lengths, axis) for axis in (-2, -1))
     return ~(rows.unsqueeze(1) < columns)
 

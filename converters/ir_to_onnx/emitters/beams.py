@@ -12,7 +12,7 @@ from ..layer import Op
 
 
 def _gather_tree(graph: Graph, op: Op) -> str:
-    """Read every beam from its last step to its first; what comes after its end is the end token."""
+    """Read every beam from its last step to its first; steps after its end are the end token."""
     dtype = op.dtype()
     parents = layer_inputs.int64(graph, op, 1, vector=False)
     end = graph.node("Reshape", op.inputs[3], graph.ints([1]))

@@ -1,4 +1,4 @@
-"""Pictures of a camera, their brightness apart from colours at half the resolution, as red, green and blue."""
+"""Camera images (NV12, I420): luma, and chroma at half the resolution, converted to red, green and blue."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...onnx.graph import Graph
 from ..layer import Op
 
 _ZEROS = (16, 128, 128)  # of y, u and v
-_RGB = np.array([[1.164, 1.164, 1.164], [0, -0.391, 2.018], [1.596, -0.813, 0]])  # what each of these adds
+_RGB = np.array([[1.164, 1.164, 1.164], [0, -0.391, 2.018], [1.596, -0.813, 0]])  # the contribution of each of these
 _ORDERS = {"RGB": _RGB, "BGR": _RGB[:, ::-1]}
 
 
 def _nv12(graph: Graph, op: Op) -> tuple[str, str]:
-    """Return y and uv; both colours lie beside each other."""
+    """Return y and uv; u and v are interleaved."""
     if op.has(1):
         return _single(graph, op, 0), _single(graph, op, 1)
     y, rest = _divided(graph, op)
@@ -25,7 +25,7 @@ def _nv12(graph: Graph, op: Op) -> tuple[str, str]:
 
 
 def _i420(graph: Graph, op: Op) -> tuple[str, str]:
-    """Return y and uv; all of one colour lie before all of the other."""
+    """Return y and uv; all of u lies before all of v."""
     if op.has(1):
         return _single(graph, op, 0), graph.node("Concat", _single(graph, op, 1), _single(graph, op, 2), axis=3)
     y, rest = _divided(graph, op)
@@ -51,7 +51,7 @@ def _channels(graph: Graph, x: str) -> list[str]:
 
 
 def _converted(read: Callable[[Graph, Op], tuple[str, str]], order: str) -> Callable[[Graph, Op], str]:
-    """Repeat each colour for its four pixels, and mix."""
+    """Repeat each chroma value for its four pixels, and mix."""
 
     def emit(graph: Graph, op: Op) -> str:
         op.needs(12, graph.opset, "integers that are limited") if op.dtype() != "float32" else None

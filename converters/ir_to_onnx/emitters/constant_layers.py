@@ -1,4 +1,4 @@
-"""Constants, and the types of elements."""
+"""Constants, and conversions of element types."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..layer import WHOLE, Op
 
 _SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21, "nf4": 21}
 _HALVES = ("float16", "bfloat16")
-_FEW = 2**10  # numbers, of which a node to make them single would cost more than two bytes each
+_FEW = 2**10  # elements, for which a Cast to float32 would take more bytes than half precision saves
 _NARROW = ("int16", "int8", "uint16", "uint8")
 
 
 def _const(graph: Graph, op: Op) -> str:
-    """Keep the type of the file, so that half precision is stored and then made single; a few numbers are at once."""
+    """Keep the type of the file, so that half precision is stored and converted to float32; a few numbers at once."""
     op.read.update(("element_type", "shape", "offset", "size"))  # by the net
     stored, used = op.layer.outputs[0].dtype or "", op.result_dtype()
     op.needs(_SINCE.get(stored, 0), graph.opset, f"element type {stored}")
@@ -34,7 +34,7 @@ def _const(graph: Graph, op: Op) -> str:
 
 
 def _convert(graph: Graph, op: Op) -> str:
-    """Cast; numbers that a narrow integer cannot hold wrap around, as those of 32 bits do."""
+    """Cast; numbers beyond a narrow integer wrap around, as those of 32 bits do."""
     source, target, x = op.dtype(), op.result_dtype(), op.inputs[0]
     if source == target:
         return x
@@ -44,7 +44,7 @@ def _convert(graph: Graph, op: Op) -> str:
 
 
 def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Cast both inputs to the type that their outputs have."""
+    """Cast both inputs to the type of their outputs."""
     op.read.update(("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target"))  # by OpenVINO
     target = op.result_dtype()
     return tuple(
@@ -54,7 +54,7 @@ def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _fake_convert(graph: Graph, op: Op) -> str:
-    """Round to 8-bit floating point numbers; scaled and shifted before, and back after."""
+    """Round to 8-bit floating-point numbers; scaled and shifted before, and back after."""
     op.needs(19, graph.opset, "8-bit floating point numbers")
     kind = op.word("destination_type", tuple(_EIGHT_BITS), "f8e4m3")
     x = graph.node("Mul", op.inputs[0], op.inputs[1])

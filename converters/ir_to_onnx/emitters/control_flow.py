@@ -31,7 +31,7 @@ def _branch(graph: Graph, op: Op, tag: str) -> onnx.GraphProto:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loop:
-    """A layer that repeats its body: the graph around it, the graph inside, and there the number of the iteration."""
+    """A layer that repeats its body: the outer graph, the inner graph, and the iteration number in the latter."""
 
     graph: Graph
     inner: Graph
@@ -40,7 +40,7 @@ class _Loop:
     step: str
 
     def write(self, trips: str, condition: str) -> tuple[str, ...]:
-        """Add the node: carried values come first, then what is stacked up from all iterations."""
+        """Add the node: carried values come first, then the stacked outputs of all iterations."""
         given = {end.layer: self._given(end) for end in self.body.inputs}
         results = self.op.conversion.write_body(self.inner, self.body.net, given)
         self.inner.layer = self.op.layer.name
@@ -55,7 +55,7 @@ class _Loop:
         return tuple(joined[end] if end in joined else made[last.index(end.layer)] for end in ends)
 
     def _given(self, end: End) -> str:
-        """Return a parameter's tensor: the number of the iteration, a part, what is carried, or one from outside."""
+        """Return a parameter's tensor: the iteration number, a slice, a carried value, or one from outside."""
         if end.purpose == "current_iteration":
             return self._number(end)
         if end.slices is not None:
@@ -76,7 +76,7 @@ class _Loop:
         return operators.unsqueeze(self.inner, number, [0]) if port.shape == (1,) else number
 
     def _part(self, end: End, slices: Slices) -> str:
-        """Take the part of an iteration: Gather counts from behind itself, so that no length need be known."""
+        """Take the slice of an iteration: Gather takes negative indices, so that no size need be known."""
         tensor, ends_at_last = inner_nets.outer(self.op, end), slices.size > 1 and slices.start < 0
         first = slices.first(self._length(end, slices) if ends_at_last else 0)
         moved = self.inner.node("Mul", self.step, self.graph.constant(slices.stride, np.int64))
@@ -106,7 +106,7 @@ class _Loop:
         return self.graph.ints([slices.count(self._length(end, slices))])
 
     def _proto(self, carried: dict[int, str], results: dict[int, str], outer: list[int]) -> onnx.GraphProto:
-        """Return the inner graph, whose first ends besides the number say whether the loop goes on."""
+        """Return the inner graph, whose first outputs besides the number decide whether the loop goes on."""
         going = self.inner.fresh(f"{self.op.layer.name}/going")
         inputs = [inner_nets.value_info(self.step, "int64", ()), inner_nets.value_info(going, "bool", ())]
         for number, tensor in carried.items():
@@ -117,14 +117,14 @@ class _Loop:
         return self.inner.proto(f"{self.op.layer.name}/body", inputs, outputs)
 
     def _condition(self, results: dict[int, str], going: str) -> str:
-        """Return the tensor that says whether there is another iteration; a body without one always goes on."""
+        """Return the tensor that decides about another iteration; a body without one always goes on."""
         for end in self.body.outputs:
             if end.purpose == "execution_condition":
                 return self.inner.node("Reshape", results[end.layer], self.graph.ints([]))
         return self.inner.node("Identity", going)
 
     def _joined(self, end: End, tensor: str) -> str:
-        """Join the parts that lie along a new first axis; where none are wanted, return the last."""
+        """Join the parts that lie along a new first axis; if none are needed, return the last."""
         if end.slices is None:
             return self.graph.node("Gather", tensor, self.graph.constant(-1, np.int64), axis=0)
         if not end.slices.is_whole:
@@ -155,7 +155,7 @@ def _loop(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _trips(graph: Graph, op: Op) -> str:
-    """Return how often a Loop runs at most; a negative number means without end."""
+    """Return the largest number of iterations of a Loop; a negative number means no limit."""
     trips, value = layer_inputs.int64(graph, op, 0), op.value(0)
     if value is not None:
         return trips if int(value.ravel()[0]) >= 0 else ""

@@ -1,4 +1,4 @@
-"""Convolutions, their transposes, and the deformable ones."""
+"""Convolutions, transposed convolutions, and deformable convolutions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _Emitter = Callable[[Graph, Op], str]
 
 
 def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) -> tuple[str, int]:
-    """Return the weights without a group axis of their own, times factors of channels, and the number of groups.
+    """Return the weights without a separate group axis, times factors of channels, and the number of groups.
 
-    Weights of few bits have a DequantizeLinear where onnxruntime multiplies integers then. Where it does not it would
-    leave that in, and know of no weights; arithmetic with constants it computes once.
+    Weights of few bits get a DequantizeLinear where onnxruntime then multiplies integers. Elsewhere it would not fold
+    that node, and know of no weights; it folds arithmetic with constants when it loads the model.
     """
     held, in_integers = weights.held(graph, op.inputs[1]), integer_layers.are_multiplied(op)
     if not grouped:
@@ -59,7 +59,7 @@ def _convolution(grouped: bool) -> _Emitter:
 
 
 def _of_bytes(graph: Graph, op: Op, grouped: bool) -> str | None:
-    """Return a convolution of bytes less their zero point; None where it is none, or its pads may be negative."""
+    """Return a convolution of bytes less their zero point; None if it is none, or its pads may be negative."""
     over, kernel = sliding_windows.read(op, op.lengths(1)[3 if grouped else 2 :]), byte_products.kernel(op)
     if kernel is None or min(over.begin + over.end, default=0) < 0:
         return None
@@ -69,7 +69,7 @@ def _of_bytes(graph: Graph, op: Op, grouped: bool) -> str | None:
 
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
-    """Return the levels that go in where weights take in their scales, and these."""
+    """Return the levels that go in, and their scales, if the weights absorb the scales."""
     found = channel_scales.unscaled(
         graph, op.inputs[0], "DequantizeLinear" if integer_layers.are_multiplied(op) else "Sub"
     )
@@ -86,7 +86,7 @@ def _transposed(grouped: bool) -> _Emitter:
         over = sliding_windows.read(op, op.lengths(1)[3 if grouped else 2 :])
         none = (0,) * len(over.kernel)
         same = op.word("auto_pad", sliding_windows.AUTO_PADS, "explicit").startswith("same")
-        if same:  # which says nothing without a shape to pad to
+        if same:  # without a shape to pad to, it has no effect
             over = replace(over, begin=none, end=none, same=None)
         extra, beyond = op.integers("output_padding", ()) or none, none
         if op.has(2):
@@ -109,9 +109,9 @@ _Lengths = tuple[int, ...]
 
 
 def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths, _Lengths]:
-    """Return pads, and lengths to add, that make the output as long as input 2 says.
+    """Return pads and output paddings that give the output the shape of input 2.
 
-    To add is left what lies beyond the reach of every window, and of ONNX's output_padding too.
+    Output paddings are the rest that lies beyond the reach of every window, and of ONNX's output_padding too.
     """
     wanted = op.known_integers(2, "the output's shape is")
     reach = [
@@ -129,7 +129,7 @@ def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths
     return replace(over, begin=begin, end=tuple(max(each, 0) for each in end)), held, beyond
 
 
-_OPPOSITE = {"same_upper": "same_lower", "same_lower": "same_upper"}  # what a convolution's input gains, this loses
+_OPPOSITE = {"same_upper": "same_lower", "same_lower": "same_upper"}  # a transposed convolution is the reverse
 
 
 def _refuse_negative(op: Op, over: Windows) -> None:
@@ -160,7 +160,7 @@ def _deformable(graph: Graph, op: Op) -> str:
 
 
 def _binary(graph: Graph, op: Op) -> str:
-    """Multiply signs: 1 for what is positive, else -1. OpenVINO takes the bits of each byte from the lowest on here."""
+    """Multiply signs: 1 for positive values, else -1. OpenVINO takes the bits of each byte from the lowest on here."""
     op.word("mode", ("xnor-popcount",), "xnor-popcount")
     pad, weights = op.real("pad_value"), op.known(1, "its weights are")
     if pad not in (-1, 0, 1):

@@ -24,7 +24,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Detections:
-    """A layer and its numbers: of images, of priors, and the classes that are no background."""
+    """A layer and its counts: of images, of priors, and the classes other than the background."""
 
     graph: Graph
     op: Op
@@ -39,16 +39,16 @@ class _Detections:
 
     @property
     def kept(self) -> int:
-        """How many detections an image has at most."""
+        """The largest number of detections of an image."""
         most, each = self.op.integers("keep_top_k")[0], self.op.integer("top_k", -1)
         return most if most > 0 else (each if each > 0 else self.priors) * len(self.classes)
 
     def reshaped(self, x: NodeTensor, *lengths: int) -> NodeTensor:
-        """Reshape; a constant at once."""
+        """Reshape; a constant is reshaped at once."""
         return x.like(layer_inputs.reshaped(self.graph, self.op, x.value, lengths))
 
     def ordered(self, key: NodeTensor, count: int) -> NodeTensor:
-        """Return the places of numbers from small to large; of equal ones the first come first."""
+        """Return the indices that sort numbers in ascending order; equal ones stay in order."""
         names = self.graph.outputs(2, "TopK", key.value, self.graph.ints([count]), axis=-1, largest=0)
         return key.like(names[1], "int64")
 
@@ -81,7 +81,7 @@ def _read(graph: Graph, op: Op) -> _Detections:
 
 
 def _decoded(detections: _Detections) -> NodeTensor:
-    """Return corners: priors, moved and stretched by what was detected."""
+    """Return corners: priors, moved and scaled by the detections."""
     graph, op, count = detections.graph, detections.op, detections.priors
     code = op.word("code_type", [f"{_PREFIX}{code}".lower() for code in _CODES], f"{_PREFIX}CORNER".lower())
     batch, rows, _ = op.lengths(2)
@@ -120,7 +120,7 @@ _DECODERS = {"corner": _from_corners, "center_size": _from_centres, "corner_size
 
 
 def _scores(detections: _Detections) -> str:
-    """Return the scores [images, classes, priors], only the best of each class where ``top_k`` says so."""
+    """Return the scores [images, classes, priors], only the best of each class if ``top_k`` is set."""
     graph, op = detections.graph, detections.op
     of_all = layer_inputs.reshaped(graph, op, op.inputs[1], [detections.images, detections.priors, -1])
     scores = tensor(graph, of_all).transposed(0, 2, 1).take(detections.classes, 1)
@@ -155,7 +155,7 @@ def _corners(detections: _Detections, boxes: NodeTensor, priors: NodeTensor, cou
 
 
 def _marked(detections: _Detections, rows: NodeTensor, is_there: NodeTensor, count: int) -> NodeTensor:
-    """Return rows with those that are there in front, an image of -1 behind them, and zeros elsewhere."""
+    """Return the valid rows in front, then rows of image -1, and zeros elsewhere."""
     length = detections.images * detections.kept
     flags = is_there.cast("float32")
     order = detections.ordered(-flags, count)

@@ -12,7 +12,7 @@ from ...onnx.onnx_primitives import NodeTensor, node
 from ..layer import Op
 from ..tensors import cut, joined, operand, tensor
 
-_CANONICAL = 224, 2  # the length of a region, and its level of the pyramid
+_CANONICAL = 224, 2  # the size of a region, and its level of the pyramid
 
 
 def _prior_grid(graph: Graph, op: Op) -> str:
@@ -66,7 +66,7 @@ def _features(graph: Graph, op: Op) -> tuple[str | NodeTensor, ...]:
 
 
 def _widened(graph: Graph, op: Op, least: int) -> str:
-    """Return regions at least as long as a pixel of the level: RoiAlign sees to it only where it is not aligned."""
+    """Return regions at least one pixel of the level in size: RoiAlign ensures this only if it is not aligned."""
     first, sizes = _corner_and_sizes(graph, op)
     longer = sizes.maximum(least)
     return str(joined([first, first + longer], 1).value)
@@ -78,7 +78,7 @@ def _corner_and_sizes(graph: Graph, op: Op) -> tuple[NodeTensor, NodeTensor]:
 
 
 def _level(graph: Graph, op: Op) -> NodeTensor:
-    """Return the level of every region [regions, 1]: one more for twice the length."""
+    """Return the level of every region [regions, 1]: one more for twice the size."""
     length, level = _CANONICAL
     _, sizes = _corner_and_sizes(graph, op)
     area = cut(sizes, 0, 1, 1) * cut(sizes, 1, 2, 1)

@@ -1,4 +1,4 @@
-"""The stages of Detectron models that suppress boxes: proposals, and the detections in the end."""
+"""The stages of Detectron models that suppress boxes: proposals, and the final detections."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..layer import Op
 from ..tensors import cut, joined, reduction, shape, squeezed, tensor, with_shape
 
 _LONGEST = float(np.log(1000 / 16))
-"""The logarithm of how much longer a proposal is made at most."""
+"""The logarithm of the largest factor by which a proposal may grow."""
 
 
 def _moved(boxes: NodeTensor, moves: Sequence[NodeTensor], longest: float, edge: float) -> list[NodeTensor]:
-    """Return the corners of boxes [..., 4], moved and stretched."""
+    """Return the corners of boxes [..., 4], moved and scaled."""
     x0, y0, x1, y1 = overlaps.columns(boxes, 4)
     corners = []
     for first, last, shift, stretch in zip((x0, y0), (x1, y1), moves[:2], moves[2:], strict=True):
@@ -46,10 +46,10 @@ def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Image:
-    """What a layer says of its images [images, 1]: the last places in them, and the least lengths of a box.
+    """Limits of the images [images, 1]: their last places, and the smallest sizes of a box.
 
-    Lengths are ``edge`` more than the difference of corners. Boxes that are too small are left out, or else come last,
-    with a score of 0, and OpenVINO measures how far boxes overlap without the edge.
+    Sizes are ``edge`` more than the difference of corners. Boxes that are too small are left out, or else come last,
+    with a score of 0, and OpenVINO measures overlap without the edge.
     """
 
     last: tuple[NodeTensor, NodeTensor]
@@ -59,11 +59,11 @@ class _Image:
 
 
 Candidates = tuple[NodeTensor, NodeTensor, NodeTensor]
-"""Boxes, best first, their scores, and a flag for each: whether it is left, or takes part."""
+"""Boxes, best first, their scores, and a flag for each: whether it is kept, or takes part."""
 
 
 def _proposals(op: Op, anchors: NodeTensor, moves: NodeTensor, scores: NodeTensor, image: _Image) -> Candidates:
-    """Return boxes [images, boxes, 4] and scores [images, boxes], best first, and which of them are left.
+    """Return boxes [images, boxes, 4] and scores [images, boxes], best first, and which of them are kept.
 
     ``moves`` are [images, 4 * anchors, rows, columns], ``scores`` [images, anchors, rows, columns].
     """
@@ -104,14 +104,14 @@ def _is_large(image: _Image, corners: Sequence[NodeTensor], axis: int) -> NodeTe
 
 
 def _flat(boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
-    """Return boxes and scores of what is kept, of all images in a row."""
+    """Return boxes and scores of the kept ones, of all images in a row."""
     flags = with_shape(kept, -1)
     rows = with_shape(boxes, -1, 4), with_shape(scores, -1)
     return node("Compress", rows[0], flags, axis=0), node("Compress", rows[1], flags, axis=0)
 
 
 def _filled(rows: NodeTensor, rank: int, most: int) -> NodeTensor:
-    """Return as many rows as may be, zeros behind those that there are."""
+    """Return the largest allowed number of rows, with zeros behind the actual ones."""
     longer = operators.padded(rows.ops.graph, rows.value, rank, 0, 0, most)
     return cut(rows.like(longer), 0, most, 0)
 
@@ -119,7 +119,7 @@ def _filled(rows: NodeTensor, rank: int, most: int) -> NodeTensor:
 def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     edge = 0.0 if op.flag("normalized", True) else 1.0
     info, numbers = tensor(graph, op.inputs[0]), op.lengths(0, [1])[0]
-    places = 1, 0, (3 if numbers == 4 else 2), 2  # width, height, and what they are scaled by
+    places = 1, 0, (3 if numbers == 4 else 2), 2  # width, height, and their scales
     width, height, across, down = (cut(info, each, each + 1, 1) for each in places)
     step, least = info.of(edge), info.of(op.real("min_size"))
     last = (width - step, height - step) if edge else (width, height)
@@ -135,7 +135,7 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
 
 
 def _single_image(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
-    """Propose for one image: as many as may be, zeros behind those that there are."""
+    """Propose for one image: the largest allowed number, with zeros behind the actual ones."""
     info = tensor(graph, op.inputs[0])
     sizes = (cut(info, each, each + 1, 0) for each in (1, 0))
     width, height = (each.unsqueeze(0) for each in sizes)
@@ -150,7 +150,7 @@ def _single_image(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
 
 
 def _detections(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
-    """Refine regions by class, suppress them in each, and list the best: zeros behind those that there are."""
+    """Refine regions by class, suppress them in each, and list the best, with zeros behind the actual ones."""
     least, most = op.real("score_threshold"), op.integer("max_detections_per_image")
     if op.flag("class_agnostic_box_regression"):
         raise op.refusal("every class has the same boxes, which OpenVINO reads beyond their end")
@@ -180,7 +180,7 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
 
 
 def _listed(op: Op, boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor, most: int) -> tuple[NodeTensor, ...]:
-    """List what is kept class by class; but where there is too much of it the best, whatever the class."""
+    """List the kept boxes class by class; if there are too many, the best of all classes."""
     ends = scores.of([-1], "int64")
     rows, values = _flat(boxes, scores, kept)
     labels = scores.of(np.arange(1, op.integer("num_classes"))[:, None], "int32")

@@ -16,12 +16,12 @@ _Binary = Callable[[Graph, Op, str, str], str]
 
 
 def _broadcasting(write: _Binary) -> Callable[[Graph, Op], str]:
-    """Take any kind of broadcasting."""
+    """Accept any kind of broadcasting."""
     return lambda graph, op: write(graph, op, op.inputs[0], _aligned(graph, op))
 
 
 def _merging(merge: Callable[[Graph, Op], str | None], write: _Binary) -> Callable[[Graph, Op], str]:
-    """Let the node before take in a constant where it can."""
+    """Let the preceding node absorb a constant if it can."""
     emit = _broadcasting(write)
     return lambda graph, op: merge(graph, op) or emit(graph, op)
 
@@ -55,7 +55,7 @@ def _bitwise(kind: str) -> _Binary:
 
 
 def _shift(direction: str) -> _Binary:
-    """Move bits; ONNX moves those of unsigned integers only."""
+    """Shift bits; ONNX shifts unsigned integers only."""
 
     def write(graph: Graph, op: Op, x: str, y: str) -> str:
         dtype = op.dtype()
@@ -70,7 +70,7 @@ def _shift(direction: str) -> _Binary:
 
 
 def _halved(graph: Graph, op: Op, x: str, y: str) -> str:
-    """Move the bits of signed integers to the right; of negative ones those of -1 - x, which are all the others."""
+    """Shift signed integers to the right; negative ones by way of -1 - x, which inverts all bits."""
     wide = "int64" if op.dtype() == "int64" else "int32"
     x = x if op.dtype() == wide else operators.cast(graph, x, wide)
     one, zero = (operators.scalar(graph, each, wide) for each in (1, 0))
@@ -87,7 +87,7 @@ def _shifted(graph: Graph, x: str, y: str, unsigned: str, direction: str) -> str
 
 
 def _saturating(kind: str) -> _Binary:
-    """Compute; what 8 bits cannot hold becomes the nearest that they can."""
+    """Compute; values beyond 8 bits saturate."""
 
     def write(graph: Graph, op: Op, x: str, y: str) -> str:
         dtype = op.dtype()
@@ -142,7 +142,7 @@ def _mod(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _divide(graph: Graph, op: Op, x: str, y: str) -> str:
-    """Divide, integers towards zero: OpenVINO's CPU plugin does not regard m_pythondiv, except under pdpd."""
+    """Divide, integers towards zero: OpenVINO's CPU plugin ignores m_pythondiv, except under pdpd."""
     if op.dtype() in WHOLE and op.text("auto_broadcast").lower() == "pdpd":
         raise op.refusal("integers are divided under pdpd")
     return graph.node("Div", x, y)
@@ -162,9 +162,9 @@ def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _prelu(graph: Graph, op: Op) -> str:
-    """Scale what is negative; a vector of slopes belongs to the channels.
+    """Scale negative values; a vector of slopes belongs to the channels.
 
-    One slope for all is a LeakyRelu, which onnxruntime makes part of the convolution before it.
+    A single slope is a LeakyRelu, which onnxruntime fuses with the convolution before it.
     """
     known, slope, shape, other = op.value(1), op.inputs[1], op.shape(0), op.shape(1)
     if known is not None and known.size and known.dtype.kind == "f" and (known == known.flat[0]).all():

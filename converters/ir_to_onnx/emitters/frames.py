@@ -1,4 +1,4 @@
-"""Overlapping pieces, taken apart and put together: spectra of frames of a signal, images from columns."""
+"""Overlapping frames, taken apart and put together: spectra of frames of a signal, images from columns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..tensors import cut, joined, operand, shape, squeezed, tensor
 
 
 def _sizes(op: Op) -> tuple[int, int]:
-    """Return the length of a frame, and from one to the next."""
+    """Return the size of a frame, and the step from one to the next."""
     (size,), (step,) = op.known_integers(2, "the size of a frame is"), op.known_integers(3, "the step of frames is")
     return size, step
 
 
 def _window(graph: Graph, op: Op, size: int) -> str:
-    """Return the window, zeros on both sides of a shorter one."""
+    """Return the window, padded with zeros on both sides if it is shorter."""
     held = op.lengths(1)[0]
     before = (size - held) // 2
     return operators.padded(graph, op.inputs[1], 1, 0, before, size - held - before) if held < size else op.inputs[1]
@@ -51,7 +51,7 @@ def _stft(graph: Graph, op: Op) -> NodeTensor:
 
 
 def _istft(graph: Graph, op: Op) -> str:
-    """Transform back, weight, add what overlaps, and divide by the sum of squared weights."""
+    """Transform back, weight, add overlapping parts, and divide by the sum of squared weights."""
     size, step = _sizes(op)
     rank, window = op.rank(), _window(graph, op, size)
     x = operand(graph, op) if rank == 4 else operand(graph, op).unsqueeze(0)
@@ -75,7 +75,7 @@ def _istft(graph: Graph, op: Op) -> str:
 
 
 def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
-    """Return a signal without what was added on both sides, or cut and filled to its length."""
+    """Return a signal without its padding on both sides, or cut and padded to its length."""
     edge = size // 2 if op.flag("center") else 0
     if not op.has(4):
         return operators.cut(graph, signal, [edge], [-edge], [1]) if edge else signal

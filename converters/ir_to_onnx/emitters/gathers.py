@@ -30,7 +30,7 @@ def _in_batches(graph: Graph, op: Op, axis: int, batch: int) -> str:
     data = operators.transposed(graph, op.inputs[0], operators.moved(rank, axis, batch))
     indices = layer_inputs.int64(graph, op, 1, vector=False)
     made = graph.node("GatherND", data, operators.unsqueeze(graph, indices, [op.rank(1)]), batch_dims=batch)
-    between = axis - batch  # axes of the data that stand in front of the picked ones
+    between = axis - batch  # axes of the data in front of the gathered ones
     order = [
         *range(batch),
         *(batch + picked + i for i in range(between)),
@@ -45,7 +45,7 @@ def _gather_elements(graph: Graph, op: Op) -> str:
 
 
 def _gather_nd(graph: Graph, op: Op) -> str:
-    """Gather by index tuples; GatherND-5 makes one axis of all that are in common."""
+    """Gather by index tuples; GatherND-5 joins all common axes into one."""
     batch = op.integer("batch_dims", 0)
     if batch:
         op.needs(12, graph.opset, "a gather in batches")

@@ -1,4 +1,4 @@
-"""Interpolate, through what the project knows of resizes: Resize where it computes the same, else primitives."""
+"""Interpolate, by the project's own model of resizes: Resize if it computes the same, else primitives."""
 
 from __future__ import annotations
 

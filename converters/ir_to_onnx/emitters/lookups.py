@@ -1,4 +1,4 @@
-"""Tables and what is looked up in them: sums of embeddings, sorted rows, unique elements; and small algebra."""
+"""Table lookups: sums of embeddings, sorted rows, unique elements; and basic linear algebra."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _as(graph: Graph, op: Op, tensor: str, index: int = 0) -> str:
 
 
 def _packed_sum(graph: Graph, op: Op) -> NodeTensor:
-    """Sum the rows of each bag; all have as many."""
+    """Sum the rows of each bag; all have the same number."""
     rows = operand(graph, op).take(tensor(graph, layer_inputs.int64(graph, op, 1, vector=False), "int64"), 0)
     if op.has(2):
         rows = rows * operand(graph, op, 2).unsqueeze(2, *range(3, op.rank() + 1))
@@ -32,7 +32,7 @@ def _reduction(op: Op) -> str:
 
 
 def _offset_sum(graph: Graph, op: Op) -> str | NodeTensor:
-    """Sum the rows of bags that begin at offsets: an index is in the last bag that begins at it or before."""
+    """Sum the rows of bags that begin at offsets: an index belongs to the last bag that begins at it or before."""
     offsets = tensor(graph, layer_inputs.int64(graph, op, 2), "int64")
     count = shape(offsets)
     zero, one = offsets.of(0), offsets.of(1)
@@ -86,7 +86,7 @@ def _search_sorted(graph: Graph, op: Op) -> str:
 def _unique(graph: Graph, op: Op) -> tuple[str, ...]:
     axis = op.known_integers(1, "the axis is")[0] if op.has(1) else None
     dtype = op.dtype()
-    held = dtype if dtype in ("float32", "int64") else "int64"  # what onnxruntime runs
+    held = dtype if dtype in ("float32", "int64") else "int64"  # the types that onnxruntime runs
     x = op.inputs[0] if dtype == held else operators.cast(graph, op.inputs[0], held)
     values, *places = graph.outputs(4, "Unique", x, axis=axis, sorted=int(op.flag("sorted", True)))
     return values if dtype == held else operators.cast(graph, values, dtype), *(

@@ -14,13 +14,13 @@ def _matmul(graph: Graph, op: Op) -> str:
 
 
 def _operand(graph: Graph, op: Op, index: int, name: str) -> str:
-    """Return an operand, its last two axes swapped where asked; a vector has nothing to swap."""
+    """Return an operand, its last two axes swapped if requested; a vector has nothing to swap."""
     if not op.flag(f"transpose_{name}") or op.rank(index) < 2:
         return op.inputs[index]
     held = small_weights.turned(op.net, op.layer, index)
     if held is not None and held.since <= graph.opset:
         return held.written(graph, op.layer.name)
-    if op.is_shared(index):  # weights that others take as they are need not be stored twice
+    if op.is_shared(index):  # weights that other nodes take as they are need not be stored twice
         return graph.node("Transpose", op.inputs[index], perm=_swapped(op.rank(index)))
     return operators.transposed(graph, op.inputs[index], _swapped(op.rank(index)))
 

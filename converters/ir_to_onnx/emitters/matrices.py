@@ -9,11 +9,11 @@ from ...onnx.graph import Graph
 from ..layer import Op
 
 MAX_SIZE = 6
-"""Rows of the largest matrix that is inverted so: the minors take its fourth power."""
+"""Rows of the largest matrix that is inverted this way: the minors take its fourth power."""
 
 
 def _inverse(graph: Graph, op: Op) -> str:
-    """Divide minors by determinants; by ``adjoint`` the CPU plugin means the inverse transposed."""
+    """Divide minors by determinants; ``adjoint`` means the transposed inverse in the CPU plugin."""
     size, rank = op.lengths(axes=[-1])[0], op.rank()
     if size > MAX_SIZE:
         raise op.refusal(f"ONNX has no inverse of matrices, and these have {size} rows (up to {MAX_SIZE} are written)")
@@ -25,7 +25,7 @@ def _inverse(graph: Graph, op: Op) -> str:
 
 
 def _minors(graph: Graph, x: str, size: int, rank: int, *, transposes: bool) -> str:
-    """Return for each place the determinant of what is left without its column and row, with the sign of its place."""
+    """Return for each element the determinant of the matrix without its column and row, with the sign of its place."""
     flat = graph.node("Reshape", x, graph.ints([*[0] * (rank - 2), size * size]))
     places = np.arange(size * size).reshape(size, size)
     if not transposes:

@@ -1,4 +1,4 @@
-"""Boxes of all classes suppressed, or made less likely, class by class, and the best of each image listed."""
+"""Boxes of all classes suppressed, or weakened, class by class, and the best of each image listed."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _multiclass_nms(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppression.Shape) -> str:
-    """Return the scores [images, classes * boxes] of what overlaps nothing better, as no NonMaxSuppression says it.
+    """Return the scores [images, classes * boxes] of kept boxes, by rules that NonMaxSuppression does not have.
 
-    Lengths may count pixels; the threshold may fall by a factor for each box that is left, until it is a half; boxes
-    may come by class, and those of all images in a row.
+    Sizes may count pixels; the threshold may fall by a factor for each kept box, until it is a half; boxes
+    may be given by class, and those of all images in a row.
     """
     images, count, length = shape
     if not count:
@@ -67,7 +67,7 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
 
 
 def _limits(overlap: float, eta: float, count: int) -> NDArray[np.float32]:
-    """Return by how much boxes may overlap at most, for each number of those left before, where that changes."""
+    """Return the largest allowed overlap by the number of boxes kept before, if that changes."""
     found = [np.float32(overlap)]
     while 0 <= eta < 1 and len(found) < count:
         found.append(found[-1] * np.float32(eta) if found[-1] > 0.5 else found[-1])
@@ -75,7 +75,7 @@ def _limits(overlap: float, eta: float, count: int) -> NDArray[np.float32]:
 
 
 def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
-    """Return intersection over union of every two boxes; 0 where one has no area."""
+    """Return intersection over union of every two boxes; 0 if one has no area."""
     zero = boxes.of(0)
     firsts, lasts = overlaps.columns(boxes, 4)[:2], overlaps.columns(boxes, 4)[2:]
     sides = []
@@ -88,7 +88,7 @@ def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
 
 
 def _matrix_nms(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Lower the score of each box by the better one that overlaps it most, as far as that itself is not overlapped."""
+    """Lower the score of each box by the better one that overlaps it most, less what that one is itself overlapped."""
     classes, scores, shape = _scores(graph, op)
     none, least = (constant(graph, each) for each in (suppression.NONE, op.real("score_threshold", 0)))
     scores = (tensor(graph, scores) > least).where(tensor(graph, scores), none).value
@@ -142,7 +142,7 @@ _DECAYS: dict[str, Callable[[Op, NodeTensor, NodeTensor], NodeTensor]] = {"linea
 
 
 def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
-    """Return the classes that are no background, their scores, and the numbers of images, classes and boxes.
+    """Return the classes other than the background, their scores, and the numbers of images, classes and boxes.
 
     Boxes of images in a row are boxes of each image, those of others without a score.
     """
@@ -190,7 +190,7 @@ def _listed(graph: Graph, op: Op, found: list[str], shape: suppression.Shape) ->
 
 
 def _of_classes(graph: Graph, op: Op, labels: str, boxes: str) -> tuple[str, str]:
-    """Return where boxes of each class stand among [classes, boxes], and the numbers that they have in the output."""
+    """Return the places of each class' boxes among [classes, boxes], and their numbers in the output."""
     classes, count = (operators.scalar(graph, each, "int64") for each in op.lengths(1))
     label = operators.cast(graph, labels, "int64")
     rows = graph.node("Add", graph.node("Mul", label, count), boxes)
@@ -198,7 +198,7 @@ def _of_classes(graph: Graph, op: Op, labels: str, boxes: str) -> tuple[str, str
 
 
 def _across(graph: Graph, op: Op, rows: list[str]) -> list[str]:
-    """Sort what was found in all images together where the layer does; equal ones stay in turn."""
+    """Sort the boxes of all images together if the layer does; equal ones stay in order."""
     sort = op.word("sort_result_type", _SORTS, "none")
     if not op.flag("sort_result_across_batch") or sort == "none":
         return rows

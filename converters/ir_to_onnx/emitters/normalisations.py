@@ -19,20 +19,20 @@ def _batch(graph: Graph, op: Op) -> str:
 
 
 def _mvn(graph: Graph, op: Op) -> str | NodeTensor:
-    """Normalise over axes; MVN-1 takes those behind the batch or the channels."""
+    """Normalise over axes; MVN-1 takes the axes behind the batch or the channels."""
     scaled, rank, inside = op.flag("normalize_variance", True), op.rank(), True
     if op.version >= 6:
         axes = op.axes(1, rank)
         inside = op.word("eps_mode", ("inside_sqrt", "outside_sqrt")) == "inside_sqrt"
     else:
         across, listed = op.flag("across_channels"), op.integers("reduction_axes", ())
-        across = 1 in listed if listed else across  # OpenVINO regards axis 1 alone
+        across = 1 in listed if listed else across  # OpenVINO considers axis 1 alone
         axes = tuple(range(1 if across else 2, rank))
     first = rank - len(axes)
     is_last = bool(axes) and sorted(axes) == list(range(first, rank))
     if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:
         lengths = op.lengths(axes=range(first, rank))
-        ones = graph.constant(np.ones(lengths), np.float32)  # what scales it later may be merged into it
+        ones = graph.constant(np.ones(lengths), np.float32)  # a later scale may be merged into it
         return graph.node("LayerNormalization", op.inputs[0], ones, axis=first, epsilon=op.real("eps"))
     return _normalised(op, operand(graph, op), axes, inside=inside, scaled=scaled)
 

@@ -30,7 +30,7 @@ def _pad(graph: Graph, op: Op) -> str:
 
 
 def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
-    """Pad by a node, which takes negative pads too; ONNX has none that repeats edges backwards, themselves included."""
+    """Pad by a node, which takes negative pads too; ONNX has none for symmetric reflection."""
     if mode != "symmetric":
         return graph.node("Pad", op.inputs[0], _pads(graph, op), mode=mode)
     x, shape = op.inputs[0], graph.node("Shape", op.inputs[0])
@@ -43,7 +43,7 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
 
 
 def _backwards(length: NodeTensor, before: NodeTensor, after: NodeTensor) -> NodeTensor:
-    """Return the places of an axis of which a padded one is made: -1 is 0 again, and so on, as at the end."""
+    """Return the source indices of a padded axis under symmetric reflection: -1 is 0 again, as at the end."""
     one = length.of(1)
     first, stop = -before, length + after
     place = node("Range", first, stop, one)
@@ -72,7 +72,7 @@ def _cropped(graph: Graph, x: str, begin: Sequence[int], end: Sequence[int]) -> 
 
 
 def _mirrored(graph: Graph, op: Op, begin: Sequence[int], end: Sequence[int]) -> str:
-    """Repeat the edges backwards, themselves included: slices with a step of -1, joined."""
+    """Pad by symmetric reflection: slices with a step of -1, joined."""
     x = _cropped(graph, op.inputs[0], begin, end)
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
         parts = [x]

@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean of windows."""
+"""Pooling: the maximum or the mean of windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDING = ("floor", "ceil", "ceil_torch")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rounded:
-    """Windows and how their number is rounded: by ONNX's ``ceil`` mode, or by ``pads`` that only run time knows."""
+    """Windows and the rounding of their number: by ONNX's ``ceil`` mode, or by ``pads`` known only at run time."""
 
     over: Windows
     ceil: int | None = None
@@ -48,10 +48,10 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, attributes: dict[str, Any]) -> str:
-    """Return the largest of floats, rounded: rounding never swaps two, so these are the largest of what is rounded.
+    """Return the maximum of floats, rounded: rounding keeps the order, so it equals the maximum of rounded values.
 
-    There are fewer of them, and what makes them need not put its channels in order. Nothing may tell onnxruntime that
-    it could round first.
+    There are fewer of them, and the node before need not reorder its channels. Nothing may show onnxruntime that it
+    could round first.
     """
     made = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
     for each in (before, after):
@@ -65,7 +65,7 @@ def _lowest(dtype: str) -> float:
 
 
 def _padded(graph: Graph, x: str, rounded: _Rounded, filling: float, dtype: str) -> str:
-    """Return what is pooled. The Concat of one keeps onnxruntime from giving pads back to a node that refuses them."""
+    """Return the pooled data. A Concat of one input keeps onnxruntime from moving pads to a node that refuses them."""
     if not rounded.pads:
         return x
     made = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
@@ -82,10 +82,10 @@ def _within_axes(graph: Graph, op: Op, places: str) -> str:
 
 
 def _rounded(graph: Graph, op: Op, over: Windows, *, counts: bool = False) -> _Rounded:
-    """Return windows of which nothing is left to round; where lengths are known at run time only, ONNX's mode or pads.
+    """Return windows that need no rounding; for dynamic sizes, ONNX's mode or pads.
 
-    OpenVINO's "ceil" keeps a last window that begins in the pads, ONNX and "ceil_torch" drop it. Where pads count in
-    a mean, what a last window reaches beyond them does so too: but not in ONNX.
+    OpenVINO's "ceil" keeps a last window that begins in the pads, ONNX and "ceil_torch" drop it. If pads count in
+    a mean, so does the part of a last window beyond them: but not in ONNX.
     """
     rounding = op.word("rounding_type", _ROUNDING, "floor")
     if over.same:
@@ -103,7 +103,7 @@ def _rounded(graph: Graph, op: Op, over: Windows, *, counts: bool = False) -> _R
 
 
 def _known(graph: Graph, over: Windows) -> _Rounded:
-    """Return windows whose pads are known; onnxruntime takes none as long as a kernel, but a Pad in front."""
+    """Return windows with known pads; onnxruntime takes no pads as large as a kernel, but a Pad in front."""
     if not _is_wide(over):
         return _Rounded(over=over)
     return _Rounded(over=_unpadded(over), pads=graph.ints([0, 0, *over.begin, 0, 0, *over.end]))
@@ -119,7 +119,7 @@ def _unpadded(over: Windows) -> Windows:
 
 
 def _open_pads(graph: Graph, op: Op, over: Windows, *, drop: bool) -> str:
-    """Return all pads, as ``_ends`` has them, of lengths known only at run time."""
+    """Return all pads, as in ``_ends``, for sizes known only at run time."""
     space = cut(shape(operand(graph, op)), 2, op.rank(), 0)
     before, after, extent, stride = (space.of(each) for each in (over.begin, over.end, over.extents, over.strides))
     pairs = zip(over.begin, over.end, over.extents, over.strides, strict=True)
@@ -148,7 +148,7 @@ def _ends(lengths: Sequence[int], over: Windows, *, drop: bool) -> tuple[int, ..
 
 
 def _avg_pool(graph: Graph, op: Op) -> str:
-    """Take means. Where a layer has no pads, what a last window reaches beyond the image never counts."""
+    """Take means. If a layer has no pads, the part of a last window beyond the image never counts."""
     over = sliding_windows.read(op, op.integers("kernel"))
     counts = not op.flag("exclude-pad") and (over.same is not None or any(over.begin + over.end))
     rounded = _rounded(graph, op, over, counts=counts)

@@ -1,4 +1,4 @@
-"""Prior boxes: constants where the lengths of the feature map and the image are known."""
+"""Prior boxes: constants if the shapes of the feature map and the image are static."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _prior_box(graph: Graph, op: Op) -> str:
 
 
 def _sizes(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return op.known_integers(0, "the lengths of its feature map are"), op.known_integers(1, "those of its image are")
+    return op.known_integers(0, "the size of its feature map is"), op.known_integers(1, "the size of its image is")
 
 
 def _reals(op: Op, name: str) -> _Reals:
@@ -51,7 +51,7 @@ _Box = tuple[list[_F32], bool]
 
 
 def _boxes_at(op: Op, centre: _Point, smallest: _Reals, scaled: bool) -> Iterator[_Box]:
-    """Yield corners of the boxes around a point, and whether they are limited by the image in any case."""
+    """Yield corners of the boxes around a point, and whether they are clipped to the image in any case."""
     yield from _fixed_boxes(op, centre)
     ratios, largest = _ratios(op), _reals(op, "max_size")
     for index, size in enumerate(smallest):
@@ -77,7 +77,7 @@ def _around(centre: _Point, width: _F32, height: _F32, limited: bool = False) ->
 
 
 def _ratios(op: Op) -> list[_F32]:
-    """Return the ratios other than 1, each once, and their inverses where these are wanted."""
+    """Return the ratios other than 1, each once, and their inverses if requested."""
     found = [_F32(1)]
     for ratio in _reals(op, "aspect_ratio"):
         if all(abs(ratio - each) >= 1e-6 for each in found):
@@ -97,7 +97,7 @@ def _fixed_boxes(op: Op, centre: _Point) -> Iterator[_Box]:
 
 
 def _grid(centre: _Point, size: _F32, count: int) -> Iterator[_Point]:
-    """Yield the middles of a box's parts; OpenVINO rounds their distance down."""
+    """Yield the centres of a box's parts; OpenVINO rounds their distance down."""
     shift = int(size / count)
     first = [place - int(size) // 2 + _F32(shift / 2) for place in centre]
     for row in range(count):

@@ -76,7 +76,7 @@ def _limited(corners: NodeTensor, info: NodeTensor, edge: int) -> NodeTensor:
 
 
 def _moved(op: Op, anchors: _Reals, moves: NodeTensor, info: NodeTensor) -> NodeTensor:
-    """Return corners: anchors, moved and stretched."""
+    """Return corners: anchors, moved and scaled."""
     sizes = anchors[:, 2:] - anchors[:, :2] + 1
     centres, lengths = (moves.of(each, "float32") for each in (anchors[:, :2] + sizes * 0.5, sizes))
     shift = _half(moves, second=False) / op.real("box_coordinate_scale", 1)
@@ -97,7 +97,7 @@ def _is_large(op: Op, corners: NodeTensor, info: NodeTensor) -> NodeTensor:
 
 
 def _listed(op: Op, corners: NodeTensor, scores: NodeTensor, info: NodeTensor) -> tuple[NodeTensor, ...]:
-    """Return rows of image and corners, and scores: those that suppression leaves, best first; see ``_filled``."""
+    """Return rows of image and corners, and scores: those kept by suppression, best first; see ``_filled``."""
     most = op.integer("post_nms_topn")
     wide = joined([_half(corners, second=False), _half(corners, second=True) + 1], 1)
     boxes, values, limit = wide.unsqueeze(0), scores.unsqueeze(0, 1), scores.of([most], "int64")
@@ -115,7 +115,7 @@ def _listed(op: Op, corners: NodeTensor, scores: NodeTensor, info: NodeTensor) -
 
 
 def _filled(rows: NodeTensor, most: int, rank: int) -> NodeTensor:
-    """Return as many rows as are wanted, zeros where there are less."""
+    """Return the requested number of rows, padded with zeros."""
     longer = operators.padded(rows.ops.graph, rows.value, rank, 0, 0, most)
     return cut(rows.like(longer), 0, most, 0)
 

@@ -1,4 +1,4 @@
-"""FakeQuantize: as integers where they say the same, else in the arithmetic of OpenVINO's CPU plugin."""
+"""FakeQuantize: as integers if they compute the same, else in the arithmetic of OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
 
 
 def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
-    """Return QuantizeLinear and DequantizeLinear, of constants the latter alone; None where they are not the same.
+    """Return QuantizeLinear and DequantizeLinear, for constants only the latter; None if they compute something else.
 
-    They are where zero is a level, but for some that part on what lies right between two levels.
+    They are the same where zero is a level, except for some ranges that differ right between two levels.
     """
     axis, before, after = levels.axis, levels.before, levels.after
     if before is None or after is None or axis is None:
@@ -48,7 +48,7 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
 
 
 def _stored(graph: Graph, op: Op, held: _Numbers, after: Side, axis: int) -> str | None:
-    """Return levels of constants, which are signed where the one in the middle is zero."""
+    """Return levels of constants, which are signed if the middle one is zero."""
     along = axis if after.scale.ndim else None
     if along is not None and graph.opset < _SINCE_AXIS:
         return None
@@ -59,10 +59,10 @@ def _stored(graph: Graph, op: Op, held: _Numbers, after: Side, axis: int) -> str
 
 
 def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) -> str | None:
-    """Return what is rounded to levels, and numbers again.
+    """Return values rounded to levels, as numbers again.
 
-    Integers are unsigned, and of one scale where a convolution of integers makes them: onnxruntime fails on one before
-    a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
+    Integers are unsigned, and have one scale where a convolution of integers produces them: onnxruntime fails on one
+    before a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
@@ -77,9 +77,9 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
 
 
 def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
-    """Return levels of a scale for each channel; None where an operator set before 13 has no form for their zeros.
+    """Return levels of a scale for each channel; None if an operator set before 13 has no form for their zeros.
 
-    Where a convolution of integers takes their scales in, before or behind, they are whole numbers of one scale.
+    If a convolution of integers absorbs their scales, before or behind, they are integers of one scale.
     """
     made = _bytes(graph, op, levels, x)
     if made is None or levels.after is None:
@@ -98,16 +98,16 @@ def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
 
 def _counted(graph: Graph, result: str, made: str) -> str:
-    """Return bytes as numbers, by a name that verification looks for."""
+    """Return bytes as numbers, under a name that verification looks for."""
     counted = graph.fresh(in_levels.counted(result))
     graph.rename(graph.node("DequantizeLinear", made, *_ONE.written(graph)), counted)
     return counted
 
 
 def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
-    """Return levels of channels as bytes, counted from the lowest: by a convolution whose weights take in their scales.
+    """Return levels of channels as bytes, counted from the lowest: by a convolution whose weights absorb their scales.
 
-    Else by a QuantizeLinear along the axis, or by products where an operator set has none.
+    Otherwise by a QuantizeLinear along the axis, or by products if the operator set has none.
     """
     before = None if levels.before is None or levels.before.parts_at_ties else levels.before
     own = before.in_levels() if before is not None else None
@@ -129,11 +129,11 @@ def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
 
 def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto | None:
-    """Return a Relu, read by this alone, that can as well follow the rounding of a convolution of integers.
+    """Return a Relu without other readers that can as well follow the rounding of a convolution of integers.
 
-    Where zero is not the lowest level, onnxruntime does not see that a Relu only limits levels, and multiplies floats.
-    Rounding never swaps two values and keeps zero, so what is limited afterwards is the same; a LeakyRelu that leaves
-    nothing is one that onnxruntime looks up for each level.
+    If zero is not the lowest level, onnxruntime does not see that a Relu only limits levels, and multiplies floats.
+    Rounding keeps the order of values and zero, so limiting afterwards gives the same; a LeakyRelu with slope 0 is one
+    that onnxruntime looks up for each level.
     """
     node = graph.maker(op.inputs[0])
     if before.zero == 0 or not before.equals(after) or node is None or node.op_type != "Relu":
@@ -144,10 +144,10 @@ def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto 
 
 
 def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:
-    """Return levels of bytes that are shifted in floats, a channel each by its own; None where bytes say no more.
+    """Return levels of bytes that are shifted in floats, each channel by its own; None if bytes are no gain.
 
-    QuantizeLinear limits and rounds just as FakeQuantize does, so in two operations for three of numbers; and where a
-    convolution makes what it is given, that becomes one of integers.
+    QuantizeLinear limits and rounds just as FakeQuantize does: two operations instead of three; and if a convolution
+    produces its input, that becomes one of integers.
     """
     if not levels.are_of_channels or _is_constant(op):
         return None
@@ -185,7 +185,7 @@ def _limited(graph: Graph, x: str, levels: Ranges) -> str:
 
 
 def _line(graph: Graph, x: str, scale: _Numbers, shift: _Numbers) -> str:
-    """Return x * scale + shift, without what changes nothing."""
+    """Return x * scale + shift, without operations that change nothing."""
     if np.any(scale != 1):
         x = graph.node("Mul", x, graph.constant(scale))
     return graph.node("Add", x, graph.constant(shift)) if np.any(shift != 0) else x

@@ -21,7 +21,7 @@ _TIME_FIRST = (1, 0, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """A recurrence: ``gates`` says which of the IR's is each of ONNX's, ``states`` how many tensors it carries."""
+    """A recurrence: ``gates`` maps ONNX's gates to the IR's, ``states`` is the number of tensors it carries."""
 
     node: str
     gates: tuple[int, ...]
@@ -29,7 +29,7 @@ class _Kind:
     activations: tuple[str, ...]
 
 
-# The gates of an LSTM are f, i, c, o, whatever weights_format says: OpenVINO does not regard it.
+# The gates of an LSTM are f, i, c, o, whatever weights_format is: OpenVINO ignores it.
 _KINDS = {
     "LSTM": _Kind(node="LSTM", gates=(1, 3, 0, 2), states=2, activations=("sigmoid", "tanh", "tanh")),
     "GRU": _Kind(node="GRU", gates=(0, 1, 2), states=1, activations=("sigmoid", "tanh")),
@@ -39,7 +39,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Recurrence:
-    """One layer; ``first`` is the input that holds the weights, which recurrent ones and biases follow."""
+    """One layer; ``first`` is the input that holds the weights, followed by recurrent ones and biases."""
 
     graph: Graph
     op: Op
@@ -107,7 +107,7 @@ class _Recurrence:
         )
 
     def _biases(self) -> str:
-        """Return biases of the input and of the state; an IR has their sum, but for the last gate of a linear GRU."""
+        """Return biases of the input and of the state; an IR has their sum, except in the last gate of a linear GRU."""
         if not self.op.has(self.first + 2):
             return ""
         name = self.op.inputs[self.first + 2]
@@ -117,7 +117,7 @@ class _Recurrence:
 
 
 def _unsqueezed(graph: Graph, name: str) -> str:
-    """Put an axis in front; a constant gets it at once."""
+    """Add an axis in front; a constant gets it at once."""
     if name in graph.initialisers:
         return graph.constant(graph.initialisers[name][None], name=name)
     return operators.unsqueeze(graph, name, [0])
@@ -146,7 +146,7 @@ def _sequence(kind: _Kind) -> Callable[[Graph, Op], tuple[str, ...]]:
 
 
 def _lengths(graph: Graph, op: Op, index: int) -> str:
-    """Return the lengths of sequences; none where all are as long as the input."""
+    """Return the lengths of sequences; none if all are as long as the input."""
     shape, value = op.shape(), op.value(index)
     if value is not None and shape is not None and np.all(value == (shape[1] or -1)):
         return ""

@@ -32,11 +32,11 @@ def _reduced(graph: Graph, op: Op, kind: str, x: str) -> str:
 
 
 _POOLED = {"ReduceMean": "GlobalAveragePool", "ReduceMax": "GlobalMaxPool"}
-"""Of an image as a whole onnxruntime has kernels that take less time, and integers."""
+"""For whole images onnxruntime has faster kernels, and integer ones."""
 
 
 def _logical(kind: str) -> _Emitter:
-    """Reduce truth values as numbers."""
+    """Reduce booleans as numbers."""
 
     def emit(graph: Graph, op: Op) -> str:
         numbers = operators.cast(graph, op.inputs[0], "int32")

@@ -1,4 +1,4 @@
-"""Layer types that ONNX cannot say, each with the reason."""
+"""Layer types that ONNX cannot express, each with the reason."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from . import sampled_regions
 
 
 def _region_yolo(graph: Graph, op: Op) -> str:
-    """Squash places, objectness and classes of every anchor; sizes stay as they are."""
+    """Apply the sigmoid to places, objectness and classes of every anchor; sizes stay as they are."""
     soft, classes, coordinates = op.flag("do_softmax", True), op.integer("classes"), op.integer("coords")
     anchors = op.integer("num") if soft else len(op.integers("mask", ()))
     batch, _, rows, columns = op.lengths()
@@ -29,7 +29,7 @@ def _region_yolo(graph: Graph, op: Op) -> str:
 
 
 def _reorg_yolo(graph: Graph, op: Op) -> str:
-    """Take the elements as those of a larger map with fewer channels, and move its blocks into the channels."""
+    """Read the elements as those of a larger map with fewer channels, and move its blocks into the channels."""
     stride = op.integer("stride")
     batch, depth, rows, columns = op.lengths()
     apart = [batch, depth // stride**2, rows * stride, columns * stride]
@@ -51,8 +51,8 @@ def _roi_pooling(graph: Graph, op: Op) -> str | NodeTensor:
 def _roi_align(graph: Graph, op: Op) -> str:
     """Sample regions; ``half_pixel`` moves their corners by half a pixel before they are scaled too.
 
-    The largest of samples is that of finer cells of one sample each, for onnxruntime takes it of their weighted parts;
-    and OpenVINO begins with 0.
+    The maximum of samples is that of finer cells of one sample each, since onnxruntime takes it of their weighted
+    parts; OpenVINO starts from 0.
     """
     op.until(21, graph.opset, "RoiAlign")
     aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
@@ -83,7 +83,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
 
 
 def _psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
-    """Average, in each cell of a region, channels of that cell only: products with who belongs where."""
+    """Average, in each cell of a region, the channels of that cell only: products with membership matrices."""
     if op.word("mode", ("average", "bilinear"), "average") != "average":
         return sampled_regions.averaged(graph, op)
     size, depth = op.integer("group_size"), op.integer("output_dim")

@@ -1,4 +1,4 @@
-"""Layers of boxes that are rotated: [x, y, width, height, angle], places being those of centres."""
+"""Layers of rotated boxes: [x, y, width, height, angle], where x and y are centres."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CORNERS = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
 
 def _nms_rotated(graph: Graph, op: Op) -> tuple[str, ...]:
-    """List image, class and box of what overlaps nothing better of its class."""
+    """List image, class and box of those without a better overlapping box of their class."""
     (images, count), (classes,) = op.lengths(0, [0, 1]), op.lengths(1, [1])
     (most,) = op.known_integers(2, "the number of boxes of a class is")
     groups = images * classes
@@ -51,7 +51,7 @@ def _nms_rotated(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _overlap(boxes: NodeTensor, *, clockwise: bool) -> NodeTensor:
-    """Return intersection over union of every two boxes; 0 where one has no area."""
+    """Return intersection over union of every two boxes; 0 if one has no area."""
     x, y, width, height, angle = overlaps.columns(boxes, 5)
     shared = _shared(x, y, width, height, angle if clockwise else -angle)
     return overlaps.shares(width * height, shared)
@@ -60,9 +60,9 @@ def _overlap(boxes: NodeTensor, *, clockwise: bool) -> NodeTensor:
 def _shared(*numbers: NodeTensor) -> NodeTensor:
     """Return the area that every two boxes [x, y, width, height, angle] share.
 
-    Seen from the first, which then is upright, the second is four edges. A box between two of them is as wide, at some
-    height, as the one lies right of the other; so the area is a sum over edges, of the mean place of each, limited to
-    the first box, times how high it goes in there.
+    In the frame of the first box, which is upright there, the second has four edges. At some height, it is as wide as
+    one of two edges lies right of the other; so the area is a sum over edges, of the mean place of each, limited to
+    the first box, times its height in there.
     """
     (x, its_x), (y, its_y), (width, its_width), (height, its_height), (angle, its_angle) = map(
         overlaps.each_two, numbers
@@ -94,7 +94,7 @@ class _Point:
 
 
 def _edges(sides: _Point, turn: NodeTensor, centre: _Point) -> tuple[_Point, _Point]:
-    """Return the ends of the four edges of turned boxes, along a last axis."""
+    """Return the ends of the four edges of rotated boxes, along a last axis."""
     wide, high = (sides.x.of(each) for each in zip(*_CORNERS, strict=True))
     corners = _Point(sides.x.unsqueeze(-1) * wide, sides.y.unsqueeze(-1) * high).turned(turn.unsqueeze(-1))
     begin = _Point(corners.x + centre.x.unsqueeze(-1), corners.y + centre.y.unsqueeze(-1))
@@ -106,7 +106,7 @@ def _limited(place: NodeTensor, reach: NodeTensor) -> NodeTensor:
 
 
 def _quotient(above: NodeTensor, below: NodeTensor) -> NodeTensor:
-    """Return a quotient, or what is above where nothing is below."""
+    """Return a quotient, or the numerator if the denominator is 0."""
     zero, one = below.of(0), below.of(1)
     return above / (below == zero).where(one, below)
 
@@ -148,8 +148,8 @@ def _roi_align_rotated(graph: Graph, op: Op) -> NodeTensor:
 class _Samples:
     """Samples along one side of regions: ``places`` [regions, cells * samples] from the centre, ``most`` in a cell.
 
-    Where each region has as many as it is long, these are ``counts`` [regions, 1], and ``are_there`` [regions, samples]
-    says which of the most a region has.
+    If the number of samples follows the size of each region, these are ``counts`` [regions, 1], and ``are_there``
+    [regions, samples] marks the samples of a region.
     """
 
     places: NodeTensor

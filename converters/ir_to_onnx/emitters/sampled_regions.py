@@ -1,4 +1,4 @@
-"""Regions whose cells are sampled between pixels, each from channels of its own."""
+"""Regions whose cells are sampled between pixels, each from its own channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tensors import constant, cut, reduction, tensor, with_shape
 
 
 def averaged(graph: Graph, op: Op) -> NodeTensor:
-    """Average samples of as many parts of each region as there are bins, each from channels of its own.
+    """Average samples of as many parts of each region as there are bins, each from its own channels.
 
     Regions are shares of the map. Their parts are sampled in as many places as there are cells, from end to end.
     """
@@ -24,7 +24,7 @@ def averaged(graph: Graph, op: Op) -> NodeTensor:
     lengths = op.lengths(0, [2, 3])
     scale = constant(graph, op.real("spatial_scale"))
     share = _from_end_to_end(size)
-    places = []  # [regions, channels, bins, bins, cells, cells], with lengths of 1
+    places = []  # [regions, channels, bins, bins, cells, cells], with sizes of 1
     for axis, count in enumerate(bins):
         first, last = (end * scale for end in _ends(graph, op, axis))
         steps = (np.arange(count)[:, None] + share) / count
@@ -36,9 +36,9 @@ def averaged(graph: Graph, op: Op) -> NodeTensor:
 
 
 def resized(graph: Graph, op: Op, size: Sequence[int]) -> NodeTensor:
-    """Sample each region, a share of the map, in as many places as are wanted, from end to end; 0 outside."""
+    """Sample each region, a share of the map, in the given number of places, from end to end; 0 outside."""
     depth, *lengths = op.lengths(0, [1, 2, 3])
-    places = []  # [regions, channels, rows, columns], with lengths of 1
+    places = []  # [regions, channels, rows, columns], with sizes of 1
     for axis, count in enumerate(size):
         share = _from_end_to_end(count)
         first, last = _ends(graph, op, axis)
@@ -48,12 +48,12 @@ def resized(graph: Graph, op: Op, size: Sequence[int]) -> NodeTensor:
 
 
 def _from_end_to_end(count: int) -> NDArray[np.float64]:
-    """Return places from 0 to 1; one alone lies in the middle."""
+    """Return places from 0 to 1; a single one lies in the middle."""
     return np.arange(count) / (count - 1) if count > 1 else np.array([0.5])
 
 
 def _inside(graph: Graph, op: Op, channels: NDArray[np.int64], places: Places, lengths: tuple[int, int]) -> NodeTensor:
-    """Return samples of channels, 0 for those outside of the map."""
+    """Return samples of channels, 0 outside the map."""
     values = _sampled(graph, op, _image(graph, op), channels, places)
     return sampling.is_within(places, lengths, 0, -1).where(values, 0)
 
@@ -64,7 +64,7 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     size, depth, lengths = op.integer("group_size"), op.integer("output_dim"), op.lengths(0, [2, 3])
     zero, half, one = (constant(graph, each) for each in (0, 0.5, 1))
     scale = constant(graph, op.real("spatial_scale"))
-    places = []  # [regions, channels, cells, cells, bins, bins], with lengths of 1
+    places = []  # [regions, channels, cells, cells, bins, bins], with sizes of 1
     for axis, count in enumerate(_bins(op)):
         first, last = (_rounded(end) for end in _ends(graph, op, axis))
         start, end = (each * scale - half for each in (first, last + one))
@@ -121,7 +121,7 @@ def _moves(graph: Graph, op: Op, number: int) -> NodeTensor:
 
 
 def _sampled(graph: Graph, op: Op, image: NodeTensor, channels: NDArray[np.int64], places: Places) -> NodeTensor:
-    """Return samples of channels, of which there is one for each output without its last two axes."""
+    """Return samples of channels, one channel for each output without its last two axes."""
     _, depth, rows, columns = op.lengths()
     offsets = image.of((channels * rows * columns)[..., None, None])
     begin = image * (depth * rows * columns)

@@ -17,7 +17,7 @@ _SINCE = {"add": 16, "mul": 16, "min": 18, "max": 18}
 
 
 def _reduction(graph: Graph, op: Op, word: str) -> str | None:
-    """Return the word of ONNX for a reduction; None for none."""
+    """Return ONNX's name of a reduction; None for none."""
     if word == "none":
         return None
     op.needs(_SINCE[_REDUCTIONS[word]], graph.opset, f"reduction {word}")
@@ -47,7 +47,7 @@ def _filled(graph: Graph, op: Op, value: float) -> str:
 
 
 def _neutral(word: str, dtype: str) -> float:
-    """Return the number that changes nothing in a reduction."""
+    """Return the neutral element of a reduction."""
     if word in ("sum", "prod"):
         return 0 if word == "sum" else 1
     limits = np.iinfo(as_dtype(dtype)) if dtype in WHOLE else np.finfo(as_dtype(dtype))
@@ -55,7 +55,7 @@ def _neutral(word: str, dtype: str) -> float:
 
 
 def _mean(graph: Graph, op: Op, scatter: Callable[[str, str, str], str], starts: bool) -> str:
-    """Divide sums by counts, that of the element itself included where it takes part."""
+    """Divide sums by counts, that of the element itself included if it takes part."""
     if op.dtype() in WHOLE:
         raise op.refusal("a mean of integers")
     zeros, ones = (_filled(graph, op, value) for value in (0, 1))

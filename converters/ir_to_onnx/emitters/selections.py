@@ -28,9 +28,9 @@ def _topk(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _one_hot(graph: Graph, op: Op) -> str:
-    """Compare with every index: one beyond the depth is nowhere.
+    """Compare with every index: one beyond the depth matches nothing.
 
-    A negative one counts from the depth where ``negative_indices_mode`` says so (version 16), else it is nowhere, too.
+    A negative one counts from the depth if ``negative_indices_mode`` is set so (version 16), else it matches nothing.
     """
     depth, rank = op.known_integers(1, "the depth is")[0], op.rank()
     axis = op.from_first(op.integer("axis"), rank + 1)

@@ -1,4 +1,4 @@
-"""Decoders of sequences: CTC, greedily."""
+"""Greedy CTC decoders of sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _ctc(graph: Graph, op: Op) -> NodeTensor:
 
 
 def _going(mask: NodeTensor) -> NodeTensor:
-    """Say for every step whether its sequence has not ended yet: no 0 stands at it or before."""
+    """Return for every step whether its sequence has not ended yet: there is no 0 at it or before."""
     ended = mask == 0
     return node("CumSum", ended.cast("int32"), mask.of(1, "int64")) == 0
 

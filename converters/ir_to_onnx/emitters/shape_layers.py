@@ -16,7 +16,7 @@ from ..quantised import integer_layers, small_weights
 
 
 def _reshape(graph: Graph, op: Op) -> str:
-    """Reshape; a zero copies a length under ``special_zero``, and means none without."""
+    """Reshape; a zero copies a size under ``special_zero``, and is a size of 0 otherwise."""
     literal, held = not op.flag("special_zero"), small_weights.flattened(op.net, op.layer)
     if held is not None and held.since <= graph.opset:
         return held.written(graph, op.layer.name)
@@ -24,7 +24,7 @@ def _reshape(graph: Graph, op: Op) -> str:
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)
     if lengths is not None and None not in lengths and 0 in lengths and graph.opset >= 14:
-        return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # -1 stands for no length among zeros
+        return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # with zeros in the pattern, -1 matches no size
     if pattern is None and lengths is not None and lengths.count(None) < 2 and 0 not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # whatever the pattern is at run time
     if pattern is not None and 0 not in pattern:
@@ -40,14 +40,14 @@ def _reshape(graph: Graph, op: Op) -> str:
 
 
 def _measured(pattern: Sequence[int], lengths: PartialShape) -> list[int]:
-    """Return a pattern whose -1 is the length that follows, if known: ONNX finds none for a tensor without elements."""
+    """Return a pattern whose -1 is the resulting size, if known: ONNX finds none for a tensor without elements."""
     return [entry if entry >= 0 or length is None else length for entry, length in zip(pattern, lengths, strict=True)]
 
 
 def _reshaped_without_zeros(graph: Graph, op: Op) -> str:
-    """Reshape where a zero of the pattern copies a length, and shall mean none: from lengths that are all none then.
+    """Reshape if a zero of the pattern would copy a size, but is a size of 0: start from a shape of zeros only.
 
-    Only what has no elements becomes so. All elements in a column do, whose other axes are cut to none with the first.
+    Only tensors without elements get that shape: a column of all elements does, once its axes are cut to none.
     """
     (rank,) = op.lengths(1)
     column = graph.node("Reshape", op.inputs[0], graph.ints([-1, *[1] * (rank - 1)]))
@@ -58,7 +58,7 @@ def _reshaped_without_zeros(graph: Graph, op: Op) -> str:
 
 
 def _squeeze(graph: Graph, op: Op) -> str:
-    """Remove axes of length 1: those given as far as they are such, or all."""
+    """Remove axes of size 1: the listed ones if they have that size, or all."""
     may_stay = op.flag("allow_axis_skip")
     if op.has(1):
         shape, axes = op.shape() or (None,) * op.rank(), op.axes(1, op.rank())
@@ -100,7 +100,7 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     made = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
     wanted = [int(length) for length in (made if lengths is None else lengths) if length is not None]
     if len(wanted) < count:
-        op.needs(13, graph.opset, "a split to lengths known only at run time")
+        op.needs(13, graph.opset, "a split into sizes known only at run time")
         return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
     if -1 not in wanted:
         return operators.split(graph, op.inputs[0], wanted, axis)
@@ -112,7 +112,7 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _with_rest(graph: Graph, op: Op, axis: int) -> str:
-    """Return lengths known only at run time, -1 among them replaced by what is left of the axis."""
+    """Return sizes known only at run time, with -1 among them replaced by the rest of the axis."""
     lengths = layer_inputs.int64(graph, op, 2)
     held = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
     others = graph.node("Add", operators.reduction(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
@@ -121,7 +121,7 @@ def _with_rest(graph: Graph, op: Op, axis: int) -> str:
 
 
 def _cut_around(graph: Graph, op: Op, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
-    """Cut pieces out from both ends; the one between them takes what is left."""
+    """Cut pieces out from both ends; the one between them takes the rest."""
     between = lengths.index(-1)
     starts = [sum(lengths[:i]) if i <= between else -sum(lengths[i:]) for i in range(len(lengths))]
     ends = [*starts[1:], operators.END]
@@ -144,7 +144,7 @@ def _tile(graph: Graph, op: Op) -> str:
 
 
 def _broadcast(graph: Graph, op: Op) -> str:
-    """Expand; "explicit" ("none" in Broadcast-1) says at which axes of the target those of the input stand."""
+    """Expand; "explicit" ("none" in Broadcast-1) maps the input's axes to axes of the target."""
     mode = op.word("mode", ("numpy", "none", "explicit", "bidirectional", "pdpd"), "numpy")
     if mode == "pdpd":
         raise op.refusal("it aligns axes as pdpd does")

@@ -17,7 +17,7 @@ _MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellips
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cut:
-    """One entry of a StridedSlice that cuts ``axis``; a side that is open goes to the end of it."""
+    """One entry of a StridedSlice that cuts ``axis``; an open side goes to the end of it."""
 
     entry: int
     axis: int
@@ -33,7 +33,7 @@ def _slice(graph: Graph, op: Op) -> str:
 
 
 def _slice_scatter(graph: Graph, op: Op) -> str:
-    """Replace what a slice takes: the slice of all places says where."""
+    """Replace the slice: slicing the indices of all places finds where."""
     start, stop, step = (layer_inputs.int64(graph, op, index) for index in (2, 3, 4))
     axes = layer_inputs.int64(graph, op, 5) if op.has(5) else graph.ints(range(op.lengths(2)[0]))
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
@@ -61,7 +61,7 @@ def _entries(op: Op) -> int:
 
 
 def _walk(op: Op) -> tuple[list[_Cut], list[int], list[int]]:
-    """Return the cuts, the axes that are new in the result, and the axes that are dropped."""
+    """Return the cuts, the new axes of the result, and the dropped axes."""
     count = _entries(op)
     begins, ends, news, shrinks, ellipses = (_bits(op, name, count) for name in _MASKS)
     cuts: list[_Cut] = []
@@ -82,7 +82,7 @@ def _walk(op: Op) -> tuple[list[_Cut], list[int], list[int]]:
 
 
 def _bits(op: Op, name: str, count: int) -> list[bool]:
-    """Return a mask; bits that it leaves out are not set."""
+    """Return a mask; missing bits are not set."""
     bits = [bool(bit) for bit in op.integers(name, ())][:count]
     return bits + [False] * (count - len(bits))
 
@@ -108,7 +108,7 @@ def _sides(cut: _Cut, begin: int, end: int, step: int) -> tuple[int, int, int]:
 
 
 def _cut_at_run_time(graph: Graph, op: Op, cuts: list[_Cut], steps: tuple[int, ...]) -> str:
-    """Slice by starts and stops in which constants take the place of masked entries."""
+    """Slice by starts and stops in which constants replace masked entries."""
     places, axes = graph.ints(cut.entry for cut in cuts), graph.ints(cut.axis for cut in cuts)
     fixed = [_sides(cut, 0, 0, steps[cut.entry]) for cut in cuts]
     given = [graph.node("Gather", layer_inputs.int64(graph, op, index), places) for index in (1, 2)]
@@ -120,7 +120,7 @@ def _cut_at_run_time(graph: Graph, op: Op, cuts: list[_Cut], steps: tuple[int, .
 
 
 def _following(graph: Graph, starts: str) -> str:
-    """Return the indices after some; what follows the last, -1, is the end."""
+    """Return the indices after some; that after the last, -1, is the end."""
     following = graph.node("Add", starts, graph.ints([1]))
     return graph.node("Where", graph.node("Equal", following, graph.ints([0])), graph.ints([END]), following)
 
@@ -140,7 +140,7 @@ def _reverse(graph: Graph, op: Op) -> str:
 
 
 def _roll(graph: Graph, op: Op) -> str:
-    """Move along axes; what leaves at one end comes in at the other."""
+    """Roll along axes."""
     x, shifts, axes = op.inputs[0], op.known_integers(1, "shifts are"), op.axes(2, op.rank())
     for shift, axis in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=False):
         held, place = (op.shape() or ())[axis], graph.ints([axis])

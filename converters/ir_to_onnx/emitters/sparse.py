@@ -11,7 +11,7 @@ from ..layer import WHOLE, Op
 
 
 def _segment_max(graph: Graph, op: Op) -> str:
-    """Scatter rows into those of their segments, of which the largest stay; rows of none are left out."""
+    """Scatter rows into those of their segments, keeping the largest; rows of no segment are left out."""
     op.needs(18, graph.opset, "a scatter that keeps the largest")
     dtype = op.dtype()
     numbers = layer_inputs.int64(graph, op, 1)
@@ -33,14 +33,14 @@ def _segment_max(graph: Graph, op: Op) -> str:
 
 
 def _segments(graph: Graph, op: Op, numbers: str) -> str:
-    """Return how many segments there are: one more than the last number where nothing says it."""
+    """Return the number of segments: one more than the last number if no input specifies it."""
     if op.has(2):
         return layer_inputs.int64(graph, op, 2)
     return graph.node("Add", operators.cut(graph, numbers, [-1], [operators.END], [0]), graph.ints([1]))
 
 
 def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Add an element to each row that has none, and order all by row; those of one keep their order."""
+    """Add an element to each empty row, and sort all by row; elements of one row keep their order."""
     indices = layer_inputs.int64(graph, op, 2, vector=False)
     zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
     height = graph.node("Gather", layer_inputs.int64(graph, op, 1), zero)

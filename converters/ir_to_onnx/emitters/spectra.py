@@ -1,4 +1,4 @@
-"""Fourier transforms, axis by axis as matrix products: onnxruntime's own take less, and other operators."""
+"""Fourier transforms, axis by axis as matrix products: onnxruntime's own take fewer types, and other operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _held(graph: Graph, op: Op, matrix: _Matrix) -> _Pair:
 
 
 def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half: bool = False) -> _Pair:
-    """Return the matrix of a transform of as many points as run time finds; ``half`` of its columns where asked."""
+    """Return the matrix of a transform of a size known at run time; ``half`` of its columns if requested."""
     zero, one, two = (constant(graph, each, "int64") for each in range(3))
     count = squeezed(cut(shape(tensor(graph, x)), axis, axis + 1, 0), 0)
     row = node("Range", zero, count, one)
@@ -49,11 +49,11 @@ def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half:
 
 
 _Size = int | str
-"""A number of points, -1 for all that there are, or the tensor that has it at run time."""
+"""A number of points, -1 for all of them, or the tensor that has it at run time."""
 
 
 def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
-    """Return the axes, and the number of points of each where it is given."""
+    """Return the axes, and the number of points of each if specified."""
     axes = [op.from_first(axis, rank) for axis in op.known_integers(1, "axes are")]
     if op.has(2) and op.value(2) is None:
         held = layer_inputs.int64(graph, op, 2)
@@ -77,7 +77,7 @@ def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -
 
 
 def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) -> str:
-    """Cut, or pad with zeros, to a number of points that run time knows; a negative one leaves all."""
+    """Cut, or pad with zeros, to a number of points known at run time; a negative one keeps all."""
     signal, points = tensor(graph, x), tensor(graph, size, "int64")
     place, zero = points.of([axis]), points.of([0])
     length = cut(shape(signal), axis, axis + 1, 0)
@@ -118,7 +118,7 @@ def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, _Size]],
 
 
 def _sized(graph: Graph, op: Op, x: str, wanted: _Size, axis: int, rank: int) -> tuple[str, int | None]:
-    """Return what is transformed along an axis, and its number of points where that is known."""
+    """Return the data to transform along an axis, and its number of points if known."""
     if isinstance(wanted, str):
         return _resized_at_run_time(graph, x, wanted, axis, rank), None
     if wanted == -1 and (op.shape() or ())[axis] is None:
@@ -143,7 +143,7 @@ def _idft(graph: Graph, op: Op) -> str:
 
 
 def _from_real(graph: Graph, op: Op) -> str:
-    """Transform real numbers: the last axis first, of which half the spectrum says all, then the others."""
+    """Transform real numbers: the last axis first, of which half the spectrum determines all, then the others."""
     rank = op.rank()
     *others, (axis, wanted) = _axes(graph, op, rank)
     x, size = _sized(graph, op, op.inputs[0], wanted, axis, rank)
@@ -156,7 +156,7 @@ def _from_real(graph: Graph, op: Op) -> str:
 
 
 def _to_real(graph: Graph, op: Op) -> str:
-    """Undo that: what is missing of the last axis are the conjugates, hence twice the real part."""
+    """Invert that: the missing part of the last axis are the conjugates, hence twice the real part."""
     rank = op.rank() - 1
     *others, (axis, wanted) = _axes(graph, op, rank)
     if isinstance(wanted, str):

@@ -1,4 +1,4 @@
-"""Boxes that overlap better ones left out: one by one, or all classes and boxes in a tensor of known shape."""
+"""Non-maximum suppression: one by one, or all classes and boxes in a tensor of known shape."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .. import layer_inputs
 from ..layer import Array, Op
 
 NONE = -np.inf
-"""The score of what is not chosen."""
+"""The score of boxes that are not selected."""
 
 Shape = tuple[int, int, int]
 """Numbers of images, classes and boxes."""
 
 
 def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
-    """Return the scores of only so many boxes of each class; of all where ``best`` is not positive."""
+    """Return the scores of only so many boxes of each class; of all if ``best`` is not positive."""
     if not 0 < best < shape[-1]:
         return scores
     values, places = graph.outputs(2, "TopK", scores, graph.ints([best]), axis=2)
@@ -25,9 +25,9 @@ def best_of_each(graph: Graph, scores: str, shape: Shape, best: int) -> str:
 
 
 def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, least: float) -> str:
-    """Return the scores [images, classes * boxes] of what overlaps nothing better of its class."""
+    """Return the scores [images, classes * boxes] of boxes that overlap no better one of their class."""
     first, last = operators.split(graph, boxes, [2, 2], 2)
-    boxes = graph.node("Concat", first, graph.node("Max", first, last), axis=2)  # OpenVINO turns none, ONNX would
+    boxes = graph.node("Concat", first, graph.node("Max", first, last), axis=2)  # ONNX would flip boxes
     limits = (graph.constant([each], np.float32) for each in (overlap, least))
     chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
     found = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
@@ -35,17 +35,17 @@ def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, le
 
 
 def nothing(graph: Graph, shape: Shape) -> str:
-    """Return scores of which none is chosen."""
+    """Return scores of which none is selected."""
     return graph.node("Expand", operators.scalar(graph, NONE, "float32"), graph.ints(shape))
 
 
 def is_there(graph: Graph, scores: str) -> str:
-    """Say which scores are those of something chosen."""
+    """Return which scores belong to a selected box."""
     return graph.node("Greater", scores, operators.scalar(graph, NONE, "float32"))
 
 
 def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Choose boxes; OpenVINO returns as many rows as it chose in every version, though pages before the fifth pad."""
+    """Select boxes; OpenVINO returns as many rows as it selects in every version, though pages before the fifth pad."""
     chosen = _chosen(graph, op)
     scores = graph.node("GatherND", op.inputs[1], chosen)
     count = operators.cut(graph, graph.node("Shape", chosen), [0], [1], [0])
@@ -60,7 +60,7 @@ def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _chosen(graph: Graph, op: Op) -> str:
-    """Return image, class and box of each that is chosen."""
+    """Return image, class and box of each selected box."""
     if op.has(5) and np.any(op.known(5, "soft_nms_sigma is")):
         raise op.refusal("it lowers the scores of overlapping boxes by soft_nms_sigma")
     centred = op.word("box_encoding", ("corner", "center"), "corner") == "center"
@@ -69,7 +69,7 @@ def _chosen(graph: Graph, op: Op) -> str:
     if overlap is None:
         threshold = op.inputs[3]
     else:
-        if np.all(overlap <= 0):  # all overlap by that: one of each class is left
+        if np.all(overlap <= 0):  # all overlap by that: one of each class is kept
             limit = graph.node("Sign", limit)
         threshold = graph.constant(below(overlap).reshape(1), np.float32)
     least = op.inputs[4] if op.has(4) else ""
@@ -81,14 +81,14 @@ def _chosen(graph: Graph, op: Op) -> str:
 def below(overlap: Array) -> Array:
     """Return the threshold from 0 to 1 above which boxes overlap by ``overlap`` at least.
 
-    OpenVINO leaves those out that overlap by just so much, ONNX keeps them. A threshold of run time is taken as it is,
-    and where it is 0, two boxes without area overlap.
+    OpenVINO suppresses boxes that overlap by exactly that, ONNX keeps them. A threshold known only at run time is used
+    unchanged; if it is 0, two boxes without area overlap.
     """
     return np.clip(np.nextafter(overlap.astype(np.float32), np.float32(-np.inf)), 0, 1)
 
 
 def _places(graph: Graph, chosen: str) -> str:
-    """Return batch and class of what is chosen, as numbers."""
+    """Return batch and class of the selected boxes, as numbers."""
     return operators.cast(graph, operators.cut(graph, chosen, [0], [2], [1]), "float32")
 
 

@@ -1,4 +1,4 @@
-"""Products of bytes less their zero points: ConvInteger and MatMulInteger, which OpenVINO spreads over int32."""
+"""Products of bytes less their zero points: ConvInteger and MatMulInteger, which OpenVINO expands into int32 layers."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from . import small_weights
 
 _BYTES = ("uint8", "int8")
 _MOVES = ("Reshape", "Transpose", "Squeeze", "Unsqueeze")
-"""Nodes that leave numbers as they are."""
+"""Nodes that leave values unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """A tensor of bytes, and that of the one of them that stands for zero."""
+    """A tensor of bytes, and its zero point."""
 
     tensor: str
     zero: str
 
 
 def convolved(graph: Graph, op: Op, kernel: Array | None, **attributes: Any) -> str | None:
-    """Return a convolution of bytes; None where it is anything else. The kernel has no axis of groups.
+    """Return a convolution of bytes; None for anything else. The kernel has no axis of groups.
 
-    It is of unsigned ones: onnxruntime takes three times as long for signed ones, and older ones have no kernel for it.
+    Weights are unsigned: onnxruntime takes three times as long for signed ones, and older releases have no such kernel.
     """
     return _product(graph, "ConvInteger", _read(graph, op, 0), _counted(graph, kernel), **attributes)
 
 
 def multiplied(graph: Graph, op: Op) -> str | None:
-    """Return a product of matrices of bytes; None where it is anything else."""
+    """Return a product of byte matrices; None for anything else."""
     if min(op.rank(0), op.rank(1)) < 2 or op.flag("transpose_a"):
         return None
     held, is_turned = kernel(op), op.flag("transpose_b")
@@ -49,7 +49,7 @@ def multiplied(graph: Graph, op: Op) -> str | None:
 
 
 def kernel(op: Op) -> Array | None:
-    """Return the second operand where it is a constant of int32."""
+    """Return the second operand if it is an int32 constant."""
     source = op.net.source(op.layer, 1)
     held = small_weights.constant(op.net, source[0]) if source else None
     return held if held is not None and op.dtype(1) == "int32" else None
@@ -62,13 +62,13 @@ def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, 
 
 
 def _signed(graph: Graph, values: Array) -> _Bytes | None:
-    """Return constants as signed bytes, where these hold them."""
+    """Return constants as signed bytes, if they fit."""
     held = values.size and values.min() >= -128 and values.max() <= 127
     return _Bytes(graph.constant(values, np.int8), "") if held else None
 
 
 def _counted(graph: Graph, values: Array | None) -> _Bytes | None:
-    """Return constants as bytes that are counted from the lowest, where these hold them."""
+    """Return constants as bytes that are counted from the lowest, if they fit."""
     zero = max(0, -int(values.min())) if values is not None and values.size else 256
     if values is None or max(zero, int(values.max()) + zero) > 255:
         return None
@@ -76,7 +76,7 @@ def _counted(graph: Graph, values: Array | None) -> _Bytes | None:
 
 
 def _read(graph: Graph, op: Op, index: int) -> _Bytes | None:
-    """Return the bytes that an input is, less their zero point; None where it is anything else."""
+    """Return the bytes of an input, less their zero point; None for anything else."""
     source = op.net.source(op.layer, index)
     if source is None or op.dtype(index) != "int32" or source[0].type.lower() not in ("subtract", "add"):
         return None
@@ -90,7 +90,7 @@ def _read(graph: Graph, op: Op, index: int) -> _Bytes | None:
 
 
 def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
-    """Return what is subtracted from bytes, where it is one of them."""
+    """Return the zero point that is subtracted from bytes, if it is one of them."""
     value = less.value(1)
     if value is not None:
         number = int(value.ravel()[0]) if value.size == 1 else None
@@ -103,7 +103,7 @@ def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
 
 
 def _dtype(op: Op, index: int) -> str | None:
-    """Return the type of the bytes that an operand was made of, as they are; None where it was made of others."""
+    """Return the element type of the bytes behind an operand; None if it was computed from others."""
     source: tuple[Layer, Port] | None = op.net.source(op.layer, index)
     while source is not None and source[0].type in _MOVES:
         source = op.net.source(source[0], 0)
@@ -112,7 +112,7 @@ def _dtype(op: Op, index: int) -> str | None:
 
 
 def _in_bytes(graph: Graph, tensor: str) -> str:
-    """Return what a Cast to int32 reads, behind the same nodes that follow the Cast."""
+    """Return the source of a Cast to int32, behind the same nodes that follow the Cast."""
     node = graph.maker(tensor)
     if node is None or node.op_type not in _MOVES:
         return node.input[0] if node is not None and node.op_type == "Cast" else tensor

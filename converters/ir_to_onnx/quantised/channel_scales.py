@@ -1,6 +1,6 @@
-"""Scales of channels between two convolutions, which their weights take in: then integers go in and come out.
+"""Scales of channels between two convolutions, absorbed by their weights: then integers go in and come out.
 
-Before a convolution of single channels tools quantise each channel by a scale of its own. onnxruntime multiplies
+Before a depthwise convolution, tools quantise each channel by its own scale. onnxruntime multiplies
 integers of one scale only.
 """
 
@@ -21,13 +21,13 @@ from . import small_weights
 
 _Numbers = NDArray[np.float32]
 _PASSED = {"relu": "Relu", "maxpool": "MaxPool"}
-"""Layers through which factors that are positive may be moved, and their nodes."""
+"""Layers through which positive factors may be moved, and their nodes."""
 
 
 def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | None = None) -> str | None:
-    """Return the input of a layer times factors of channels, made by the convolution before it; None where none can.
+    """Return the input of a layer times factors of channels, by the convolution before it; None if none can.
 
-    ``shifts`` are added to that, but not through a Relu. The convolution and what stands between are written anew, and
+    ``shifts`` are added to that, but not through a Relu. The convolution and the layers between are written anew, and
     the first ones left out at the end.
     """
     tensor, passed = op.inputs[0], list[onnx.NodeProto]()
@@ -54,7 +54,7 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
 
 
 def is_alone(op: Op) -> bool:
-    """Say whether nothing but this layer reads what the convolution before it makes, and what stands between."""
+    """Return whether this layer is the only reader of the convolution before it and the layers between."""
     layer, index = op.layer, 0
     while (source := op.net.source(layer, index)) is not None:
         if len(op.net.readers(*source)) > 1:
@@ -75,9 +75,9 @@ def _changing(op: Op, layer: Layer) -> int:
 
 
 def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tuple[str, _Numbers] | None:
-    """Return levels, and the factors of channels that make a tensor of them; None for any other tensor.
+    """Return levels, and the factors of channels that turn them into a tensor; None for any other tensor.
 
-    ``made_by`` is the operation that makes the levels: Sub where their zero was several bytes.
+    ``made_by`` is the operation that produces the levels: Sub if their zero was several bytes.
     """
     node = graph.maker(tensor)
     factors = graph.initialisers.get(node.input[1]) if node is not None and node.op_type == "Mul" else None
@@ -88,13 +88,13 @@ def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tu
 
 
 def kept_in_floats(graph: Graph, op: Op, tensor: str, *, ends_at_zero: bool = False, of_integers: bool = False) -> str:
-    """Return a tensor that is about to be rounded, such that weights before it stay what they are.
+    """Return a tensor that is about to be rounded, such that weights before it stay unchanged.
 
-    Between levels that go in and levels that come out, onnxruntime makes integers of weights that are none, of one
-    scale for all, which moves most results by some levels. It does not see that the lowest number limits nothing, nor
-    that a LeakyRelu that leaves nothing is a Relu, which costs no more than that; one may stand where the lowest level
-    ``ends_at_zero``. With ``of_integers`` weights that are integers are kept from it as well. Levels that are rounded
-    to other levels it would make one rounding of, to neither.
+    Between input levels and output levels, onnxruntime converts float weights to integers of one scale, which moves
+    most results by some levels. It does not notice that the lowest number limits nothing, nor
+    that a LeakyRelu with slope 0 is a Relu, which costs no more; the latter is possible if the lowest level
+    ``ends_at_zero``. With ``of_integers`` integer weights are protected as well. Levels that are rounded
+    to other levels would become one rounding, to neither.
     """
     if _are_levels(graph, tensor):
         return in_floats(graph, tensor)
@@ -122,7 +122,7 @@ def _are_levels(graph: Graph, tensor: str) -> bool:
 
 
 def in_floats(graph: Graph, tensor: str) -> str:
-    """Return a tensor that onnxruntime takes for another than the one that it was."""
+    """Return a tensor that onnxruntime takes for a different one."""
     return graph.node("Max", tensor, graph.constant(np.finfo(np.float32).min))
 
 
@@ -130,7 +130,7 @@ _ROUNDED_BY_ONNXRUNTIME = ("Conv", "ConvTranspose", "Gemm")
 _MOVES = ("MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
 _SEEN_THROUGH = (*_MOVES, "Relu", "Clip")
 _TAKEN_IN = ("Mul", "Add")
-"""Arithmetic that onnxruntime makes part of a convolution where it is with a constant."""
+"""Arithmetic with a constant that onnxruntime fuses into a convolution."""
 
 
 def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
@@ -150,4 +150,4 @@ def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:
 
 CONVOLUTIONS = ("convolution", "groupconvolution")
 BETWEEN = (*_PASSED, "add")
-"""What may stand behind a convolution: a bias, and what factors are moved through."""
+"""Layers allowed behind a convolution: a bias, and those through which factors are moved."""

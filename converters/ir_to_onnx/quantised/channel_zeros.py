@@ -1,8 +1,8 @@
-"""Zero points of channels before a convolution of single channels: what it pads with, and a bias.
+"""Zero points of channels before a depthwise convolution: its padding values, and a bias.
 
-Tools that quantise each channel by a range of its own (nncf's mixed preset) give it a level that is zero, too.
-onnxruntime multiplies integers of one such level. So levels are counted from the lowest, what that adds to each sum is
-taken off by the bias, and the pads are written out, as levels that are zero.
+Tools that quantise each channel by its own range (nncf's mixed preset) give it its own zero point, too.
+onnxruntime multiplies integers of one zero point only. So levels are counted from the lowest, the bias subtracts what
+that adds to each sum, and the pads are written explicitly, as levels that are zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BYTES = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
 
 
 def convolved(graph: Graph, op: Op, over: Windows) -> str | None:
-    """Return a convolution of bytes, from levels that have zero points of channels; None where onnxruntime has none."""
+    """Return a convolution of bytes, from levels with zero points of channels; None if onnxruntime has none."""
     found = channel_scales.unscaled(graph, op.inputs[0], "Sub")
     held = small_weights.held(graph, op.inputs[1])
     shape = op.shape()
@@ -46,7 +46,7 @@ def convolved(graph: Graph, op: Op, over: Windows) -> str | None:
 
 
 def _padded(graph: Graph, x: str, zero: NDArray[np.float32], lengths: tuple[int, ...], over: Windows) -> str:
-    """Return levels between levels that are zero; onnxruntime joins bytes where the result is rounded to them."""
+    """Return levels between levels that are zero; onnxruntime joins bytes if the result is rounded to them."""
     shape = list(lengths)
     for axis in reversed(range(2, len(lengths))):
         before, after = over.begin[axis - 2], over.end[axis - 2]

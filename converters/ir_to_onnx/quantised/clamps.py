@@ -1,7 +1,7 @@
-"""Limits that a FakeQuantize sets itself: a Clamp before it that limits no further changes nothing, and is left out.
+"""Limits implied by a FakeQuantize: a Clamp before it that limits no further changes nothing, and is left out.
 
-So a ReLU6 between a convolution and its levels does not keep onnxruntime from multiplying integers: of what limits
-numbers there it knows Relu alone.
+So a ReLU6 between a convolution and its levels does not keep onnxruntime from multiplying integers: the only limit
+that it accepts there is Relu.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import ranges
 
 
 def without_idle(net: Net, conversion: Conversion) -> Net:
-    """Return a net in which each FakeQuantize reads what an idle Clamp limits, without Clamps that nothing reads."""
+    """Return a net in which each FakeQuantize reads the input of an idle Clamp, without Clamps that nothing reads."""
     edges, idle = dict(net.edges), set[int]()
     for layer in net.layers.values():
         clamp = _idle(Op(net=net, layer=layer, inputs=(), conversion=conversion))
@@ -27,7 +27,7 @@ def without_idle(net: Net, conversion: Conversion) -> Net:
 
 
 def _idle(op: Op) -> Layer | None:
-    """Return the Clamp that a FakeQuantize reads, where it is idle."""
+    """Return the Clamp that a FakeQuantize reads, if it is idle."""
     levels = ranges.read(op)
     source = op.net.source(op.layer, 0)
     if levels is None or source is None or source[0].type.lower() != "clamp":

@@ -1,7 +1,7 @@
-"""Levels whose scale is found at run time: what OpenVINO makes of a DynamicQuantizeLinear is that node again.
+"""Levels whose scale is computed at run time: OpenVINO's layers for a DynamicQuantizeLinear become that node again.
 
-Its frontend spreads one over about twenty layers. Both find the scale as (largest - smallest) / 255, zero among them,
-and round x / scale before they add the zero point; what lies between two levels within last places of float32 may
+Its frontend expands one into about twenty layers. Both compute the scale as (largest - smallest) / 255, zero included,
+and round x / scale before they add the zero point; values between two levels within last places of float32 may
 become either.
 """
 
@@ -20,11 +20,11 @@ from ..rewired import rewired
 from . import small_weights
 
 TYPE = "DynamicQuantizeLinear of ONNX"
-"""The type of the layer that stands for all; OpenVINO has none of this name."""
+"""The type of the layer that replaces all; OpenVINO has none of this name."""
 
 
 def gathered(net: Net) -> Net:
-    """Return a net in which one layer stands for those of each DynamicQuantizeLinear."""
+    """Return a net in which one layer replaces those of each DynamicQuantizeLinear."""
     for layer in list(net.layers.values()):
         found = _Found.of(net, layer)
         net = net if found is None else _with_one(net, found)
@@ -32,9 +32,9 @@ def gathered(net: Net) -> Net:
 
 
 def emit(graph: Graph, op: Op) -> tuple[str, ...]:
-    """Write that layer: levels, their scale, and the level that is zero.
+    """Write that layer: levels, their scale, and the zero point.
 
-    Where an IR has 1 / 255 in half precision, its scale is another than that by which it rounds.
+    If an IR has 1 / 255 in half precision, its scale differs from the one by which it rounds.
     """
     levels, scale, zero = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])
     share = np.float32(op.real(_SHARE))
@@ -44,14 +44,14 @@ def emit(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 _SHARE = "share"
-"""The attribute of that layer that says which share of the range is its scale: about 1 / 255."""
+"""The attribute of that layer for the share of the range that is its scale: about 1 / 255."""
 
 _End = tuple[Layer, Port]
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A layer of a type, and what feeds it: a layer, the value of a constant (in float32 or half), or any tensor."""
+    """A layer of a type, and its inputs: a layer, the value of a constant (in float32 or half), or any tensor."""
 
     type: str
     inputs: tuple[_Made | float | str, ...]
@@ -72,7 +72,7 @@ _ZERO = _Made("convert", (_Made("clamp", (_Made("round", (_PLACE,), "rounded zer
 _COUNT = _Made("round", (_Made("divide", (_Made("multiply", ("x", 255.0)), "range")),), "rounded")
 _SUM = _Made("add", (_COUNT, _Made("convert", ("zero",), "shift")))
 _LEVELS = (_SCALE, _ZERO, _Made("convert", (_Made("clamp", (_SUM,), "in bytes"),), "levels"))
-"""In the order in which names become known, from those that others read on."""
+"""In the order in which names become known, starting with those that others use."""
 
 _COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 
@@ -86,7 +86,7 @@ class _Found:
 
     @classmethod
     def of(cls, net: Net, layer: Layer) -> _Found | None:
-        """Return what a Convert to bytes is the end of; None for any other layer."""
+        """Return the pattern that ends with a Convert to bytes; None for any other layer."""
         if layer.type.lower() != "convert" or len(layer.outputs) != 1 or layer.outputs[0].dtype != "uint8":
             return None
         parts = _parts(net, layer)
@@ -101,7 +101,7 @@ class _Found:
 
 
 def _parts(net: Net, layer: Layer) -> tuple[_End, _End, _End] | None:
-    """Return scale, zero point and levels, found by the way back from the last: through the sum, and the quotient."""
+    """Return scale, zero point and levels, found backwards from the last: through the sum, and the quotient."""
     limited = _step_back(net, (layer, layer.outputs[0]), "convert", "clamp", "add")
     for rounded in _sources(net, limited[0]) if limited else ():
         zero = _step_back(net, rounded, "convert")
@@ -113,7 +113,7 @@ def _parts(net: Net, layer: Layer) -> tuple[_End, _End, _End] | None:
 
 
 def _step_back(net: Net, end: _End, *kinds: str) -> _End | None:
-    """Return what feeds the last of layers of some types that stand behind each other; None where others do."""
+    """Return the input of the last of a chain of layers of some types; None for other layers."""
     for kind in kinds:
         sources = _sources(net, end[0])
         if end[0].type.lower() != kind or not sources:
@@ -129,7 +129,7 @@ def _sources(net: Net, layer: Layer) -> list[_End]:
 
 
 def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, _End], layers: set[int]) -> bool:
-    """Say whether a tensor is made as a pattern has it; names it in ``seen``, and its layers in ``layers``."""
+    """Return whether a tensor matches a pattern; names it in ``seen``, and its layers in ``layers``."""
     if isinstance(pattern, float):
         return _number(net, end[0]) in (np.float32(pattern), np.float32(np.float16(pattern)))
     name = pattern if isinstance(pattern, str) else pattern.name
@@ -165,7 +165,7 @@ def _number(net: Net, layer: Layer) -> float | None:
 
 
 def _is_right(net: Net, ends: dict[str, _End]) -> bool:
-    """Say whether the attributes are those of the pattern: all axes, 8 bits, halves to even."""
+    """Return whether the attributes are those of the pattern: all axes, 8 bits, halves to even."""
     x, scale, zero, shift = (ends[name][1] for name in ("x", "scale", "zero", "shift"))
     modes = [ends[name][0].attributes.get("mode", "half_to_even").lower() for name in ("rounded", "rounded zero")]
     limits = [ends[name][0].attributes for name in ("in bytes", "zero in bytes")]
@@ -179,7 +179,7 @@ def _is_right(net: Net, ends: dict[str, _End]) -> bool:
 
 
 def _with_one(net: Net, found: _Found) -> Net:
-    """Return a net where one layer, in the place of that which made the levels, makes the scale and the zero too."""
+    """Return a net where one layer, in place of the one that produced the levels, produces scale and zero point too."""
     made = [found.ends[name] for name in ("levels", "scale", "zero")]
     last, (source, port) = made[0][0], found.ends["x"]
     ports = tuple(

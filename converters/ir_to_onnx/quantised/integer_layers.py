@@ -1,4 +1,4 @@
-"""What onnxruntime computes in integers: what layers it finds between levels that go in and levels that come out."""
+"""Layers that onnxruntime computes in integers: those it finds between input levels and output levels."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .ranges import Side
 _MOVES = ("maxpool", "reshape", "transpose", "squeeze", "unsqueeze")  # levels stay what they are
 _BETWEEN = (*_MOVES, "add", "relu")  # a bias
 _FEW = 4
-"""Channels of which onnxruntime's convolution of integers takes longer than that of floats: images, mostly."""
+"""Channels for which onnxruntime's integer convolution is slower than the float one: mostly images."""
 
 
 def are_multiplied(op: Op) -> bool:
-    """Say whether a convolution is to be one of integers: levels go in and come out, of one scale each.
+    """Return whether a convolution should use integers: its input and its output are levels, of one scale each.
 
-    Scales of channels do where weights take them in: those of the convolution behind, which has to be one of single
-    channels, and those of the convolution before.
+    Scales of channels qualify if weights absorb them: those of a depthwise convolution behind, and those of the
+    convolution before.
     """
     if op.layer.type.lower() not in channel_scales.CONVOLUTIONS or not _takes_levels(op):
         return False
@@ -41,7 +41,7 @@ def _takes_levels(op: Op) -> bool:
 
 
 def makes_levels(op: Op) -> bool:
-    """Say whether what a convolution makes becomes levels that its weights can be scaled to."""
+    """Return whether the output of a convolution becomes levels that its weights can be scaled to."""
     return _feeds_channels(op) or _feeds_levels(op)
 
 
@@ -56,7 +56,7 @@ def _feeds_levels(op: Op) -> bool:
 
 
 def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
-    """Return what reads a layer's output behind layers of some types, and the types of these."""
+    """Return the readers of a layer's output behind layers of some types, and the types of these."""
     result, passed = op.layer, set[str]()
     while len(readers := op.net.readers(result, result.outputs[0])) == 1 and _passes(op, readers[0], passing):
         result = readers[0]
@@ -65,7 +65,7 @@ def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
 
 
 def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
-    """Say whether a layer is of some types; an Add is one that adds a constant."""
+    """Return whether a layer is of some types; an Add must add a constant."""
     kind = layer.type.lower()
     added = (op.net.source(layer, index) for index in range(len(layer.inputs) if kind == "add" else 0))
     is_bias = any(each is not None and small_weights.constant(op.net, each[0]) is not None for each in added)
@@ -73,13 +73,13 @@ def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
 
 
 def are_taken_in(op: Op) -> bool:
-    """Say whether a convolution of integers, of single channels, reads what a layer makes, and takes in its scales."""
+    """Return whether a depthwise convolution of integers reads a layer's output, and takes in its scales."""
     readers = (replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0]))
     return any(is_of_single_channels(each) and makes_levels(each) for each in readers)
 
 
 def is_of_single_channels(op: Op) -> bool:
-    """Say whether each group of a convolution has one channel."""
+    """Return whether a convolution is depthwise: each group has one channel."""
     return op.layer.type.lower() == "groupconvolution" and op.lengths(1)[2] == 1
 
 
@@ -88,7 +88,7 @@ def _has_few_channels(op: Op) -> bool:
 
 
 def _takes_scales(op: Op, layer: Layer, passed: AbstractSet[str]) -> bool:
-    """Say whether a layer makes levels of scales of channels that a convolution before it takes in."""
+    """Return whether a layer's output becomes levels of scales of channels that a convolution before it absorbs."""
     its = ranges.read(replace(op, layer=layer))
     return its is not None and its.are_of_channels and ("relu" not in passed or its.have_one_zero)
 
@@ -99,7 +99,7 @@ def _single(op: Op, layer: Layer) -> Side | None:
 
 
 def levels(op: Op, index: int) -> Side | None:
-    """Return the one scale, and the level that is zero, of an input of which all values are levels; None for others."""
+    """Return the scale and the zero point of an input whose values are all levels of one scale; None for others."""
     source = op.net.source(op.layer, index)
     if source is None:
         return None
@@ -114,9 +114,9 @@ def levels(op: Op, index: int) -> Side | None:
 
 
 def marked(graph: Graph, op: Op, tensor: str) -> str:
-    """Return what a layer makes of levels, rounded to the same levels, where a convolution of integers reads it.
+    """Return the result of a layer on levels, rounded to the same levels, if a convolution of integers reads it.
 
-    This changes no value; onnxruntime finds levels only right before a convolution.
+    This changes no value; onnxruntime finds levels only directly before a convolution.
     """
     readers = [replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0])]
     given = [levels(each, 0) for each in readers if are_multiplied(each)]
@@ -132,9 +132,9 @@ def rounded(graph: Graph, tensor: str, side: Side) -> str:
 
 
 def rounded_floats(graph: Graph, tensor: str) -> tuple[onnx.NodeProto, onnx.NodeProto] | None:
-    """Return what rounds a tensor to levels and makes numbers of them, where no kernel of integers made it.
+    """Return the nodes that round a tensor to levels and convert them to numbers, unless an integer kernel made it.
 
-    Such levels lie in memory as floats do. onnxruntime is slow in taking the largest of them, and fast where bytes have
+    Such levels lie in memory as floats do. onnxruntime is slow in taking their maximum, and fast if bytes have
     their channels last.
     """
     after = graph.maker(tensor)

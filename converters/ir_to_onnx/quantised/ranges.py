@@ -1,4 +1,4 @@
-"""What a FakeQuantize rounds to: levels between two limits, and what they are as integers of 8 bits."""
+"""Ranges of a FakeQuantize: levels between two limits, and the same as integers of 8 bits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _Numbers = NDArray[np.float32]
 MOST = 256
 """Levels of 8 bits."""
 
-_WHOLE = 1e-4  # of a level: so far from a whole number a zero point may be that two float32 limits say
+_WHOLE = 1e-4  # of a level: the largest distance from an integer of a zero point that two float32 limits determine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Scales of what comes in or goes out, and the levels that are zero: one each, or one for each channel."""
+    """Scales of an input or output, and their zero points: one each, or one for each channel."""
 
     scale: _Numbers
     zero: NDArray[np.float64]
@@ -32,25 +32,25 @@ class Side:
         return scale, graph.constant((self.zero + first).astype(kind(first)))
 
     def in_levels(self) -> Side | None:
-        """Return what is left once a product took the scales: one zero point; None where channels have several."""
+        """Return the zero point that is left after a product applied the scales; None if channels have several."""
         same = self.zero.size and (self.zero == self.zero.flat[0]).all()
         return Side(scale=np.ones((), np.float32), zero=self.zero.ravel()[0]) if same else None
 
     @property
     def parts_at_ties(self) -> bool:
-        """Whether QuantizeLinear rounds another way than FakeQuantize what lies right between two levels.
+        """Whether QuantizeLinear rounds values right between two levels other than FakeQuantize.
 
-        It does before it adds the zero point, both to even: under an odd one they part. Values of which it can be said
-        that they lie there are those of a step that is a power of two.
+        It rounds before it adds the zero point, both to even: under an odd zero point they differ. Values are known to
+        lie there only if the step is a power of two.
         """
         return bool(((self.zero % 2 == 1) & (np.frexp(self.scale)[0] == 0.5)).any())
 
     def is_single(self) -> bool:
-        """Say whether there is one scale for all."""
+        """Return whether there is one scale for all."""
         return not self.scale.ndim
 
     def equals(self, other: Side | None) -> bool:
-        """Say whether another has the same numbers."""
+        """Return whether another has the same numbers."""
         return other is not None and np.array_equal(self.scale, other.scale) and np.array_equal(self.zero, other.zero)
 
 
@@ -61,9 +61,9 @@ def kind(first: int) -> type[np.int8 | np.uint8]:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """Limits of what comes in and of what comes out, which are the first and the last of ``count`` levels.
+    """Limits of the input and of the output, which are the first and the last of ``count`` levels.
 
-    ``rank`` is that of what comes in.
+    ``rank`` is that of the input.
     """
 
     count: int
@@ -75,27 +75,27 @@ class Ranges:
 
     @property
     def scale(self) -> _Numbers:
-        """How many levels one unit of what comes in has."""
+        """The number of levels in one unit of the input."""
         return np.float32(self.count - 1) / (self.high - self.low)
 
     @property
     def out_step(self) -> _Numbers:
-        """How far two levels lie apart in what comes out."""
+        """The distance of two levels in the output."""
         return (self.out_high - self.out_low) / np.float32(self.count - 1)
 
     @property
     def bounds(self) -> tuple[_Numbers, _Numbers]:
-        """What comes in is limited by these."""
+        """The limits of the input."""
         return np.minimum(self.low, self.high), np.maximum(self.low, self.high)
 
     @cached_property
     def before(self) -> Side | None:
-        """What integers make of what comes in; None where the level that is zero is no whole number of 8 bits."""
+        """The input as integers; None if the zero point is not an integer of 8 bits."""
         return self._side(self.low, self.high)
 
     @cached_property
     def after(self) -> Side | None:
-        """What integers make of what goes out, as ``before``."""
+        """The output as integers, as ``before``."""
         return self._side(self.out_low, self.out_high)
 
     @property
@@ -106,20 +106,20 @@ class Ranges:
 
     @property
     def axis(self) -> int | None:
-        """The axis along which limits change, 0 where they do not; None for several, or of what rank is unknown."""
+        """The axis along which limits vary, 0 if they do not; None for several, or if the rank is unknown."""
         shape = self.spread
         several = [axis + self.rank - len(shape) for axis, length in enumerate(shape) if length > 1]
         return None if len(shape) > self.rank or len(several) > 1 else sum(several)
 
     @property
     def are_of_channels(self) -> bool:
-        """Whether each channel has levels of its own, of 8 bits, which rise."""
+        """Whether each channel has its own levels, of 8 bits, in ascending order."""
         rises = (self.low < self.high).all() and (self.out_low < self.out_high).all()
         return self.count == MOST and self.axis == 1 and bool(rises)
 
     @property
     def have_one_zero(self) -> bool:
-        """Whether each channel has levels of its own, of 8 bits, all of which are zero at one level."""
+        """Whether each channel has its own levels, of 8 bits, all with the same zero point."""
         sides = (self.before, self.after)
         same = all(side is not None and side.in_levels() is not None for side in sides)
         return self.count == MOST and self.axis == 1 and same
@@ -131,7 +131,7 @@ class Ranges:
 
     @property
     def single(self) -> Side | None:
-        """What integers make of what goes out, where there is one scale for all; else None."""
+        """The output as integers if there is one scale for all; else None."""
         is_one = all(side is not None and side.is_single() for side in (self.before, self.after))
         return self.after if is_one and self.axis is not None else None
 
@@ -141,7 +141,7 @@ class Ranges:
         return Side(scale=scale, zero=np.zeros(scale.shape))
 
     def are_within(self, low: float, high: float) -> bool:
-        """Say whether what lies beyond two limits becomes the first or the last level, as the limits themselves do."""
+        """Return whether values beyond two limits become the first or last level, as the limits themselves do."""
         step = (self.high - self.low) / np.float32(4 * (self.count - 1))
         return bool((step > 0).all() and (self.low + step >= low).all() and (self.high - step <= high).all())
 
@@ -163,7 +163,7 @@ class Ranges:
 
 
 def read(op: Op) -> Ranges | None:
-    """Return the ranges of a FakeQuantize; None for any other layer, and where run time knows them."""
+    """Return the ranges of a FakeQuantize; None for any other layer, and for ranges known only at run time."""
     if op.layer.type.lower() != "fakequantize":
         return None
     limits = [op.value(index) for index in range(1, 5)]

@@ -1,4 +1,4 @@
-"""Weights that an IR holds as small integers: they stay so, with a DequantizeLinear behind them."""
+"""Weights that an IR holds as small integers: they stay small, with a DequantizeLinear behind them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Weights:
 
     @property
     def since(self) -> int:
-        """The operator set whose DequantizeLinear says it."""
+        """The operator set whose DequantizeLinear can express it."""
         form = _SINCE_BLOCKS if self.block else _SINCE_AXIS if self.axis is not None else 10
         return max(_SINCE[self.values.dtype.name], form)
 
     def written(self, graph: Graph, name: str) -> str:
-        """Add them to a graph and return the tensor of the numbers that they stand for."""
+        """Add them to a graph and return the tensor of the numbers that they represent."""
         given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
         given += [graph.constant(self.zero)] if self.zero is not None else []
         return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
 
     def unpacked(self, graph: Graph) -> str:
-        """Add them in arithmetic, which onnxruntime computes once, when it loads; a DequantizeLinear it leaves."""
+        """Add them as arithmetic, which onnxruntime folds when it loads; a DequantizeLinear it does not fold."""
         x = operators.cast(graph, graph.constant(self.values), "float32")
         if self.zero is not None:
             x = graph.node("Sub", x, graph.constant(self._along(self.zero).astype(np.float32)))
@@ -51,7 +51,7 @@ class Weights:
         return graph.node("Mul", x, scale)
 
     def times(self, factors: NDArray[np.float32]) -> Weights | None:
-        """Return weights times a factor of each channel that they make; None where their scales lie otherwise."""
+        """Return weights times a factor of each output channel; None if their scales lie along other axes."""
         if self.axis not in (None, 0) or self.block or factors.size != self.values.shape[0]:
             return None
         scale = np.broadcast_to(self.scale, factors.size) * factors.ravel()
@@ -59,7 +59,7 @@ class Weights:
         return replace(self, scale=scale.astype(np.float32), zero=zero, axis=0)
 
     def sums(self) -> NDArray[np.float64]:
-        """Return what the weights of each channel that they make come to; their scales lie along those."""
+        """Return the sum of the weights of each output channel; their scales lie along those."""
         count = self.values.shape[0]
         zero = np.zeros(count) if self.zero is None else np.broadcast_to(self.zero, count).astype(np.float64)
         whole = self.values.reshape(count, -1).astype(np.float64) - zero[:, None]
@@ -87,7 +87,7 @@ class Weights:
 
 
 def held(graph: Graph, tensor: str) -> Weights | None:
-    """Return the weights that a DequantizeLinear of a graph makes of constants; None for other tensors, and blocks."""
+    """Return the constant weights behind a DequantizeLinear of a graph; None for other tensors, and blocks."""
     node = graph.maker(tensor)
     if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
         return None
@@ -100,7 +100,7 @@ def held(graph: Graph, tensor: str) -> Weights | None:
 
 
 def read(net: Net, product: Layer) -> Weights | None:
-    """Return the weights that a Multiply makes of constants of few bits; None where it is anything else."""
+    """Return the weights that a Multiply computes from constants of few bits; None for anything else."""
     if product.type.lower() != "multiply":
         return None
     for index in range(2):
@@ -114,14 +114,14 @@ def read(net: Net, product: Layer) -> Weights | None:
 
 
 def is_looked_up(net: Net, product: Layer) -> bool:
-    """Say whether a Multiply scales weights of nf4, which ONNX keeps in a table."""
+    """Return whether a Multiply scales weights of nf4, which ONNX keeps in a table."""
     ends = [net.source(product, index) for index in range(2)] if product.type.lower() == "multiply" else []
     stored = [_stored(net, end[0]) for end in ends if end is not None]
     return None not in stored and any(layer is not None and layer.outputs[0].dtype == "nf4" for layer in stored)
 
 
 def _stored(net: Net, layer: Layer) -> Layer | None:
-    """Return the constant that is converted to another type, perhaps several times; None where there is none."""
+    """Return the constant behind conversions to other types; None if there is none."""
     while layer.type.lower() == "convert":
         found = net.source(layer, 0)
         if found is None:
@@ -131,7 +131,7 @@ def _stored(net: Net, layer: Layer) -> Layer | None:
 
 
 def flattened(net: Net, reshape: Layer) -> Weights | None:
-    """Return the weights that a Reshape makes matrices of again, whose blocks had an axis of their own; else None."""
+    """Return the weights that a Reshape turns back into matrices, whose blocks had a separate axis; else None."""
     source = net.source(reshape, 0)
     found = read(net, source[0]) if source else None
     if found is None or found.block is None or found.values.ndim != 3 or found.axis != 2:
@@ -145,7 +145,7 @@ def flattened(net: Net, reshape: Layer) -> Weights | None:
 
 
 def turned(net: Net, layer: Layer, index: int) -> Weights | None:
-    """Return the matrix that feeds an input, rows and columns swapped; None for what others read, or no weights."""
+    """Return the matrix that feeds an input, transposed; None if it has other readers, or is no weight."""
     source = net.source(layer, index)
     while source is not None and len(net.readers(*source)) == 1 and source[0].type.lower() == "convert":
         source = net.source(source[0], 0)
@@ -160,7 +160,7 @@ def turned(net: Net, layer: Layer, index: int) -> Weights | None:
 
 
 def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:
-    """Return values of few bits and what is subtracted from them."""
+    """Return values of few bits and their zero points."""
     zero = None
     if layer.type.lower() == "subtract":
         first, second = net.source(layer, 0), net.source(layer, 1)
@@ -179,7 +179,7 @@ def constant(net: Net, layer: Layer) -> Array | None:
 
 
 def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> Weights | None:
-    """Return weights as DequantizeLinear has them; None where their scales lie along several axes."""
+    """Return weights as DequantizeLinear has them; None if their scales lie along several axes."""
     shape = values.shape
     if scale.ndim > len(shape) or not shape:
         return None
@@ -203,7 +203,7 @@ def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> We
 
 
 def _points(zero: Array | None, values: Array, scale: NDArray[np.float32]) -> Array | None:
-    """Return zero points in the type of the values, one for each scale; None where that cannot hold them."""
+    """Return zero points in the type of the values, one for each scale; None if that type cannot hold them."""
     if zero is None or zero.ndim > scale.ndim:
         return None
     wanted = np.asarray(zero, np.float32)

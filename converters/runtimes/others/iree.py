@@ -63,7 +63,7 @@ def _centred(op: ResizeOp, found: Outcome) -> Outcome:
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
-    """Say whether a scale makes another length of a static one."""
+    """Return whether a scale makes another length of a static one."""
     length = op.shape[axis] if op.shape else None
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     return length is not None and int(length * values[axis]) != length

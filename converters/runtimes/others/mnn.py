@@ -101,7 +101,7 @@ def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
 
 
 def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
-    """Say whether a first output samples before the first pixel, or may."""
+    """Return whether a first output samples before the first pixel, or may."""
     shape = static_shape(op.shape)
     if spec.coordinates in _NEVER_BELOW_0:
         return False

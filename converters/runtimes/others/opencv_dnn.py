@@ -65,7 +65,7 @@ def _refusal(op: ResizeOp) -> str:
 
 
 def _copies_unmoved(op: ResizeOp) -> bool:
-    """Say whether an image keeps its height and width under the coordinates that would move one of these alone."""
+    """Return whether an image keeps its height and width under the coordinates that would move one of these alone."""
     is_moved = op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and op.dtype in ALL_TYPES
     if not is_moved or op.shape is None or len(op.shape) != _RANK:
         return False
@@ -74,7 +74,7 @@ def _copies_unmoved(op: ResizeOp) -> bool:
 
 
 def _is_a_row(op: ResizeOp) -> bool:
-    """Say whether an image has one row, and changes, or may."""
+    """Return whether an image has one row, and changes, or may."""
     at = geometry(settled(op))
     if at is None:
         return op.shape is not None and op.shape[_HEIGHT] == 1

@@ -78,7 +78,7 @@ def _readings(op: ResizeOp) -> tuple[Reading, ...]:
 
 
 def _orders_axes(op: ResizeOp) -> bool:
-    """Say whether a node lists every axis, in another order, and has no attribute that keeps the optimiser off."""
+    """Return whether a node lists every axis, in another order, and has no attribute that keeps the optimiser off."""
     spec, kernel, rank = op.spec, op.spec.kernel, len(op.shape or ())
     axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
     if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
@@ -102,7 +102,7 @@ def _in_order(op: ResizeOp) -> Outcome:
 
 
 def _filters_single_output(op: ResizeOp) -> bool:
-    """Say whether an axis is known to have one output, which more than the first pixel makes from -1/2."""
+    """Return whether an axis is known to have one output, which more than the first pixel makes from -1/2."""
     kernel, at, target = op.spec.kernel, geometry(op), op.spec.target
     if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
         return False

@@ -82,7 +82,7 @@ def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
 
 
 def _divides_by_0(op: ResizeOp) -> bool | None:
-    """Say whether a length of 1 comes of align_corners; None where run time decides."""
+    """Return whether a length of 1 comes of align_corners; None where run time decides."""
     if op.spec.coordinates is not Coordinates.ALIGN_CORNERS or isinstance(op.spec.kernel, Nearest):
         return False
     at = geometry(settled(op))

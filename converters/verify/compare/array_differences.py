@@ -65,7 +65,7 @@ def check(comparison: Compared) -> Compared:
 
 
 def all_pass(comparisons: Iterable[Compared]) -> bool:
-    """Say whether no difference is larger than its limit."""
+    """Return whether no difference is larger than its limit."""
     return all(comparison.passes for comparison in comparisons)
 
 

@@ -19,7 +19,7 @@ _TYPES = ("element_type", "destination_type", "output_type")  # attributes that 
 
 
 def is_in_half(model: Path) -> bool:
-    """Say whether a model is an IR that holds anything in half precision."""
+    """Return whether a model is an IR that holds anything in half precision."""
     return FileKind.of(model) is FileKind.IR and b'"f16"' in model.read_bytes()
 
 

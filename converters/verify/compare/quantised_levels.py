@@ -82,7 +82,7 @@ def _hidden_reach(end: Quantisation, ends: _Ends, others: Values, folding: sourc
 
 
 def _quantises(source: Path, result: Path) -> bool:
-    """Say whether a model quantises anything that depends on its inputs."""
+    """Return whether a model quantises anything that depends on its inputs."""
     graph = read(source)
     is_plain = bool(quantisations(graph)) or any(step.type in _OPERATORS for step in graph.steps)
     return is_plain or bool(dynamic_quantisations(source, result))

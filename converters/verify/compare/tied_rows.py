@@ -46,7 +46,7 @@ class Aligned:
 
 
 def sorts(graph: Graph) -> bool:
-    """Say whether a model puts anything in an order that values decide, so that ties may change places."""
+    """Return whether a model puts anything in an order that values decide, so that ties may change places."""
     return any(word in step.type for step in graph.steps for word in _SORTS)
 
 

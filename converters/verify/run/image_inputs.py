@@ -21,7 +21,7 @@ _MULTIPLE = 32  # what networks shrink by: where lengths are dynamic, images are
 
 
 def is_channel_last(lengths: PartialShape) -> bool:
-    """Say whether an input takes images with the channels last, as far as its lengths tell."""
+    """Return whether an input takes images with the channels last, as far as its lengths tell."""
     return len(lengths) >= 3 and lengths[-1] in _DEPTHS and lengths[-3] not in _DEPTHS
 
 

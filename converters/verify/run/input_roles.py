@@ -223,7 +223,7 @@ def _pixels(use: _Use) -> Role | None:
 
 
 def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
-    """Say whether the constant scales of a resize change its first axis: then that counts no images."""
+    """Return whether the constant scales of a resize change its first axis: then that counts no images."""
     axes = resized_axes(graph, step, rank)
     values = (graph.value(name) for name in step.inputs[1:])
     scales = (value.ravel() for value in values if value is not None and value.dtype.kind == "f")
@@ -299,7 +299,7 @@ _FEW = 8  # elements, up to which an input holds settings rather than data
 
 
 def is_setting(each: ModelInput, shape: tuple[int, ...]) -> bool:
-    """Say whether an input holds a few integers, which may decide whether the model runs at all."""
+    """Return whether an input holds a few integers, which may decide whether the model runs at all."""
     return int(np.prod(shape)) <= _FEW and bool(each.dtype) and np.dtype(each.dtype).kind in "iu"
 
 

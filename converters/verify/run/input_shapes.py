@@ -147,7 +147,7 @@ def _fixed(each: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialSh
 
 
 def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
-    """Say whether an array of a shape can be an input of these lengths."""
+    """Return whether an array of a shape can be an input of these lengths."""
     return len(shape) == len(lengths) and all(m >= 0 and n in (None, m) for m, n in zip(shape, lengths, strict=True))
 
 
@@ -192,7 +192,7 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:
-    """Say whether an input looks like what a recurrence carries on: layers, the batch, numbers of each."""
+    """Return whether an input looks like what a recurrence carries on: layers, the batch, numbers of each."""
     shaped = len(each.lengths) == 3 and [length is None for length in each.lengths] == [False, True, False]
     return shaped and any(other.lengths[:1] == (None,) for other in graph.inputs)
 

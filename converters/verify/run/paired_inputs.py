@@ -66,7 +66,7 @@ def _order(lengths: PartialShape, target: PartialShape) -> tuple[int, ...] | Non
 
 
 def _same_kind(mine: str, theirs: str) -> bool:
-    """Say whether numbers of one element type can be given as those of another."""
+    """Return whether numbers of one element type can be given as those of another."""
     if mine == theirs or "bfloat16" in (mine, theirs):  # NumPy knows no bfloat16
         return True
     return bool(mine and theirs) and {np.dtype(mine).kind, np.dtype(theirs).kind} <= set("fiu")

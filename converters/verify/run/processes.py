@@ -224,7 +224,7 @@ class Runs:
             return load(folder / OUTPUTS), dict(load(folder / TENSORS))
 
     def _is_plain(self, given: object, options: Mapping[str, Any]) -> bool:
-        """Say whether a run is as in a rehearsal."""
+        """Return whether a run is as in a rehearsal."""
         return given is None and not options and self.setting is None
 
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:

@@ -64,7 +64,7 @@ class Rehearsals:
             pass
 
     def knows(self, model: Path) -> bool:
-        """Say whether a model was rehearsed."""
+        """Return whether a model was rehearsed."""
         return model in self._refusals or any(known == model for known, _, _ in self._runs)
 
     def recall(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> Outcome | None:
@@ -84,7 +84,7 @@ class Rehearsals:
         return None
 
     def takes(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> bool:
-        """Say whether a model ran on inputs of ``shapes`` so that nothing was empty."""
+        """Return whether a model ran on inputs of ``shapes`` so that nothing was empty."""
         try:
             outcome = self.recall(model, tensors, shapes)
         except NotRunError:
@@ -93,7 +93,7 @@ class Rehearsals:
 
 
 def has_values(outcome: Outcome) -> bool:
-    """Say whether no array is empty: an empty output proves nothing, nor does a resize of an empty tensor."""
+    """Return whether no array is empty: an empty output proves nothing, nor does a resize of an empty tensor."""
     outputs, tensors = outcome
     return all(array.size for array in (*(array for _, array in outputs), *tensors.values()))
 

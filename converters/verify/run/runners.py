@@ -207,7 +207,7 @@ def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[
 
 
 def _quantises(producers: dict[str, Any], name: str) -> bool:
-    """Say whether a tensor is what DequantizeLinear makes of a QuantizeLinear."""
+    """Return whether a tensor is what DequantizeLinear makes of a QuantizeLinear."""
     node = producers.get(name)
     source = producers.get(node.input[0]) if node is not None and node.op_type == "DequantizeLinear" else None
     return source is not None and source.op_type == "QuantizeLinear"
@@ -335,6 +335,6 @@ def _fed(output: Any, array: NDArray[Any]) -> Any:
 
 
 def _is_shown(node: Any) -> bool:
-    """Say whether a node is the Convert of a result that ``_result`` made."""
+    """Return whether a node is the Convert of a result that ``_result`` made."""
     ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
     return node.get_type_name() == "Convert" and ends == ["Result"]
