@@ -1,4 +1,4 @@
-"""Arrays of xarray: names and attributes stay, and coordinates move to the centres of the new pixels."""
+"""Arrays of xarray: names and attributes are kept, coordinates move to the centres of the new pixels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ir_interp.spec import Area, Mean, ResizeSpec
 
 
 def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
-    """Return a DataArray whose data ``values`` resizes as a spec does that is bound to its shape.
+    """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
 
-    A coordinate of a dimension that is resized, if it holds numbers or times, is read between its entries, and beyond
-    them as if they went on; other coordinates along that dimension are left out.
+    Numeric and time coordinates of a resized dimension are interpolated linearly, and extrapolated beyond their ends;
+    other coordinates along that dimension are dropped.
     """
     bound = plan(spec, x.shape)
     changing = {x.dims[axis.axis]: axis for axis in bound.axes}
@@ -38,19 +38,19 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
 
 
 def missing(x: Any, given: Missing) -> Missing:
-    """Return which pixels of a DataArray are missing: where nobody says so, those of its ``_FillValue``."""
+    """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
     value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
     return replace(given, nodata=float(value)) if given.nodata is None and value is not None else given
 
 
-_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # what rioxarray takes for the dimensions of a raster
+_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
 
 
 def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
-    """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels.
+    """Return a coordinate with its GeoTransform, if any, updated for the new pixels.
 
-    It holds the corner of the first pixel and the steps along x and y (GDAL's raster data model): the place of a point
-    is corner + i * steps, i in pixels from that corner.
+    A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
+    position of a point is corner + i * steps, with i in pixels from that corner.
     """
     numbers = coordinate.attrs.get("GeoTransform")
     if numbers is None:
@@ -67,7 +67,7 @@ def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapp
 def _pixels(
     names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
 ) -> tuple[float, float]:
-    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first."""
+    """Return where the first new pixel begins, and its size, in old pixels from the corner of the first."""
     for name in names:
         axis, before = changing.get(name), padded.get(name, 0)
         if axis is not None:
@@ -79,7 +79,7 @@ def _pixels(
 
 
 def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:
-    """Return where the centres of outputs lie, counted in inputs: of what averages, in the middle of that."""
+    """Return the centres of outputs in input pixels; for kernels that average, the middle of the averaged area."""
     if axis is None:
         return np.arange(length, dtype=np.float64)
     step, offset = axis.step, axis.offset
@@ -89,7 +89,7 @@ def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.
 
 
 def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
-    """Return values at places between them, in a straight line on to both sides."""
+    """Return values interpolated linearly at fractional positions, and extrapolated on both sides."""
     if len(values) < 2:
         return np.repeat(values, len(at))
     low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)

@@ -1,4 +1,4 @@
-"""How large a resize may be."""
+"""The size limit of a resize."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ir_interp.plan.axes.taps import BYTES_A_TAP, count
 from ir_interp.plan.pieces import Piece
 
 MAX_BYTES = 8 * 2**30
-"""The largest intermediate or output array that ``resize`` will make."""
+"""The largest intermediate or output array that ``resize`` allocates."""
 
 
 def check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
-    """Raise ShapeError, before anything is allocated, where a piece needs more; intermediates are made in tiles."""
+    """Raise ShapeError, before any allocation, if a piece exceeds the limit; intermediates are made in tiles."""
     needed = (stop - start for start, stop in piece.inputs)
     elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
     taps = max((count(bound, axis) for axis in bound.axes), default=0)

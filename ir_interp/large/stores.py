@@ -1,4 +1,4 @@
-"""From one Zarr array to another, chunk by chunk: what is done stays done, however the program ends."""
+"""Resizes from one Zarr array to another, chunk by chunk, which resume after any interruption."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ _ADVICE = "pip install 'ir-interp[dask]'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A resize of the Zarr array ``source`` into ``destination``; of several ``levels`` each of the one before.
+    """A resize of the Zarr array ``source`` into ``destination``; each of several ``levels`` resizes the previous one.
 
-    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``; some
-    pixels may be ``missing``. ``check`` raises
-    ShapeError for a shape of the source that is not to be resized.
+    ``target`` holds sizes, scales or arithmetic that replace those of the spec, as for ``resize``; some pixels may be
+    ``missing``. ``check`` raises ShapeError for a shape of the source that must not be resized.
     """
 
     source: Path
@@ -53,16 +52,16 @@ class Request:
 
 
 def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
-    """Write a Zarr array, or a group of them where ``levels`` are asked for; return the first and the last shape.
+    """Write a Zarr array, or a group of arrays if ``levels`` is set; return the first and the last shape.
 
-    What is written lies beside ``destination``, with .partial behind its name, until all of it is there. Another call
-    for the same goes on with it. Raises ReadError for what is no array of Zarr, IrInterpError where ``destination`` is
-    there already, or what was begun is something else.
+    Until it is complete, the result is named ``destination`` with .partial appended. The same call again resumes it.
+    Raises ReadError for a source that is not a Zarr array, IrInterpError if ``destination`` exists, or if another
+    resize to it was interrupted.
     """
     source = _opened(request.source)
     request.check(tuple(source.shape))
     if exists(request.destination):
-        raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
+        raise IrInterpError(f"{request.destination} exists already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
     image = None if request.levels is None else pyramid.image_of(request.source, source, layouts[-1].work)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
@@ -81,14 +80,14 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
 
 
 def spec_for(source: Path, call: Call) -> ResizeSpec:
-    """Return what a call computes of an array of Zarr, whose dimensions may have names. Raises as the call does."""
+    """Return the spec of a call for a Zarr array, whose dimensions may have names. Raises as the call does."""
     array = _opened(source)
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS", ())
     return call.bound(tuple(array.shape), np.dtype(array.dtype).name, names=names)
 
 
 def _opened(path: Path) -> Any:
-    """Return an array of Zarr. Raises ReadError where there is none."""
+    """Return a Zarr array. Raises ReadError for anything else."""
     try:
         import zarr
     except ImportError:
@@ -100,19 +99,19 @@ def _opened(path: Path) -> Any:
         found = zarr.open(RegularFiles(path, read_only=True), mode="r") if exists(path) else zarr.open(path, mode="r")
     except (MemoryError, ReadError):
         raise
-    except Exception as error:  # of any kind: metadata are what the file makes them
-        raise ReadError(f"no array of Zarr: {getattr(error, 'strerror', None) or error}", str(path)) from None
+    except Exception as error:  # of any kind, since metadata are untrusted
+        raise ReadError(f"not a Zarr array: {getattr(error, 'strerror', None) or error}", str(path)) from None
     if isinstance(found, zarr.Group):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of files that are neither arrays nor groups
+            warnings.simplefilter("ignore")  # about files that are neither arrays nor groups
             names = ", ".join(sorted(found.array_keys())) or "none"
-        raise ReadError(f"a group of Zarr; expected an array in it, as in {path.name}/0; it has {names}", str(path))
+        raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(found, path)
     return found
 
 
 def _layouts(request: Request, source: Any) -> Iterator[Layout]:
-    """Yield for each level what is done, and the chunks that it is written in; of a pyramid first the copy."""
+    """Yield the resize of each level and its chunks; for a pyramid, a copy comes first."""
     shape, lengths = tuple(source.shape), tuple(source.shards or source.chunks)
     if request.levels is not None:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
@@ -123,28 +122,28 @@ def _layouts(request: Request, source: Any) -> Iterator[Layout]:
         _check_axes(shape, bound.out_shape)
         work = Work(bound.spec, shape, np.dtype(source.dtype), regular(shape, lengths), request.missing)
         lengths = budget.lengths_of_chunks(work, lengths, request.memory)
-        if source.shards is not None:  # of which each is written at once, by one thread
+        if source.shards is not None:  # one thread writes a whole shard at once
             lengths = _of_whole_chunks(lengths, source.chunks)
         yield Layout(work, regular(bound.out_shape, lengths))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
-            raise SpecError("levels need scales, each level of the one before; this resize has sizes")
+            raise SpecError("levels need scales, applied to each level in turn; this resize has sizes")
 
 
 def _check_axes(before: Shape, after: Shape) -> None:
-    """Raise ShapeError where nothing is left of an axis: it is hardly one that was meant."""
+    """Raise ShapeError for an axis that would become empty, which is hardly intended."""
     for axis, (length, left) in enumerate(zip(before, after, strict=True)):
         if length and not left:
-            raise ShapeError(f"axis {axis}, of length {length}, would have none; is it the axis that is to be resized?")
+            raise ShapeError(f"axis {axis} of size {length} would become empty; is it the axis to resize?")
 
 
 def _of_whole_chunks(lengths: Shape, inner: Shape) -> Shape:
-    """Return how long shards are that hold whole chunks."""
+    """Return the shape of shards that hold complete chunks."""
     return tuple(-(-each // chunk) * chunk for each, chunk in zip(lengths, inner, strict=True))
 
 
 def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str, Any]:
-    """Return what makes two calls the same, so that one may go on where the other ended."""
+    """Return the identity of a call; only the same call may resume an interrupted one."""
     return {
         "program": VERSION,
         "source": str(request.source.resolve()),
@@ -158,7 +157,7 @@ def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str,
 
 
 def _level(source: Any, path: Path, layout: Layout, ledger: Ledger, memory: int, progress: Told) -> Any:
-    """Return one array, all of whose chunks are written."""
+    """Return one array after writing all its chunks."""
     import zarr
     from zarr.core.buffer import default_buffer_prototype
 
@@ -193,7 +192,7 @@ def _level(source: Any, path: Path, layout: Layout, ledger: Ledger, memory: int,
 
 
 def _created(source: Any, path: Path, layout: Layout) -> Any:
-    """Return the array that is written; what an earlier call made of it, where there was one."""
+    """Return the output array, created or opened from an earlier call."""
     import zarr
 
     with suppress(OSError, ValueError):
@@ -216,7 +215,7 @@ def _created(source: Any, path: Path, layout: Layout) -> Any:
 
 
 def _of_format(source: Any) -> dict[str, Any]:
-    """Return how chunks are laid out and named, which either format of Zarr says in words of its own."""
+    """Return the layout and the names of chunks, in the terms of the format of Zarr."""
     if source.metadata.zarr_format == 2:
         encoding = {"name": "v2", "separator": source.metadata.dimension_separator}
         return {"order": source.order, "chunk_key_encoding": encoding}
